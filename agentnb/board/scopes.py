@@ -1,0 +1,105 @@
+"""scopes: who sees which keys. A scope holds its own writes and, where it may, reads through to its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+from agentnb.board.places import Path, look
+from agentnb.board.values import ABSENT, thaw
+from agentnb.expressions.paths import resolve_path
+
+Policy = Literal["shared", "child", "isolated"]
+ROOT_SCOPE: Final = "root"
+
+
+class Scope:
+    """The keys that one frame writes.
+
+    `parent` is the scope that reads fall through to (a `child` scope has one, `root` and `isolated` ones have none);
+    a key deleted in a child scope is kept as DELETED there, so that the parent's value does not shine through.
+    `open` counts the child scopes that are open now: while there are some, nobody may write here.
+    """
+
+    __slots__ = ("codes", "data", "id", "name", "open", "parent")
+
+    def __init__(self, number: int, name: str, parent: Scope | None = None) -> None:
+        self.id, self.name, self.parent = number, name, parent
+        self.data: dict[str, Any] = {}
+        self.codes: dict[str, int] = {}
+        self.open = 0
+
+    def get(self, key: str) -> Any:
+        """Return the frozen value of a key as it is seen from here; ABSENT when there is none."""
+        scope: Scope | None = self
+        while scope is not None:
+            value = scope.data.get(key, _UNSEEN)
+            if value is not _UNSEEN:
+                return ABSENT if value is DELETED else value
+            scope = scope.parent
+        return ABSENT
+
+    def look(self, path: Path) -> Any:
+        """Return the frozen value at a path as it is seen from here; ABSENT when there is none."""
+        value = self.get(path[0])  # type: ignore[arg-type]  # a first key is text
+        return value if len(path) == 1 or value is ABSENT else look(value, path[1:])
+
+    def seen(self) -> dict[str, Any]:
+        """Return every key that is seen from here with its frozen value, the outermost scope's first."""
+        if self.parent is None:
+            return dict(self.data)
+        keys = self.parent.seen()
+        for key, value in self.data.items():
+            if value is DELETED:
+                keys.pop(key, None)
+            else:
+                keys[key] = value
+        return keys
+
+
+class Mark:
+    """The type of the two marks that never are a value: not in this scope, and deleted in this child scope."""
+
+    __slots__ = ()
+
+
+_UNSEEN: Final = Mark()
+DELETED: Final = Mark()
+
+
+class Board(Mapping[str, Any]):
+    """A read-only view of a scope: `board["a.b"]` reads a path; what comes out is the reader's own copy."""
+
+    __slots__ = ("_find",)
+
+    def __init__(self, scope: Any) -> None:
+        self._find = scope if callable(scope) else lambda: scope
+
+    def __getitem__(self, key: str) -> Any:
+        scope: Scope = self._find()
+        value = scope.get(key)
+        if value is ABSENT and "." in key:
+            value = scope.look(resolve_path(key, scope.seen()))
+        if value is ABSENT:
+            raise KeyError(key)
+        return thaw(value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._find().seen())
+
+    def __len__(self) -> int:
+        return len(self._find().seen())
+
+    def __contains__(self, key: object) -> bool:
+        scope: Scope = self._find()
+        if not isinstance(key, str):
+            return False
+        if scope.get(key) is not ABSENT:
+            return True
+        return "." in key and scope.look(resolve_path(key, scope.seen())) is not ABSENT
+
+    def __repr__(self) -> str:
+        from agentnb.board.secrets import short
+
+        rows = "".join(f"\n  {key}: {short(value, key)}" for key, value in self._find().seen().items())
+        return f"<Board: {len(self)} keys>{rows}"

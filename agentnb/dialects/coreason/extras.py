@@ -1,0 +1,249 @@
+"""extras: what stands around the graph of a coreason recipe: policy, state, lifecycle, guards, scenarios, looks."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+
+
+class Closed(BaseModel):
+    """A part of a recipe that cannot be changed and takes no key it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Ignoring(BaseModel):
+    """A part of a recipe that cannot be changed and leaves keys aside that it does not know."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Open(BaseModel):
+    """A part of a recipe that cannot be changed and keeps keys that it does not know."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+
+class DesignMetadata(Closed):
+    """Where and how a visual editor shows the recipe."""
+
+    x: float
+    y: float
+    icon: str | None = None
+    color: str | None = None
+    label: str | None = None
+    zoom: float | None = None
+    collapsed: bool = False
+
+
+class RecipeInterface(Closed):
+    """What a recipe takes and gives: a map of properties, or a JSON Schema with `properties`; not checked."""
+
+    inputs: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
+
+
+class StateDefinition(Closed):
+    """What the blackboard is declared to hold, and whether it is to outlive the run."""
+
+    properties: dict[str, Any]
+    persistence: Literal["ephemeral", "redis", "postgres"] = "ephemeral"
+
+
+class Priority(IntEnum):
+    """How urgent a run is; a file gives the number or the name."""
+
+    CRITICAL = 10
+    HIGH = 8
+    NORMAL = 5
+    LOW = 2
+    BATCH = 1
+
+
+def _priority(value: object) -> object:
+    names = {member.name.lower(): member for member in Priority}
+    return names.get(value.lower(), value) if isinstance(value, str) else value
+
+
+class PolicyConfig(Closed):
+    """Limits of a run, as far as a recipe states them."""
+
+    max_retries: int = 0
+    timeout_seconds: int | None = None
+    execution_mode: Literal["sequential", "parallel"] = "sequential"
+    priority: Annotated[Priority, BeforeValidator(_priority)] = Priority.NORMAL
+    rate_limit_rpm: NotNegative | None = None
+    rate_limit_tpm: NotNegative | None = None
+    caching_enabled: bool = True
+    budget_cap_usd: float | None = None
+    token_budget: int | None = None
+    sensitive_tools: list[str] = []
+    allowed_mcp_servers: list[str] = []
+    safety_preamble: str | None = None
+    legal_disclaimer: str | None = None
+
+
+class Constraint(Closed):
+    """A requirement on the blackboard: a dotted path, an operator, a value."""
+
+    variable: str
+    operator: Literal["eq", "neq", "gt", "gte", "lt", "lte", "in", "contains"]
+    value: Any
+    required: bool = True
+    error_message: str | None = None
+
+    def evaluate(self, context: dict[str, Any]) -> bool:
+        """Return whether it holds; a missing path and a value of the wrong type do not, whatever the operator."""
+        found: Any = context
+        for key in self.variable.split("."):
+            if not isinstance(found, dict) or key not in found:
+                return False
+            found = found[key]
+        try:
+            return bool(_COMPARE[self.operator](found, self.value))
+        except TypeError:
+            return False
+
+    @property
+    def message(self) -> str:
+        """What is said when it fails."""
+        return self.error_message or f"Constraint failed: {self.variable} {self.operator} {self.value}"
+
+
+_COMPARE: dict[str, Any] = {
+    "eq": lambda found, value: found == value,
+    "neq": lambda found, value: found != value,
+    "gt": lambda found, value: found > value,
+    "gte": lambda found, value: found >= value,
+    "lt": lambda found, value: found < value,
+    "lte": lambda found, value: found <= value,
+    "in": lambda found, value: found in value,
+    "contains": lambda found, value: value in found,
+}
+
+
+class McpServer(Closed):
+    """A server of tools that the recipe needs."""
+
+    name: str
+    required_tools: list[str] = []
+    version_constraint: str | None = None
+
+
+class Environment(Closed):
+    """What a recipe needs around it."""
+
+    mcp_servers: list[McpServer] = []
+    python_version: str = "3.12"
+
+
+class SimulationScenario(Ignoring):
+    """A trial of the recipe: what goes in, what should come out, and how the two are compared."""
+
+    id: str
+    description: str
+    inputs: dict[str, Any]
+    expected_output: dict[str, Any] | None = None
+    validation_logic: Literal["exact_match", "fuzzy", "code_eval", "llm_judge"]
+
+
+class CircuitBreaker(Closed):
+    """When failures stop further calls."""
+
+    failure_rate_threshold: Share
+    window_seconds: Positive
+    recovery_timeout_seconds: Positive
+    scope: Literal["agent", "recipe", "global"] = "agent"
+
+
+class Guardrails(Closed):
+    """Watches over a deployed recipe; shown, not enforced."""
+
+    circuit_breaker: CircuitBreaker | None = None
+    drift_check: dict[str, Any] | None = None
+    spot_check_rate: Share | None = None
+
+
+class Identity(Open):
+    """Who may run the recipe; shown, not enforced."""
+
+    min_scope: Literal["public", "authenticated", "internal", "admin"] | None = None
+    required_roles: list[str] = []
+    required_permissions: list[str] = []
+    anonymize_pii: bool = False
+
+
+class Compliance(Open):
+    """What has to be kept about runs; shown, not enforced."""
+
+    audit_level: Literal["none", "basic", "full", "gxp"] | None = None
+    retention: Literal["ephemeral", "30_days", "1_year", "7_years"] | None = None
+    mask_pii: bool = True
+    integrity: dict[str, Any] | None = None
+
+
+class Presentation(Ignoring):
+    """Where and how a visual editor shows a node."""
+
+    x: float
+    y: float
+    label: str | None = None
+    color: Annotated[str, Field(pattern=r"^#[0-9A-Fa-f]{6}$")] | None = None
+    icon: str | None = None
+    z_index: int = 0
+
+
+class Interaction(Closed):
+    """How far a person may look into a node while it works."""
+
+    transparency: Literal["opaque", "observable", "interactive"] = "opaque"
+    triggers: list[Literal["on_start", "on_plan_generation", "on_failure", "on_completion"]] = []
+    editable_fields: list[str] = []
+    enforce_contract: bool = True
+    guidance_hint: str | None = None
+
+
+class Visualization(Closed):
+    """How a node's work is shown."""
+
+    style: Literal["chat", "tree", "kanban", "document"] = "chat"
+    display_title: str | None = None
+    icon: str | None = None
+    hidden_fields: list[str] = []
+    progress_indicator: str | None = None
+
+
+class Collaboration(Closed):
+    """How people take part in a node's work; shown, not enforced."""
+
+    mode: Literal["completion", "interactive", "co_edit"] = "completion"
+    feedback_schema: dict[str, Any] | None = None
+    supported_commands: list[str] = []
+    channels: list[str] = []
+    timeout_seconds: int | None = None
+    fallback_behavior: Literal["fail", "proceed_with_default", "escalate"] = "fail"
+
+
+class Recovery(Closed):
+    """What happens when a node fails."""
+
+    max_retries: int | None = None
+    retry_delay_seconds: float = 1.0
+    behavior: Literal["fail_workflow", "continue_with_default", "route_to_fallback", "ignore"] = "fail_workflow"
+    fallback_node_id: str | None = None
+    default_output: dict[str, Any] | None = None
+
+
+class Reasoning(Closed):
+    """How an agent is to check its own thoughts."""
+
+    strategy: Literal["none", "basic", "adversarial", "causal", "consensus"] = "none"
+    adversarial: Any = None
+    gap_scan: Any = None
+    max_revisions: int = 1

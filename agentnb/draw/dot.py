@@ -1,0 +1,173 @@
+"""dot: a recipe as DOT text, for every tool that reads it. Pure: nothing is laid out here."""
+
+from __future__ import annotations
+
+from html import escape as html
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.draw.board import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
+from agentnb.draw.look import COLOURS
+from agentnb.draw.picture import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
+from agentnb.errors import AgentNbError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    import graphviz
+
+    from agentnb.draw.drawing import Drawing
+    from agentnb.draw.view import RunView
+    from agentnb.recipe.model import Recipe
+
+DIRECTIONS: Final = ("TB", "LR", "BT", "RL")
+_FONT: Final = "Helvetica,Arial,DejaVu Sans"
+_EDGE_LOOK: Final[dict[str, dict[str, str]]] = {
+    "parallel": {"penwidth": "2.4"},
+    "loop_back": {"style": "dotted", "penwidth": "1.6", "constraint": "false"},
+    "error": {"style": "dashed", "color": COLOURS["failed"], "fontcolor": COLOURS["failed"]},
+    "timeout": {"style": "dashed", "color": COLOURS["waiting"], "fontcolor": COLOURS["waiting"]},
+    "event": {"style": "dashed", "color": COLOURS["react-line"]},
+    "enter": {"color": COLOURS["area-line"], "weight": "3"},
+    "start": {"weight": "3"},
+}
+# What each mark of a run changes at a node; the later ones win.
+_MARKS: Final[dict[str, dict[str, str]]] = {
+    "visited": {"penwidth": "1.8"},
+    "next": {"color": COLOURS["accent"], "penwidth": "2"},
+    "waiting": {"color": COLOURS["waiting"], "fillcolor": COLOURS["waiting-fill"], "penwidth": "2.6"},
+    "current": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "3"},
+    "failed": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "style": "filled,rounded,dashed"},
+}
+
+
+def draw_recipe(
+    recipe: Recipe, *, board: bool = True, direction: str = "TB", run: RunView | None = None
+) -> Drawing:
+    """Return the Drawing of a recipe, with a run on it if there is one; the run changes colours and texts only.
+
+    Args:
+        board: whether the blackboard's table stands beside the graph.
+        direction: which way the graph grows: TB, LR, BT or RL.
+        run: where a run stands.
+
+    Raises:
+        AgentNbError: U205, there is no such direction.
+    """
+    from agentnb.draw.drawing import Drawing
+
+    if direction not in DIRECTIONS:
+        raise AgentNbError(
+            Problem(
+                code="U205",
+                what=f"cannot draw towards {direction!r}",
+                where="draw(direction=...)",
+                why="a drawing grows from top to bottom (TB), left to right (LR), or the other way (BT, RL)",
+                do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of these four"),
+            )
+        )
+    return Drawing(recipe, picture_of(recipe, board=board, direction=direction, run=run))
+
+
+def dot_text(picture: Picture) -> str:
+    """Return a picture as DOT text. Texts of the recipe are quoted and escaped: never HTML, never an escape."""
+    from graphviz import Digraph
+
+    graph = Digraph(
+        name="recipe",
+        graph_attr={
+            "rankdir": picture.direction, "nodesep": "0.3", "ranksep": "0.42", "fontname": _FONT, "fontsize": "9",
+            "bgcolor": COLOURS["paper"], "pad": "0.15", "tooltip": words(picture.title),
+        },
+        node_attr={"fontname": _FONT, "fontsize": f"{LABEL_SIZE:g}", "fontcolor": COLOURS["ink"], "fixedsize": "true"},
+        edge_attr={
+            "fontname": _FONT, "fontsize": f"{EDGE_SIZE:g}", "arrowsize": "0.7", "color": COLOURS["edge"],
+            "fontcolor": COLOURS["edge-text"],
+        },
+    )  # fmt: skip
+    _nest(graph, picture, "")
+    for link in picture.links:
+        _link(graph, link)
+    if picture.board:
+        _board(graph, picture.board)
+    return str(graph.source)
+
+
+def words(text: str) -> str:
+    """Return text as a DOT value that says exactly this: no escapes, no entities, and no HTML-like label."""
+    from graphviz import escape, nohtml
+
+    return nohtml(escape(text.replace("&", "&amp;")).replace("\n", "\\n"))
+
+
+def markup(text: str) -> str:
+    """Return text for the inside of an HTML-like label; Graphviz reads backslashes there too."""
+    return html(text, quote=True).replace("\\", "\\\\")
+
+
+def _nest(graph: graphviz.Digraph, picture: Picture, parent: str) -> None:
+    for box in picture.boxes:
+        if box.area == parent:
+            graph.node(box.name, **_box(box))
+    for area in picture.areas:
+        if area.parent == parent:
+            with graph.subgraph(name=f"cluster_{area.name}") as inner:
+                inner.attr(
+                    label=words(area.title), tooltip=words(area.tip), labeljust="l", margin="12",
+                    style="rounded,filled", color=COLOURS["area-line"], fillcolor=COLOURS["area"],
+                    fontcolor=COLOURS["faint"],
+                )  # fmt: skip
+                _nest(inner, picture, area.name)
+
+
+def _box(box: Box) -> dict[str, Any]:
+    look = {
+        "width": f"{box.width / 72:.3f}", "height": f"{box.height / 72:.3f}", "tooltip": words(box.tip),
+        "shape": box.shape, "style": "filled,rounded", "penwidth": "1.2",
+        "fillcolor": COLOURS[box.family], "color": COLOURS[f"{box.family}-line"],
+    }  # fmt: skip
+    if box.kind == "start" and not box.id:
+        return {**look, "label": "", "shape": "circle", "fillcolor": COLOURS["edge"], "color": COLOURS["edge"]}
+    for mark in box.marks:
+        look |= _MARKS.get(mark, {})
+    caption = f"{box.caption} {box.count}".strip() + (" ●" if "breakpoint" in box.marks else "")
+    lines = "<BR/>".join(map(markup, box.lines))
+    colour = COLOURS[f"{box.family}-text"]
+    return {**look, "label": f'<<FONT POINT-SIZE="8" COLOR="{colour}">{markup(caption)}</FONT><BR/>{lines}>'}
+
+
+def _link(graph: graphviz.Digraph, link: Link) -> None:
+    said = {"tooltip": words(link.tip), "label": words(link.label)} if link.index >= 0 else {}
+    graph.edge(link.source, link.target, **_EDGE_LOOK.get(link.kind, {}), **said)
+
+
+def _board(graph: graphviz.Digraph, table: BoardTable) -> None:
+    """One table node; its cells have fixed sizes, so no value moves anything. Its lines do not pull at the layout."""
+    rows = [
+        f'<TR><TD COLSPAN="2" {_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"><B>Blackboard</B></TD></TR>',
+        *map(_row, table.rows),
+    ]
+    end = f"and {table.more} more" if table.more else "" if table.rows else "nothing on it yet"
+    if end:
+        rows.append(f'<TR><TD COLSPAN="2" {_room(table.width, ROW_HEIGHT)}>{end}</TD></TR>')
+    style = f'BORDER="1" CELLBORDER="0" CELLSPACING="0" STYLE="ROUNDED" COLOR="{COLOURS["board-line"]}"'
+    graph.node(
+        "board", label=f"<<TABLE {style}>{''.join(rows)}</TABLE>>", shape="plain", fixedsize="false", fontsize="9.5",
+        tooltip="the blackboard",
+    )  # fmt: skip
+    look = {"constraint": "false", "weight": "0", "penwidth": "0.8", "arrowsize": "0.5"}
+    for flow in table.flows:
+        ends = ("board", flow.box) if flow.way == "read" else (flow.box, "board")
+        colour = COLOURS["accent" if flow.active else "flow"]
+        graph.edge(*ends, color=colour, tooltip=words(flow.tip), **look)
+
+
+def _room(width: float, height: float) -> str:
+    return f'FIXEDSIZE="TRUE" WIDTH="{width:g}" HEIGHT="{height:g}" ALIGN="LEFT"'
+
+
+def _row(row: Row) -> str:
+    colour = next((COLOURS[mark] for mark in row.marks), COLOURS["board"])
+    key, value = (f"&#160;{markup(text)}" for text in (row.label, row.value))
+    return (
+        f'<TR><TD {_room(KEY_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">{key}</TD>'
+        f'<TD {_room(VALUE_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">'
+        f'<FONT FACE="DejaVu Sans Mono,Menlo,Courier" POINT-SIZE="9">{value}</FONT></TD></TR>'
+    )

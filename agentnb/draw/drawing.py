@@ -1,0 +1,131 @@
+"""drawing: one picture of a recipe, in every form that it can be shown or saved in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.draw.dot import dot_text
+from agentnb.draw.mermaid import mermaid_text
+from agentnb.draw.picture import Picture, edge_words
+from agentnb.draw.text import clean
+from agentnb.errors import AgentNbError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Node, Recipe
+
+SUFFIXES: Final = (".svg", ".png", ".dot", ".mmd")
+_MOST_NODES: Final = 60
+
+
+class Drawing:
+    """A recipe's picture, alone or with a run on it. Shows itself as SVG in a notebook.
+
+    Example:
+        >>> drawing = recipe.draw()             # doctest: +SKIP
+        >>> drawing.save("triage.svg")          # doctest: +SKIP
+        PosixPath('triage.svg')
+    """
+
+    def __init__(self, recipe: Recipe, picture: Picture) -> None:
+        self.recipe = recipe
+        self.picture = picture
+
+    @cached_property
+    def dot(self) -> str:
+        """The picture as DOT text, blackboard included, for Graphviz and whatever else reads it."""
+        return dot_text(self.picture)
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as SVG text, laid out when first asked for."""
+        from agentnb.draw.render import layout_svg
+
+        return layout_svg(self.picture)
+
+    @cached_property
+    def mermaid(self) -> str:
+        """The graph as Mermaid text."""
+        return mermaid_text(self.picture)
+
+    @property
+    def text(self) -> str:
+        """The picture in words: the nodes in order, where each leads, and where the run stands."""
+        return "\n".join(_lines(self.recipe, self.picture))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The blackboard's keys that have a row, in order."""
+        return tuple(row.key for row in self.picture.board.rows) if self.picture.board else ()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a file; its suffix says in which form: .svg, .png, .dot or .mmd. Returns the path.
+
+        Raises:
+            AgentNbError: U201, the suffix is none of these; U204, a PNG needs Graphviz and there is none.
+        """
+        path = Path(path)
+        match path.suffix.lower():
+            case ".svg":
+                path.write_text(self.svg, encoding="utf-8")
+            case ".png":
+                from agentnb.draw.render import png
+
+                path.write_bytes(png(self.dot))
+            case ".dot":
+                path.write_text(self.dot, encoding="utf-8")
+            case ".mmd":
+                path.write_text(self.mermaid, encoding="utf-8")
+            case suffix:
+                raise AgentNbError(_unknown_suffix(path, suffix))
+        return path
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"image/svg+xml": self.svg, "text/plain": self.text}
+
+    def __repr__(self) -> str:
+        """Return one line: what is drawn and how large it is."""
+        recipe = self.recipe
+        return f"<Drawing of {recipe.name!r}: {len(recipe.nodes)} nodes, {len(recipe.edges)} edges>"
+
+
+def _unknown_suffix(path: Path, suffix: str) -> Problem:
+    return Problem(
+        code="U201",
+        what=f"cannot save a drawing as {path.name!r}",
+        where=str(path),
+        why=f"the suffix {suffix!r} is none of {', '.join(SUFFIXES)}",
+        do=did_you_mean(suffix.lower(), SUFFIXES, "end the name with .svg, .png, .dot or .mmd"),
+    )
+
+
+def _lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
+    """The text form. Names are cleaned, as in the picture: a label cannot break a line."""
+    entry = ", ".join(clean(id) for id in recipe.entry) or "nothing"
+    size = f"{len(recipe.nodes)} nodes, {len(recipe.edges)} edges"
+    yield f"{clean(recipe.name)} ({clean(recipe.dialect)}): {size}; starts at {entry}"
+    shown = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
+    ways: dict[str, list[str]] = {}
+    for edge in recipe.edges:
+        words = clean(edge_words(edge))
+        kind = "" if edge.kind in ("sequential", "conditional", "route") else f" ({edge.kind})"
+        ways.setdefault(edge.source, []).append(f"-> {clean(edge.target)}{f' [{words}]' if words else ''}{kind}")
+    for node in list(recipe.nodes.values())[:_MOST_NODES]:
+        box = shown[node.id]
+        marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
+        yield f"{'> ' if 'current' in box.marks else '  '}{_node_line(node)}{f'  <{marks}>' if marks else ''}"
+        yield from (f"      {way}" for way in ways.get(node.id, ()))
+    if len(recipe.nodes) > _MOST_NODES:
+        yield f"  and {len(recipe.nodes) - _MOST_NODES} more nodes"
+
+
+def _node_line(node: Node) -> str:
+    said = f"{clean(node.id)} ({clean(node.kind)})"
+    if node.label and node.label != node.id:
+        said += f" {clean(node.label)!r}"
+    for word, keys in (("reads", node.reads), ("writes", node.writes)):
+        if keys:
+            said += f" {word} {', '.join(map(clean, keys))}"
+    return said

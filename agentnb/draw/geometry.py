@@ -1,0 +1,124 @@
+"""geometry: where everything stands, whoever laid it out; and the way to Graphviz and back: names and numbers only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentnb.draw.picture import EDGE_SIZE, TITLE_SIZE, Area, Link, Picture
+from agentnb.draw.shapes import Point
+from agentnb.draw.text import width_of
+
+Rectangle = tuple[float, float, float, float]
+_INCH = 72.0
+_CHEAP = "splines=line nslimit=2 nslimit1=2 mclimit=0.3"
+_MANY = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way of a line: points of a cubic Bezier curve (1 + 3n of them), its tip, and the middle of its label."""
+
+    points: tuple[Point, ...]
+    tip: Point
+    label: Point | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A finished layout in points, y downwards; `layout` is the backend that made it."""
+
+    width: float
+    height: float
+    boxes: Mapping[str, Point]
+    areas: Mapping[str, Rectangle] = field(default_factory=dict)
+    routes: Mapping[str, Route] = field(default_factory=dict)
+    layout: str = "plain"
+
+
+def skeleton(picture: Picture, *, cheap: bool = False) -> str:
+    """Return the DOT text that a layout engine is given: our own names and sizes, not a word of the recipe."""
+    many = "nslimit=4 nslimit1=4 mclimit=0.5" if len(picture.links) > _MANY else ""
+    lines = [
+        f"digraph {{ graph [rankdir={picture.direction} nodesep=0.3 ranksep=0.42 {_CHEAP if cheap else many}]",
+        'node [shape=box fixedsize=true label=""] edge [arrowsize=0.7]',
+        *_nest(picture, ""),
+        *(_line(link) for link in picture.links),
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _nest(picture: Picture, parent: str) -> Iterator[str]:
+    for box in picture.boxes:
+        if box.area == parent:
+            width, height = box.width / _INCH, box.height / _INCH
+            yield f"{box.name} [width={width:.4f} height={height:.4f}]"
+    for area in picture.areas:
+        if area.parent == parent:
+            yield f"subgraph cluster_{area.name} {{ margin=12 labeljust=l label={_room(title_width(area), 12)}"
+            yield from _nest(picture, area.name)
+            yield "}"
+
+
+def title_width(area: Area) -> float:
+    """Return how wide an area's title is at most, in points."""
+    return width_of(area.title, TITLE_SIZE) + 6
+
+
+def _line(link: Link) -> str:
+    said = [f"name={link.name}"]
+    if link.label:
+        said.append(f"label={_room(link.label_width, EDGE_SIZE + 5)}")
+    if link.kind == "loop_back":
+        said.append("constraint=false")
+    if link.kind in ("start", "enter"):
+        said.append("weight=3")
+    return f"{link.source} -> {link.target} [{' '.join(said)}]"
+
+
+def _room(width: float, height: float) -> str:
+    """Return a label of exactly this size without a letter in it, so that no font decides the layout."""
+    size = f'FIXEDSIZE="TRUE" WIDTH="{width:.0f}" HEIGHT="{height:.0f}"'
+    return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" {size}><TR><TD></TD></TR></TABLE>>'
+
+
+def read_geometry(text: str, layout: str) -> Geometry:
+    """Return the geometry that Graphviz wrote as JSON.
+
+    Raises:
+        ValueError: the text is not a finished layout (a box or a line has no place).
+    """
+    try:
+        found: dict[str, Any] = json.loads(text)
+        _, _, width, height = map(float, found["bb"].split(","))
+        boxes, areas, routes = {}, {}, {}
+        for item in found.get("objects", ()):
+            name = item["name"]
+            if name.startswith("cluster_"):
+                left, low, right, high = map(float, item["bb"].split(","))
+                areas[name.removeprefix("cluster_")] = (left, height - high, right, height - low)
+            elif "pos" in item:
+                boxes[name] = _point(item["pos"], height)
+        for item in found.get("edges", ()):
+            label = _point(item["lp"], height) if "lp" in item else None
+            routes[item["name"]] = _route(item["pos"], height, label)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no layout in what Graphviz wrote: {error!r}") from error
+    return Geometry(width, height, boxes, areas, routes, layout)
+
+
+def _point(text: str, height: float) -> Point:
+    x, y = text.split(",")[:2]
+    return float(x), height - float(y)
+
+
+def _route(text: str, height: float, label: Point | None) -> Route:
+    tip, points = None, []
+    for word in text.split(";")[0].split():
+        if word.startswith("e,"):
+            tip = _point(word[2:], height)
+        elif not word.startswith("s,"):
+            points.append(_point(word, height))
+    return Route(tuple(points), tip or points[-1], label)

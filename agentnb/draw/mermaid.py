@@ -1,0 +1,100 @@
+"""mermaid: a recipe as Mermaid flowchart text, for Markdown pages that draw it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from agentnb.draw.look import COLOURS, FAMILIES
+from agentnb.draw.picture import Area, Box, Link, Picture, picture_of
+from agentnb.draw.text import clean, cut_columns
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Recipe
+
+_LIMIT: Final = 60
+_SAFE: Final = frozenset(" _-,:.=+/!?'*…→×◷")
+_SHAPES: Final = {
+    "diamond": ("{", "}"),
+    "hexagon": ("{{", "}}"),
+    "ellipse": ("([", "])"),
+    "parallelogram": ("[/", "/]"),
+    "trapezium": ("[/", "\\]"),
+    "invtrapezium": ("[\\", "/]"),
+    "cylinder": ("[(", ")]"),
+    "component": ("[[", "]]"),
+    "tab": ("[[", "]]"),
+    "folder": ("[[", "]]"),
+    "octagon": ("([", "])"),
+}
+_ARROWS: Final = {
+    "parallel": "==>",
+    "loop_back": "-.->",
+    "error": "-.->",
+    "timeout": "-.->",
+    "event": "-.->",
+    "enter": "-.-",
+}
+_LINE_COLOURS: Final = {"error": "failed", "timeout": "waiting", "event": "react-line", "enter": "area-line"}
+
+
+def to_mermaid(recipe: Recipe, *, direction: str = "TB") -> str:
+    """Return a recipe as a Mermaid flowchart. Ids are our own, and labels are quoted: no text of a recipe is syntax."""
+    return mermaid_text(picture_of(recipe, board=False, direction=direction, run=None))
+
+
+def mermaid_text(picture: Picture) -> str:
+    """Return a picture's graph as Mermaid text; the blackboard and a run are left out."""
+    families = sorted({box.family for box in picture.boxes if box.id or box.kind != "start"}, key=FAMILIES.index)
+    return "\n".join(
+        [
+            f"flowchart {picture.direction}",
+            *_nest(picture, "", 1),
+            *(f"  {_link(link)}" for link in picture.links),
+            *(f"  classDef {f} fill:{COLOURS[f]},stroke:{COLOURS[f'{f}-line']},color:{COLOURS['ink']}" for f in families),
+            *_line_styles(picture),
+            "",
+        ]
+    )
+
+
+def label(text: str) -> str:
+    """Return text inside a Mermaid string: letters, digits and blanks as they are, the rest as `#NN;`."""
+    short = cut_columns(clean(text), _LIMIT)
+    return "".join(char if char.isalnum() or char in _SAFE else f"#{ord(char)};" for char in short) or " "
+
+
+def _nest(picture: Picture, parent: str, depth: int) -> Iterator[str]:
+    space = "  " * depth
+    for box in picture.boxes:
+        if box.area == parent:
+            yield space + _box(box)
+    for area in picture.areas:
+        if area.parent == parent:
+            yield from _area(picture, area, depth)
+
+
+def _area(picture: Picture, area: Area, depth: int) -> Iterator[str]:
+    yield f'{"  " * depth}subgraph {area.name}["{label(area.tip)}"]'
+    yield from _nest(picture, area.name, depth + 1)
+    yield f"{'  ' * depth}end"
+
+
+def _box(box: Box) -> str:
+    if box.kind == "start" and not box.id:
+        return f'{box.name}(("●"))'
+    left, right = _SHAPES.get(box.shape, ("(", ")"))
+    return f'{box.name}{left}"{label(" ".join(box.lines))}"{right}:::{box.family}'
+
+
+def _link(link: Link) -> str:
+    arrow = _ARROWS.get(link.kind, "-->")
+    said = f'|"{label(link.label)}"|' if link.label else ""
+    return f"{link.source} {arrow}{said} {link.target}"
+
+
+def _line_styles(picture: Picture) -> Iterator[str]:
+    for kind, colour in _LINE_COLOURS.items():
+        numbers = ",".join(str(number) for number, link in enumerate(picture.links) if link.kind == kind)
+        if numbers:
+            yield f"  linkStyle {numbers} stroke:{COLOURS[colour]}"

@@ -1,0 +1,219 @@
+"""picture: what a recipe's drawing is made of, before anything has a place: boxes, links, areas, the board.
+
+Every part has a plain name of our own (n0, e3, r1). Only these names and sizes go to a layout engine, so no text of a
+recipe is ever read by Graphviz while the SVG is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agentnb.draw.board import BoardTable, board_table
+from agentnb.draw.look import family_of, shape_of
+from agentnb.draw.shapes import size_around
+from agentnb.draw.text import clean, cut, width_of, wrap
+from agentnb.draw.view import RunView
+from agentnb.recipe.model import ROOT
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Edge, Node, Recipe
+
+LABEL_SIZE, KIND_SIZE, EDGE_SIZE, TITLE_SIZE = 11.0, 8.0, 9.0, 9.0
+LINE, KIND_LINE = 14.0, 11.0
+_LABEL_WIDTH, _EDGE_WIDTH, _TITLE_WIDTH = 150.0, 130.0, 220.0
+_DOT = 12.0
+_NO_RUN = RunView()
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node of the picture; kind `start` is the mark before an entry node."""
+
+    name: str
+    id: str
+    kind: str
+    shape: str
+    family: str
+    lines: tuple[str, ...]
+    caption: str
+    tip: str
+    width: float
+    height: float
+    area: str = ""
+    marks: tuple[str, ...] = ()
+    count: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line between two boxes: an edge of the recipe, or of kind `start` or `enter` (owner to its region's entry)."""
+
+    name: str
+    source: str
+    target: str
+    kind: str
+    ends: tuple[str, str]
+    index: int = -1
+    label: str = ""
+    tip: str = ""
+
+    @property
+    def label_width(self) -> float:
+        """How wide the label is at most, in points; 0 without one."""
+        return width_of(self.label, EDGE_SIZE) + 6 if self.label else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The frame around the nodes of a region; `parent` is the name of the area around it, empty at the top."""
+
+    name: str
+    scope: str
+    title: str
+    tip: str
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A recipe ready to be drawn; `with_run` says whether a run lies on it."""
+
+    title: str
+    dialect: str
+    direction: str
+    boxes: tuple[Box, ...]
+    links: tuple[Link, ...]
+    areas: tuple[Area, ...]
+    board: BoardTable | None
+    with_run: bool = False
+
+
+def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | None) -> Picture:
+    """Return the picture of a recipe, with a run's marks on it if there is one. What it shows never moves a box."""
+    view = run or _NO_RUN
+    areas = _areas(recipe)
+    names = {scope: area.name for scope, area in areas.items()}
+    boxes = {
+        id: _box(f"n{number}", node, names.get(node.scope, ""), view)
+        for number, (id, node) in enumerate(_all_nodes(recipe).items())
+    }
+    edges = [_link(index, edge, boxes) for index, edge in enumerate(recipe.edges)]
+    starts, start_links = _starts(recipe, boxes, names)
+    return Picture(
+        title=clean(recipe.name),
+        dialect=clean(recipe.dialect),
+        direction=direction,
+        boxes=(*starts, *boxes.values()),
+        links=(*start_links, *edges, *_enters(recipe, boxes)),
+        areas=tuple(areas.values()),
+        board=board_table(recipe, run, {id: box.name for id, box in boxes.items()}) if board else None,
+        with_run=run is not None,
+    )
+
+
+def _all_nodes(recipe: Recipe) -> dict[str, Node]:
+    """The recipe's nodes, and one of kind `missing` for each end of an edge that names none (a recipe not yet right)."""
+    from agentnb.recipe.model import Node
+
+    ends = [end for edge in recipe.edges for end in (edge.source, edge.target) if end not in recipe.nodes]
+    return {**recipe.nodes, **{end: Node(end, "missing") for end in ends}}
+
+
+def _box(name: str, node: Node, area: str, view: RunView) -> Box:
+    shape = shape_of(node.kind)
+    lines = wrap(node.label or node.id, _LABEL_WIDTH, LABEL_SIZE) or ("(no name)",)
+    caption = cut(clean(node.kind), _LABEL_WIDTH, KIND_SIZE)
+    text = max(width_of(f"{caption} ×999", KIND_SIZE), 40.0, *(width_of(line, LABEL_SIZE) for line in lines))
+    width, height = size_around(shape, text, LINE * len(lines) + KIND_LINE)
+    visits = view.visited.get(node.id, 0)
+    return Box(
+        name, node.id, node.kind, shape, family_of(node.kind), lines, caption, _tip(node), max(width, 84.0), height,
+        area, view.marks(node.id), f"×{visits}" if visits > 0 else "",
+    )  # fmt: skip
+
+
+def _tip(node: Node) -> str:
+    said = [node.id if node.label in ("", node.id) else f"{node.label} ({node.id})", node.kind]
+    for word, keys in (("reads", node.reads), ("writes", node.writes), ("on", node.on)):
+        if keys:
+            said.append(f"{word} {', '.join(keys)}")
+    return "\n".join([*said, *([str(node.place)] if node.place else [])])
+
+
+def _link(index: int, edge: Edge, boxes: Mapping[str, Box]) -> Link:
+    words = edge_words(edge)
+    return Link(
+        f"e{index}", boxes[edge.source].name, boxes[edge.target].name, edge.kind, (edge.source, edge.target), index,
+        cut(clean(words), _EDGE_WIDTH, EDGE_SIZE), f"{edge.source} → {edge.target}\n{edge.kind} {edge.condition}".strip(),
+    )  # fmt: skip
+
+
+def edge_words(edge: Edge) -> str:
+    """Return what stands at an edge: its condition or value, with a mark for errors and time-outs."""
+    condition = edge.condition.strip()
+    match edge.kind:
+        case "error":
+            return f"error: {condition}" if condition else "error"
+        case "timeout":
+            return f"◷ {condition or 'timeout'}"
+        case _:
+            return condition
+
+
+def _areas(recipe: Recipe) -> dict[str, Area]:
+    """The regions that hold a node, outermost first; one that would stand inside itself stands at the top."""
+    parents = {}
+    for region in recipe.regions.values():
+        owner = recipe.nodes.get(region.owner)
+        parents[region.id] = owner.scope if owner and owner.scope in recipe.regions else ROOT
+    ways = {scope: _way_up(scope, parents) for scope in parents if scope != ROOT}
+    held = {scope for node in recipe.nodes.values() for scope in ways.get(node.scope, ())}
+    order = sorted((scope for scope in ways if scope in held), key=lambda scope: len(ways[scope]))
+    names = {scope: f"r{number}" for number, scope in enumerate(order)}
+    areas = {}
+    for scope in order:
+        region, parent = recipe.regions[scope], ways[scope][1:2]
+        title = cut(clean(region.title or region.id), _TITLE_WIDTH, TITLE_SIZE)
+        tip = region.title or region.id
+        areas[scope] = Area(names[scope], scope, title, tip, names[parent[0]] if parent else "")
+    return areas
+
+
+def _way_up(scope: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    way: list[str] = []
+    while scope != ROOT and scope in parents:
+        if scope in way:
+            return tuple(way[:1])
+        way.append(scope)
+        scope = parents[scope]
+    return tuple(way)
+
+
+def _starts(
+    recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]
+) -> tuple[list[Box], list[Link]]:
+    """A mark before each entry node: of the recipe, and of a region that no node owns."""
+    entries = [(id, "") for id in recipe.entry if id in boxes]
+    for region in recipe.regions.values():
+        if region.id in names and region.owner not in boxes:
+            entries += [(id, names[region.id]) for id in region.entry if id in boxes]
+    marks, links = [], []
+    for number, (id, area) in enumerate(dict.fromkeys(entries)):
+        marks.append(
+            Box(f"s{number}", "", "start", "ellipse", "plain", (), "", f"starts at {id}", _DOT, _DOT, area)
+        )
+        links.append(Link(f"t{number}", f"s{number}", boxes[id].name, "start", ("", id)))
+    return marks, links
+
+
+def _enters(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
+    """A light line from each composite node to the entry nodes of the regions inside it."""
+    return [
+        Link(f"o{number}", boxes[region.owner].name, boxes[id].name, "enter", (region.owner, id))
+        for number, (region, id) in enumerate(
+            (region, id) for region in recipe.regions.values() for id in region.entry
+            if region.owner in boxes and id in boxes and region.owner != id
+        )
+    ]  # fmt: skip

@@ -1,0 +1,156 @@
+"""render: the door to Graphviz. Lays a picture out with `dot`, else with pygraphviz, else with our own plain layout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Final
+
+from agentnb.draw.geometry import Geometry, read_geometry, skeleton
+from agentnb.draw.picture import Picture
+from agentnb.draw.svg import write_svg
+from agentnb.errors import AgentNbError, Problem, did_you_mean
+
+BACKENDS: Final = ("dot", "pygraphviz", "plain")
+VARIABLE: Final = "AGENTNB_LAYOUT"
+# pygraphviz carries its own Graphviz. It runs in a process of its own: a layout there can be given a time limit, its
+# library is not known to be thread-safe, and its font warnings go to a pipe instead of into the notebook.
+_WORKER: Final = (
+    "import sys, pygraphviz\n"
+    "graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())\n"
+    "sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog='dot'))\n"
+)
+_KEPT: Final = 32
+_layouts: OrderedDict[tuple[str, str], Geometry] = OrderedDict()
+_lock = threading.Lock()
+
+
+def backend() -> str:
+    """Return which backend lays pictures out here: `dot`, `pygraphviz` or `plain`.
+
+    The environment variable AGENTNB_LAYOUT chooses one.
+
+    Raises:
+        AgentNbError: U202, the variable names no backend; U203, it names one that is not installed.
+    """
+    wanted = os.environ.get(VARIABLE, "").strip()
+    if not wanted:
+        return next(name for name in BACKENDS if _is_there(name))
+    if wanted not in BACKENDS:
+        raise AgentNbError(
+            Problem(
+                code="U202",
+                what=f"{VARIABLE}={wanted!r} names no way to lay a picture out",
+                where="environment",
+                why=f"the ways are: {', '.join(BACKENDS)}",
+                do=did_you_mean(wanted, BACKENDS, f"set {VARIABLE} to one of them, or unset it"),
+            )
+        )
+    if not _is_there(wanted):
+        raise AgentNbError(
+            Problem(
+                code="U203",
+                what=f"{VARIABLE}={wanted!r} asks for a layout that is not installed",
+                where="environment",
+                why="no program `dot` on PATH" if wanted == "dot" else "the package pygraphviz is not installed",
+                do=f"install it ({_cure(wanted)}), or unset {VARIABLE}",
+            )
+        )
+    return wanted
+
+
+def _is_there(name: str) -> bool:
+    if name == "dot":
+        return shutil.which("dot") is not None
+    return name == "plain" or find_spec("pygraphviz") is not None
+
+
+def _cure(name: str) -> str:
+    return "Graphviz, from your system's packages" if name == "dot" else "`pip install pygraphviz`"
+
+
+def layout_svg(picture: Picture, *, seconds: float = 10.0) -> str:
+    """Return the SVG of a picture, laid out by the best backend there is; it never takes longer than about `seconds`.
+
+    The same picture is laid out once: a run only changes texts and classes, so its pictures share one layout.
+    """
+    return write_svg(picture, lay_out(picture, seconds=seconds))
+
+
+def lay_out(picture: Picture, *, seconds: float = 10.0) -> Geometry:
+    """Return the geometry of a picture from the backends in order; the plain one always has an answer."""
+    first, text = backend(), skeleton(picture)
+    with _lock:
+        known = _layouts.get((first, text))
+    if known is None:
+        known = next(_tries(picture, text, first, seconds))
+        with _lock:
+            _layouts[first, text] = known
+            while len(_layouts) > _KEPT:
+                _layouts.popitem(last=False)
+    return known
+
+
+def _tries(picture: Picture, text: str, first: str, seconds: float) -> Iterator[Geometry]:
+    """Each layout that comes about. One that is too slow is tried with straight lines, then left to the plain one."""
+    chosen = os.environ.get(VARIABLE, "").strip()
+    for name in (first,) if chosen else BACKENDS[BACKENDS.index(first) : -1]:
+        if name == "plain" or not _is_there(name):
+            continue
+        try:
+            yield read_geometry(_graphviz(name, text, "json0", seconds * 0.6).decode(), name)
+        except subprocess.TimeoutExpired:
+            try:
+                cheap = skeleton(picture, cheap=True)
+                yield read_geometry(_graphviz(name, cheap, "json0", seconds * 0.4).decode(), name)
+            except (subprocess.SubprocessError, OSError, ValueError):
+                break
+        except (subprocess.SubprocessError, OSError, ValueError):
+            continue
+    from agentnb.draw.plain import plain_layout
+
+    yield plain_layout(picture)
+
+
+def _graphviz(name: str, text: str, format: str, seconds: float) -> bytes:
+    command = ["dot", f"-T{format}"] if name == "dot" else [sys.executable, "-P", "-c", _WORKER, format]
+    done = subprocess.run(  # noqa: S603  # our own command, and its input holds no text of the recipe but for PNG
+        command,
+        input=text.encode(),
+        capture_output=True,
+        timeout=seconds,
+        check=True,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    return done.stdout
+
+
+def png(dot_text: str, *, seconds: float = 20.0) -> bytes:
+    """Return DOT text as a PNG picture, drawn by Graphviz.
+
+    Raises:
+        AgentNbError: U204, neither `dot` nor pygraphviz is there, or it could not draw this.
+    """
+    why = "a PNG needs Graphviz: no program `dot` on PATH, and the package pygraphviz is not installed"
+    names = [name for name in BACKENDS[:-1] if _is_there(name) and os.environ.get(VARIABLE, name) == name]
+    for name in names:
+        try:
+            return _graphviz(name, dot_text, "png", seconds)
+        except (subprocess.SubprocessError, OSError) as error:
+            told = getattr(error, "stderr", None) or b""
+            why = f"{name} could not draw it: {type(error).__name__} {told.decode(errors='replace')[-200:]}".strip()
+    raise AgentNbError(
+        Problem(
+            code="U204",
+            what="cannot save this drawing as 'png'",
+            where="Drawing.save",
+            why=why,
+            do="run `pip install pygraphviz`, or install Graphviz from your system's packages, or save as '.svg'",
+        )
+    )

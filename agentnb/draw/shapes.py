@@ -1,0 +1,165 @@
+"""shapes: the outline of each shape as SVG path data, and how much room a text needs inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import hypot
+from typing import Final, NamedTuple
+
+Point = tuple[float, float]
+
+
+class Fit(NamedTuple):
+    """How a shape grows around its text: width times `across` plus `side`, height times `down` plus `rim`."""
+
+    across: float
+    side: float
+    down: float
+    rim: float
+
+
+_PLAIN: Final = Fit(1, 28, 1, 16)
+_FITS: Final[dict[str, Fit]] = {
+    "diamond": Fit(1.3, 44, 1.3, 26),
+    "ellipse": Fit(1.25, 24, 1.25, 12),
+    "hexagon": Fit(1, 48, 1, 16),
+    "octagon": Fit(1, 40, 1, 16),
+    "parallelogram": Fit(1, 52, 1, 16),
+    "trapezium": Fit(1, 60, 1, 16),
+    "invtrapezium": Fit(1, 60, 1, 16),
+    "house": Fit(1, 28, 1, 30),
+    "invhouse": Fit(1, 28, 1, 30),
+    "cylinder": Fit(1, 28, 1, 30),
+    "component": Fit(1, 40, 1, 16),
+    "tab": Fit(1, 28, 1, 26),
+    "folder": Fit(1, 28, 1, 26),
+    "note": Fit(1, 36, 1, 16),
+}
+_SAME: Final = {"oval": "ellipse", "circle": "ellipse", "doublecircle": "ellipse", "rect": "box", "rectangle": "box"}
+_POLYGONS: Final[dict[str, tuple[Point, ...]]] = {
+    "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
+    "house": ((0, -1), (1, -0.45), (1, 1), (-1, 1), (-1, -0.45)),
+    "invhouse": ((-1, -1), (1, -1), (1, 0.45), (0, 1), (-1, 0.45)),
+}
+
+
+def known_shape(shape: str) -> str:
+    """Return the shape that is drawn for this name of Graphviz's: itself, its like, or a box."""
+    name = _SAME.get(shape, shape)
+    return name if name in _FITS else "box"
+
+
+def size_around(shape: str, width: float, height: float) -> tuple[float, float]:
+    """Return the whole points that this shape takes around a text of this size."""
+    fit = _FITS.get(shape, _PLAIN)
+    return float(round(width * fit.across + fit.side)), float(round(height * fit.down + fit.rim))
+
+
+def outline(shape: str, width: float, height: float) -> str:
+    """Return the path data of a shape of this size around the point 0, 0."""
+    w, h = width / 2, height / 2
+    if shape in _POLYGONS:
+        return rounded([(x * w, y * h) for x, y in _POLYGONS[shape]], 5)
+    draw = _DRAWN.get(shape)
+    return draw(w, h) if draw else box(w, h, 8)
+
+
+def box(w: float, h: float, radius: float) -> str:
+    """Return the path data of a rounded rectangle of half width `w` and half height `h`."""
+    return rounded([(-w, -h), (w, -h), (w, h), (-w, h)], min(radius, w, h))
+
+
+def rounded(corners: list[Point], radius: float) -> str:
+    """Return the closed path through these corners, each rounded off."""
+    parts = []
+    for index, corner in enumerate(corners):
+        before = _towards(corner, corners[index - 1], radius)
+        after = _towards(corner, corners[(index + 1) % len(corners)], radius)
+        parts.append(f"{'L' if parts else 'M'}{pair(before)}Q{pair(corner)} {pair(after)}")
+    return "".join(parts) + "Z"
+
+
+def _towards(start: Point, end: Point, way: float) -> Point:
+    length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
+    part = min(way / length, 0.5)
+    return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
+
+
+def number(value: float) -> str:
+    """Return a number with at most one decimal: a tenth of a point is finer than a screen."""
+    text = f"{value:.1f}"
+    return "0" if text in ("-0.0", "0.0") else text.removesuffix(".0")
+
+
+def pair(point: Point) -> str:
+    """Return `x,y`."""
+    return f"{number(point[0])},{number(point[1])}"
+
+
+def _ellipse(w: float, h: float) -> str:
+    arc = f"A{number(w)},{number(h)} 0 1 1 "
+    return f"M{pair((-w, 0))}{arc}{pair((w, 0))}{arc}{pair((-w, 0))}Z"
+
+
+def _hexagon(w: float, h: float) -> str:
+    s = min(16.0, w / 2)
+    return rounded([(-w + s, -h), (w - s, -h), (w, 0), (w - s, h), (-w + s, h), (-w, 0)], 5)
+
+
+def _octagon(w: float, h: float) -> str:
+    s = min(11.0, w / 2, h / 2)
+    right = [(w - s, -h), (w, -h + s), (w, h - s), (w - s, h)]
+    return rounded([*right, *[(-x, -y) for x, y in right]], 4)
+
+
+def _parallelogram(w: float, h: float) -> str:
+    s = min(14.0, w / 2)
+    return rounded([(-w + s, -h), (w, -h), (w - s, h), (-w, h)], 5)
+
+
+def _trapezium(w: float, h: float) -> str:
+    s = min(14.0, w / 2)
+    return rounded([(-w + s, -h), (w - s, -h), (w, h), (-w, h)], 5)
+
+
+def _invtrapezium(w: float, h: float) -> str:
+    s = min(14.0, w / 2)
+    return rounded([(-w, -h), (w, -h), (w - s, h), (-w + s, h)], 5)
+
+
+def _cylinder(w: float, h: float) -> str:
+    top, arc = -h + 7, f"A{number(w)},7 0 0 "
+    body = f"M{pair((-w, top))}{arc}1 {pair((w, top))}L{pair((w, h - 7))}{arc}1 {pair((-w, h - 7))}Z"
+    return f"{body}M{pair((-w, top))}{arc}0 {pair((w, top))}"
+
+
+def _component(w: float, h: float) -> str:
+    lugs = "".join(f"M{pair((-w - 4, y))}h8v6h-8Z" for y in (-h + 9, h - 15))
+    return box(w, h, 6) + lugs
+
+
+def _tab(w: float, h: float) -> str:
+    ear = min(44.0, w)
+    top = -h + 10
+    return rounded([(-w, -h), (-w + ear, -h), (-w + ear + 7, top), (w, top), (w, h), (-w, h)], 5)
+
+
+def _note(w: float, h: float) -> str:
+    s = min(11.0, w, h)
+    fold = f"M{pair((w - s, -h))}v{number(s)}h{number(s)}"
+    return rounded([(-w, -h), (w - s, -h), (w, -h + s), (w, h), (-w, h)], 3) + fold
+
+
+_DRAWN: Final[dict[str, Callable[[float, float], str]]] = {
+    "ellipse": _ellipse,
+    "hexagon": _hexagon,
+    "octagon": _octagon,
+    "parallelogram": _parallelogram,
+    "trapezium": _trapezium,
+    "invtrapezium": _invtrapezium,
+    "cylinder": _cylinder,
+    "component": _component,
+    "tab": _tab,
+    "folder": _tab,
+    "note": _note,
+}

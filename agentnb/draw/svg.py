@@ -1,0 +1,135 @@
+"""svg: a picture and its geometry as SVG text: classes for the look, data attributes for a live view, nothing else.
+
+The promise to a front end, whichever backend laid it out: `g.node[data-node]`, `g.edge[data-source][data-target]
+[data-edge]`, `g.cluster[data-scope]`, `g.row[data-row]` with `text.value[data-key]`, `g.flow[data-node][data-way]`.
+No ids (two pictures may share a page), no scripts, no links, nothing from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import hypot
+from typing import Final
+
+from agentnb.draw.geometry import Geometry, Rectangle, Route
+from agentnb.draw.look import COLOURS, FONT, class_of, stylesheet
+from agentnb.draw.picture import EDGE_SIZE, KIND_LINE, KIND_SIZE, LABEL_SIZE, LINE, TITLE_SIZE, Area, Box, Link, Picture
+from agentnb.draw.shapes import Point, box, number, outline, pair
+from agentnb.draw.svg_board import board_parts, board_place
+from agentnb.draw.text import attribute, content
+
+MARGIN: Final = 12.0
+_LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "invhouse": -5.0}
+
+
+def write_svg(picture: Picture, geometry: Geometry) -> str:
+    """Return the whole SVG; coordinates are points, and its own size is the natural one."""
+    width, height, spot = geometry.width, geometry.height, None
+    if picture.board:
+        spot = board_place(picture.board, geometry, picture.direction)
+        width, height = max(width, spot[0] + picture.board.width), max(height, spot[1] + picture.board.height)
+    width, height = width + 2 * MARGIN, height + 2 * MARGIN
+    flows, table = board_parts(picture, geometry, spot) if spot else ("", "")
+    classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" data-static="" data-layout="{geometry.layout}" '
+            f'width="{number(width)}pt" height="{number(height)}pt" viewBox="0 0 {number(width)} {number(height)}" '
+            f'role="img" aria-label="{attribute(f"recipe {picture.title}")}" font-family="{FONT}">',
+            f"<style>{stylesheet()}</style>",
+            f'<rect class="paper" width="{number(width)}" height="{number(height)}" rx="8" fill="{COLOURS["paper"]}"/>',
+            f'<g transform="translate({number(MARGIN)},{number(MARGIN)})">',
+            *(_area(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas),
+            flows,
+            *(_link(link, geometry.routes[link.name]) for link in picture.links if link.name in geometry.routes),
+            *(_box(box, geometry.boxes[box.name]) for box in picture.boxes),
+            table,
+            "</g>\n</svg>",
+        ]
+    )
+
+
+def _area(area: Area, place: Rectangle) -> str:
+    left, top, right, bottom = place
+    middle = f"translate({number((left + right) / 2)},{number((top + bottom) / 2)})"
+    frame = box((right - left) / 2, (bottom - top) / 2, 10)
+    return (
+        f'<g class="cluster" data-scope="{attribute(area.scope)}"><title>{content(area.tip)}</title>'
+        f'<path transform="{middle}" d="{frame}" fill="{COLOURS["area"]}" stroke="{COLOURS["area-line"]}"/>'
+        f'<text x="{number(left + 12)}" y="{number(top + 16)}" font-size="{TITLE_SIZE}" fill="{COLOURS["faint"]}">'
+        f"{content(area.title)}</text></g>"
+    )
+
+
+def _link(link: Link, route: Route) -> str:
+    colour = COLOURS["area-line" if link.kind == "enter" else "edge"]
+    if link.index < 0:
+        opening = f'<g class="enter" data-target="{attribute(link.ends[1])}">'
+    else:
+        source, target = map(attribute, link.ends)
+        opening = (
+            f'<g class="edge {class_of("edge", link.kind)}" data-source="{source}" data-target="{target}" '
+            f'data-edge="{link.index}"><title>{content(link.tip)}</title>'
+        )
+    label = ""
+    if link.label and route.label:
+        x, y = route.label
+        label = (
+            f'<text x="{number(x)}" y="{number(y + 3)}" text-anchor="middle" font-size="{EDGE_SIZE}" '
+            f'fill="{COLOURS["edge-text"]}">{content(link.label)}</text>'
+        )
+    curve = f'<path d="{curve_data(route.points)}" fill="none" stroke="{colour}"/>'
+    return f'{opening}{curve}{arrow_head(route.points, route.tip, colour)}{label}</g>'
+
+
+def curve_data(points: tuple[Point, ...]) -> str:
+    """Return the path data of a cubic Bezier curve of 1 + 3n points."""
+    return f"M{pair(points[0])}" + (f"C{' '.join(map(pair, points[1:]))}" if len(points) > 1 else "")
+
+
+def arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: float = 2.8) -> str:
+    """Return the polygon from the end of a curve to its tip; nothing where there is no room for one."""
+    base = points[-1]
+    dx, dy = tip[0] - base[0], tip[1] - base[1]
+    length = hypot(dx, dy)
+    if length < 0.5:
+        return ""
+    x, y = -dy / length * half, dx / length * half
+    corners = f"{pair((base[0] + x, base[1] + y))} {pair(tip)} {pair((base[0] - x, base[1] - y))}"
+    return f'<polygon points="{corners}" fill="{colour}"/>'
+
+
+def _box(box: Box, place: Point) -> str:
+    at = f'transform="translate({number(place[0])},{number(place[1])})"'
+    shape = outline(box.shape, box.width, box.height)
+    if box.kind == "start" and not box.id:
+        return (
+            f'<g class="start" {at}><title>{content(box.tip)}</title>'
+            f'<path class="shape" d="{shape}" fill="{COLOURS["edge"]}"/></g>'
+        )
+    classes = " ".join(["node", class_of("kind", box.kind), f"family-{box.family}", *box.marks])
+    fill, line = COLOURS[box.family], COLOURS[f"{box.family}-line"]
+    return "".join(
+        [
+            f'<g class="{classes}" data-node="{attribute(box.id)}" {at}><title>{content(box.tip)}</title>',
+            f'<path class="shape" d="{shape}" fill="{fill}" stroke="{line}"/>',
+            *_words(box),
+            f'<circle class="dot" cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}" r="5" '
+            f'display="none"/></g>',
+        ]
+    )
+
+
+def _words(box: Box) -> Iterator[str]:
+    top = -(KIND_LINE + LINE * len(box.lines)) / 2 + _LOWERED.get(box.shape, 0.0)
+    colour = COLOURS[f"{box.family}-text"]
+    yield _word("kind", top + 8, KIND_SIZE, colour, box.caption, f'<tspan class="count" dx="3">{box.count}</tspan>')
+    for number_, line in enumerate(box.lines):
+        yield _word("label", top + KIND_LINE + LINE * number_ + 10.5, LABEL_SIZE, COLOURS["ink"], line)
+
+
+def _word(name: str, y: float, size: float, colour: str, text: str, more: str = "") -> str:
+    return (
+        f'<text class="{name}" y="{number(y)}" text-anchor="middle" font-size="{size:g}" fill="{colour}">'
+        f"{content(text)}{more}</text>"
+    )

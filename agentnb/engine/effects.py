@@ -1,0 +1,185 @@
+"""effects: the one door to the world. Time-out, retry, back-off, holding, recording: all of it here, none in a kind.
+
+A node that calls an effect is a coroutine. Driven without a loop it may yield two things: NEED_LOOP (what it awaits
+next needs an event loop) and a Hold (the effect waits for a person). Everything else is a loop's own future.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import freeze
+from agentnb.engine.history import Call
+from agentnb.errors import ExecutionError, Problem
+
+if TYPE_CHECKING:
+    from agentnb.engine.frames import Activation
+    from agentnb.engine.run import Run
+    from agentnb.engine.work import Effect, Work
+
+NEED_LOOP: Final = object()
+WAIT: Final = object()  # what a world answers when a person has to
+
+
+class NeedLoop:
+    """Awaited to come back inside an event loop."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        """Hand the mark to whoever drives this coroutine."""
+        yield NEED_LOOP
+
+
+class Hold:
+    """An effect that waits: for a person's answer, or to be read and changed before it goes out or comes back."""
+
+    __slots__ = ("answer", "answered", "effect", "kind", "moment")
+
+    def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
+        self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
+        self.answered = False
+
+    def __await__(self) -> Generator[Any, Any, Hold]:
+        """Hand itself to the driver; come back when the driver sends anything."""
+        yield self
+        return self
+
+
+class Flight:
+    """A step that has begun and is not committed yet: its coroutine, and what it is held at."""
+
+    __slots__ = ("act", "began", "coro", "gone", "hold", "task")
+
+    def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
+        self.act, self.began = act, began
+        self.coro: Coroutine[Any, Any, Any] = awaitable if inspect.iscoroutine(awaitable) else _awaited(awaitable)
+        self.hold: Hold | None = None
+        self.task: asyncio.Task[int] | None = None
+        self.gone = False
+
+    def cancel(self) -> None:
+        """Give this step up: its late writes are refused, its coroutine is closed or its task cancelled."""
+        work = self.act.work
+        work.dead = self.gone = True
+        self.act.work = type(work)(work.run, self.act)
+        if self.task is not None:
+            self.task.cancel()
+        else:
+            self.coro.close()
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    await NeedLoop()
+    return await awaitable
+
+
+def in_loop() -> bool:
+    """Say whether an event loop is running in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def perform(run: Run, work: Work, effect: Effect) -> Any:
+    """Do one effect for a node and return the answer: the latest of its attempts.
+
+    Raises:
+        Exception: what the last attempt raised; TimeoutError when it took longer than `effect.timeout` seconds.
+    """
+    number = len(work.calls)
+    if run.hold is not None and run.hold(work, effect):
+        held = await Hold(effect, "call", "before")
+        effect = held.effect
+        if held.answered:
+            work.busy = True
+            work.calls.append(_row(work, number, effect, 1, 0.0, held.answer, None, 0.0))
+            return held.answer
+    wait = 0.0
+    for attempt in range(1, max(effect.attempts, 1) + 1):
+        if wait:
+            await run.need_loop()
+            await run.clock.sleep(wait)
+        began, error, answer = run.ns(), None, None
+        try:
+            answer = await _once(run, effect)
+        except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
+            error = raised
+        work.busy = True
+        message = None if error is None else f"{type(error).__name__}: {error}"
+        work.calls.append(_row(work, number, effect, attempt, wait, answer, message, (run.ns() - began) / 1e9))
+        if error is None:
+            break
+        if attempt >= effect.attempts:
+            raise error
+        wait = effect.backoff
+    if run.hold is not None and run.hold(work, effect):
+        back = await Hold(effect, "call", "after", answer)
+        answer = back.answer
+    return answer
+
+
+async def _once(run: Run, effect: Effect) -> Any:
+    """One attempt: a plain call where it can be one, in a thread where it might hold others up."""
+    call = run.world.find(effect)
+    threaded = (run.concurrent or effect.timeout is not None or effect.blocking) and not inspect.iscoroutinefunction(call)
+    if threaded and effect.kind not in ("human", "sleep"):
+        await run.need_loop()
+        answer = await _limited(asyncio.to_thread(call, effect), effect)
+    else:
+        answer = call(effect)
+    if answer is WAIT:
+        return await _asked(effect)
+    if inspect.isawaitable(answer):
+        await run.need_loop()
+        answer = await _limited(answer, effect)
+    return answer
+
+
+async def _limited(awaitable: Awaitable[Any], effect: Effect) -> Any:
+    if effect.timeout is None:
+        return await awaitable
+    try:
+        return await asyncio.wait_for(awaitable, effect.timeout)
+    except TimeoutError:
+        raise TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s") from None
+
+
+async def _asked(effect: Effect) -> Any:
+    held = await Hold(effect, "answer", "before")
+    if not held.answered:
+        raise ExecutionError(
+            Problem(
+                "X106",
+                f"nobody has answered {effect.name!r}",
+                f"the {effect.kind} of node {effect.name!r}",
+                "the step went on without an answer",
+                "call session.answer(value)",
+            )
+        )
+    return held.answer
+
+
+def _row(
+    work: Work, number: int, effect: Effect, attempt: int, wait: float, answer: Any, error: str | None, seconds: float
+) -> Call:
+    usage = getattr(answer, "usage", None)
+    return Call(
+        step=-1,
+        act=work.act.id,
+        call=number,
+        kind=effect.kind,
+        name=effect.name,
+        attempt=attempt,
+        wait=wait,
+        arguments=freeze(dict(effect.arguments)),
+        result=freeze(getattr(answer, "content", answer)),
+        error=error,
+        seconds=seconds,
+        tokens_in=getattr(usage, "tokens_in", None),
+        tokens_out=getattr(usage, "tokens_out", None),
+        cost_usd=getattr(usage, "cost_usd", None),
+    )

@@ -1,0 +1,56 @@
+"""frames: where the run is nested. A frame is an open region; an activation is a node's turn in a frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentnb.board.scopes import Scope
+from agentnb.engine.history import ActRow, FrameRow
+
+if TYPE_CHECKING:
+    from agentnb.engine.plan import PlanNode
+    from agentnb.engine.run import Run
+    from agentnb.engine.work import Perform, Work
+
+
+class Frame:
+    """An open region of one run: its scope, how often its body ran, and the activations in it."""
+
+    __slots__ = ("acts", "depth", "id", "iteration", "lane", "parent", "row", "scope")
+
+    def __init__(self, row: FrameRow, parent: Frame | None, scope: Scope) -> None:
+        self.row, self.id, self.parent, self.scope = row, row.id, parent, scope
+        self.depth = parent.depth + 1 if parent else 0
+        self.iteration = 1
+        self.acts: dict[ActRow, Activation] = {}
+        # A lane is what moves on its own: the root, or a branch of a parallel section with all that is inside it.
+        self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
+
+    def within(self, frame: Frame) -> bool:
+        """Say whether this frame is the given one or stands inside it."""
+        here: Frame | None = self
+        while here is not None and here.depth >= frame.depth:
+            if here is frame:
+                return True
+            here = here.parent
+        return False
+
+
+class Activation:
+    """A node's turn in a frame, made once and used again: with its scope and its next activation resolved.
+
+    `next` is the number of the activation that always follows: -1 none, -2 not looked up yet, -3 it depends.
+    `quick` says that the frontier can simply be moved on by one (a node's turn in the root frame).
+    """
+
+    __slots__ = ("cost", "event", "flag", "frame", "id", "next", "node", "perform", "quick", "row", "scope", "what", "work")
+
+    def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
+        self.id, self.row, self.node, self.frame = number, row, node, frame
+        self.what, self.event, self.scope = row.what, row.event, frame.scope
+        self.perform: Perform = node.perform
+        self.cost = int(node.node.counted and not row.what)
+        self.flag = 64 * self.cost
+        self.quick = frame.parent is None and not row.what and not run.plan.joins and not run.plan.listeners
+        self.next = -2
+        self.work: Work = run.work_of(self)

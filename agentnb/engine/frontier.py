@@ -1,0 +1,377 @@
+"""frontier: what comes next. Where pushes go, how frames open and close, where a failure leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentnb.engine.frames import Activation, Frame
+from agentnb.engine.history import (
+    AGAIN,
+    CANCELLED,
+    CARRIED,
+    ENTER,
+    ERROR,
+    FAIL,
+    LEAVE,
+    RESUME,
+    UNCAUGHT,
+    ActRow,
+    Failure,
+    FrameRow,
+)
+from agentnb.engine.plan import Way
+from agentnb.engine.run import FAILED, GO, LANES, Run
+from agentnb.engine.work import Enter
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
+
+Pushes = list[tuple[int, Any]]
+FRAMES_LIMIT = 64
+
+
+# -- where a step leads --------------------------------------------------------------------------------------------
+
+
+def ways(run: Run, act: Activation) -> Pushes:
+    """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
+    found: Pushes = []
+    taken = False
+    for call, target, edge in act.node.out:
+        parallel = edge.kind == "parallel"
+        if taken and run.plan.first and not parallel:
+            continue
+        value = None if call is None else _asked(act, call, edge)
+        if call is None or value:
+            found.append((run.turn(target, act.frame).id, value))
+            taken = taken or not parallel
+    return found
+
+
+def _asked(act: Activation, call: Any, edge: Any) -> Any:
+    """Ask a condition; what it raises is the step's failure, told with the edge it stands on."""
+    try:
+        return call(act.work.board)
+    except AgentNbError:
+        raise
+    except Exception as error:
+        raise ExecutionError(
+            Problem(
+                "X104",
+                f"the condition {edge.condition or 'of the edge'!r} failed: {type(error).__name__}: {error}",
+                str(edge.place or f"edge {edge.source!r} -> {edge.target!r}"),
+                "a route is taken only when its condition could be worked out",
+                "make sure that the keys it reads are on the board, or mend the condition",
+            )
+        ) from error
+
+
+def follow(run: Run, act: Activation) -> None:
+    """Push where a quick activation leads, and remember it where it is always the same."""
+    out: tuple[Way, ...] = act.node.out
+    if act.next == -2:  # noqa: PLR2004  (not looked up yet)
+        if not out:
+            act.next = -1
+        elif len(out) == 1 and out[0][0] is None or (run.plan.first and out[0][0] is None and out[0][2].kind != "parallel"):
+            act.next = -3 if any(way[2].kind == "parallel" for way in out) else run.turn(out[0][1], act.frame).id
+        else:
+            act.next = -3
+    for number, value in ways(run, act):
+        run.history.p_act.append(number)
+        run.history.p_val.append(value)
+
+
+def chosen(run: Run, act: Activation, targets: Sequence[str], value: Any) -> Pushes:
+    """Return the activations of the targets that a node chose itself.
+
+    Raises:
+        ExecutionError: X105, a target does not exist, or stands in another region.
+    """
+    pushes: Pushes = []
+    for target in targets:
+        number = run.plan.index.get(target)
+        if number is None or run.plan.nodes[number].node.scope != act.node.node.scope:
+            raise ExecutionError(
+                Problem(
+                    "X105",
+                    f"node {act.node.id!r} leads to {target!r}, which does not exist here",
+                    str(act.node.node.place or f"node {act.node.id!r}"),
+                    f"the nodes of this region are: {', '.join(_region(run, act))}",
+                    did_you_mean(target, _region(run, act), "add the node, or change the route"),
+                )
+            )
+        pushes.append((run.turn(number, act.frame).id, value))
+    return pushes
+
+
+def _region(run: Run, act: Activation) -> list[str]:
+    return [node.id for node in run.plan.nodes if node.node.scope == act.node.node.scope]
+
+
+# -- moving the frontier on ----------------------------------------------------------------------------------------
+
+
+def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+    """Append the pushes of a step and return where the frontier begins then.
+
+    `front` goes to the front (error targets, a body's entry), `pushes` to the back of this frame's activations.
+    Where the queue only grew at its end, nothing is moved; else the new queue is written as a whole.
+    """
+    history = run.history
+    queue = history.p_act[run.pos :].tolist()
+    here = queue.index(act.id) if act.id in queue else 0
+    rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
+    last = max((i for i, number in enumerate(rest) if frame_of(run, number).within(act.frame)), default=here - 1)
+    at = last + 1
+    back = list(pushes) if run.plan.joins == frozenset() else [push for push in pushes if push[0] not in rest]
+    plain = here == 0 and at == len(rest) and not front
+    new: Pushes = [*front, *_carried(rest[:at]), *back, *_carried(rest[at:])]
+    if here:
+        new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *back, *_carried(rest[at:])]
+    new = _returned(run, act, expanded(run, _joined(run, new)), here)
+    if plain and new[: len(rest)] == _carried(rest):
+        new = new[len(rest) :]
+        pos = run.pos + 1
+    else:
+        pos = len(history.p_act)
+    history.p_act.extend([number for number, _ in new])
+    history.p_val.extend([value for _, value in new])
+    return pos
+
+
+def frame_of(run: Run, number: int) -> Frame:
+    """Return the frame that an entry of the frontier stands in; an event not yet matched stands in the root."""
+    return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
+
+
+def _carried(numbers: Sequence[int]) -> Pushes:
+    return [(number, CARRIED) for number in numbers]
+
+
+def _joined(run: Run, queue: Pushes) -> Pushes:
+    """Move each join behind the activations that can still reach it."""
+    if not run.plan.joins:
+        return queue
+    nodes = [run.tables.acts[number].node for number, _ in queue]
+    waiting = [
+        node in run.plan.joins and any(other in run.plan.ahead[node] for other in nodes) for node in nodes
+    ]  # fmt: skip
+    return [push for push, waits in zip(queue, waiting, strict=True) if not waits] + [
+        push for push, waits in zip(queue, waiting, strict=True) if waits
+    ]
+
+
+def expanded(run: Run, queue: Pushes) -> Pushes:
+    """Match the event at the front against its listeners, until a delivery stands there."""
+    if not run.plan.listeners:
+        return queue
+    while queue and run.tables.acts[queue[0][0]].node < 0:
+        seq = run.tables.acts[queue[0][0]].event
+        event = run.event(seq)
+        nodes = run.plan.listeners.get(event.type, ()) if event else ()
+        queue = [(run.turn(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
+    return queue
+
+
+def _returned(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
+    """Give the turn back to a composite node when nothing of its inside is left in the queue."""
+    frame = act.frame
+    if frame.parent is None:
+        return queue
+    group = [other for other in run.frames.values() if other.parent is frame.parent and other.row.owner == frame.row.owner]
+    for number, _ in queue:
+        inner = frame_of(run, number)
+        if any(inner.within(other) for other in group):
+            return queue
+    owner = run.turn(frame.row.owner, frame.parent, RESUME)
+    return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
+
+
+def flush(run: Run, act: Activation, number: int) -> None:
+    """Keep the reads, events and calls of a step under its number."""
+    work, scope = act.work, act.scope
+    for key in work.reads:
+        run.history.r_code.append(scope.codes[key] if key in scope.codes else run.code(scope, key))
+        run.history.r_step.append(number)
+    run.history.events.extend(event._replace(step=number, at=number) for event in work.emitted)
+    run.history.calls.extend(call._replace(step=number) for call in work.calls)
+
+
+def announced(run: Run, work: Any) -> Pushes:
+    """Return the queue entries for the events that a node emitted."""
+    if not run.plan.listeners:
+        return []
+    return [(run.tables.act(ActRow(-1, 0, 0, event.seq)), CARRIED) for event in work.emitted]
+
+
+# -- frames open and close -------------------------------------------------------------------------------------------
+
+
+def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
+    """Open the bodies of a composite node; their entry nodes come next."""
+    from agentnb.engine.step import finish
+
+    if act.frame.depth + 1 > FRAMES_LIMIT:
+        raise ExecutionError(
+            Problem(
+                "X103",
+                f"node {act.node.id!r} would open frame {act.frame.depth + 1} inside one another",
+                str(act.node.node.place or f"node {act.node.id!r}"),
+                f"frames may be nested {FRAMES_LIMIT} deep",
+                "look for a subgraph that contains itself without an end",
+            )
+        )
+    number, front = run.position + 1, []
+    for body in opening.bodies:
+        own = len(run.tables.frames) if body.policy != "shared" else act.frame.row.scope
+        row = FrameRow(
+            len(run.tables.frames), act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number
+        )
+        run.tables.frames.append(row)
+        run.history.opened[number] = (*run.history.opened.get(number, ()), row.id)
+        run.history.mark_rare(number)
+        frame = run.open_frame(row)
+        for key, value in body.inputs.items():
+            run.write(frame.scope, (key,), value)
+        front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
+    if not front:
+        front = [(run.turn(act.node.index, act.frame, RESUME).id, CARRIED)]
+    code = finish(run, act, began, ENTER, advance(run, act, [], front))
+    return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
+
+
+def again(run: Run, act: Activation, began: int) -> int:
+    """Run the body of a composite node once more, in the frame that is open."""
+    from agentnb.engine.step import finish
+
+    run.history.mark_rare(run.position + 1)
+    front: Pushes = []
+    for frame in run.inside(act):
+        frame.iteration += 1
+        front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
+    return finish(run, act, began, AGAIN, advance(run, act, [], front))
+
+
+def leave(run: Run, act: Activation) -> None:
+    """Close all frames that an activation's node opened, the innermost first, and record it."""
+    inside = run.inside(act)
+    shut(run, [frame for frame in run.frames.values() if any(frame.within(top) for top in inside)], run.position + 1)
+
+
+def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
+    """Close frames as part of a step."""
+    closing = sorted(frames, key=lambda frame: -frame.depth)
+    if not closing:
+        return
+    run.history.closed[step] = run.history.closed.get(step, ()) + tuple(frame.id for frame in closing)
+    run.history.mark_rare(step)
+    for frame in closing:
+        run.close_frame(frame.id)
+
+
+# -- where a failure leads ---------------------------------------------------------------------------------------------
+
+
+def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
+    """Commit a failed step: nothing that it wrote stays (or all, where its kind keeps it); then its handler is next."""
+    from agentnb.engine.step import finish
+    from agentnb.engine.travel import repair
+
+    repair(run)
+    work, node, number = act.work, act.node, run.position + 1
+    pushes: Pushes = []
+    if node.kind.keeps:
+        for path, value in work.own:
+            run.write(act.scope, path, value)
+        pushes = announced(run, work)
+    else:
+        work.emitted.clear()
+    failure = Failure(type(error).__name__, _message(error), error, isinstance(error, TimeoutError))
+    run.history.errors[number] = failure
+    targets = node.timeouts if failure.timeout else node.errors
+    resumes = bool(node.node.params.get("resume"))
+    if targets or resumes:
+        front = [(run.turn(target, act.frame).id, None) for target in targets]
+        return finish(run, act, began, ERROR, advance(run, act, [*(ways(run, act) if resumes else []), *pushes], front))
+    if node.kind.keeps:  # the failure of a behaviour is an event of its run, not its end
+        return finish(run, act, began, ERROR, advance(run, act, pushes))
+    catcher = _catcher(run, act, failure)
+    stay = _stand(run, act, catcher)
+    code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
+    code = _cancel(run, act, catcher) or code
+    return code if catcher else FAILED
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, AgentNbError) and error.problems:
+        return "; ".join(problem.what for problem in error.problems)
+    return str(error)
+
+
+def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
+    """Return the nearest composite node around that handles such a failure, with the frame it stands in."""
+    frame = act.frame
+    while frame.parent is not None:
+        owner = run.plan.nodes[frame.row.owner]
+        if (owner.timeouts if failure.timeout else owner.errors) or owner.node.params.get("resume"):
+            return owner.index, frame.parent
+        frame = frame.parent
+    return None
+
+
+def _stand(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -> int:
+    """Write the queue after a failure: the failed node first, or the composite node that handles it."""
+    queue = run.frontier()
+    if catcher is None:
+        new = [act.id, *(number for number in queue if number != act.id)]
+    else:
+        index, frame = catcher
+        inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
+        kept = [n for n in queue if not any(frame_of(run, n).within(top) for top in inside)]
+        new = [run.turn(index, frame, FAIL).id, *kept]
+    history = run.history
+    pos = len(history.p_act)
+    history.p_act.extend(new)
+    history.p_val.extend([CARRIED] * len(new))
+    return pos
+
+
+def _cancel(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> int:
+    """Record the other branches that a failure ends as cancelled, one step a branch."""
+    from agentnb.engine.step import finish
+
+    code, before = GO, run.position - 1
+    row = before - run.history.base
+    queue = run.history.p_act[run.history.s_pos[row] : run.history.s_pend[row]].tolist()
+    seen = {failed.frame.lane.id}
+    for number in queue:
+        act = run.activation(number)
+        lane = act.frame.lane
+        if lane.id in seen or lane.parent is None or failed.frame.within(lane):
+            continue
+        if catcher is not None and not lane.within(catcher[1]):
+            continue
+        seen.add(lane.id)
+        flight = run.flights.pop(number, None)
+        if flight is not None:
+            flight.cancel()
+        act.work.reset()
+        now = run.ns()
+        code = finish(run, act, now, CANCELLED, run.pos, counted=False)
+    return code
+
+
+def fell(run: Run, act: Activation, began: int) -> int:
+    """Leave a composite node whose inside failed, by its own error edges."""
+    from agentnb.engine.step import finish
+
+    leave(run, act)
+    history, number = run.history, run.position + 1
+    failure = next(found.errors[step] for found in reversed(run.chain) for step in sorted(found.errors, reverse=True))
+    history.errors[number] = failure
+    targets = act.node.timeouts if failure.timeout else act.node.errors
+    front = [(run.turn(target, act.frame).id, None) for target in targets]
+    back = ways(run, act) if act.node.node.params.get("resume") else []
+    return finish(run, act, began, LEAVE | ERROR, advance(run, act, back, front))
+
+
+__all__ = ["advance", "again", "chosen", "enter", "fail", "fell", "flush", "follow", "leave", "shut", "ways"]

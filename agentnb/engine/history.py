@@ -1,0 +1,252 @@
+"""history: what happened, as columns. A row a step, a row a write, a row a push; nothing is ever changed but the tip.
+
+Layout, 33 bytes a step: the activation (4), begin and end in ns (8 + 8), flags (1), where the frontier begins (4), and
+where this step's writes (4) and pushes (4) end. The frontier after step k is the slice `p_act[s_pos[k] : s_pend[k]]`.
+A write row is 20 bytes: code (interned scope and path, and the op), the new value, and what stood under the path's
+first key before. An edge taken IS a push row with its condition's value. Rare things are sparse dicts by step.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from agentnb.board.places import Path
+
+NOBODY: Final = 0xFFFFFFFF
+RUN, ENTER, AGAIN, LEAVE = range(4)
+PHASES: Final = ("run", "enter", "again", "leave")
+OK, ERROR, CANCELLED, SKIPPED = (status << 2 for status in range(4))
+STATUSES: Final = ("ok", "error", "cancelled", "skipped")
+COUNTED: Final = 64  # the step counts towards max_steps
+UNCAUGHT: Final = 32  # an error that nothing handles: the run stands there
+RESUME, FAIL = 1, 2  # what an activation is for: 0 a node's turn, its inside has ended, its inside has failed
+
+
+class Carried:
+    """The type of the marks in `p_val` of push rows that are no edge taken: moved there, or a composite's return."""
+
+    __slots__ = ()
+
+
+CARRIED: Final = Carried()
+
+
+class FrameRow(NamedTuple):
+    """A frame as it was opened: by which node, of which region, with which scope, in which step."""
+
+    id: int
+    parent: int
+    owner: int
+    region: str
+    policy: str
+    branch: int
+    scope: int
+    opened: int
+
+
+class ActRow(NamedTuple):
+    """An activation: a node of a frame whose turn it is (what 0), or whose inside ended (RESUME) or failed (FAIL)."""
+
+    node: int
+    frame: int
+    what: int = 0
+    event: int = -1
+
+
+class Failure(NamedTuple):
+    """What a failed step failed with."""
+
+    type: str
+    message: str
+    error: BaseException | None = None
+    timeout: bool = False
+
+
+class Note(NamedTuple):
+    """What a step said of itself besides its writes."""
+
+    thought: str | None = None
+    action: Any = None
+    observation: Any = None
+    inputs: Any = None
+
+
+class Act(NamedTuple):
+    """Something that a person did where the run stood after `step`."""
+
+    step: int
+    act: str
+    target: str
+    old: Any
+    new: Any
+    actor: str
+    time: datetime
+
+
+class Event(NamedTuple):
+    """Something that a node or a person emitted; `at` is the position it belongs to, `step` the step that emitted it."""
+
+    seq: int
+    step: int | None
+    id: str
+    type: str
+    actor: str
+    cause: str | None
+    time: datetime
+    payload: Any
+    at: int
+
+
+class Call(NamedTuple):
+    """One attempt of one effect."""
+
+    step: int
+    act: int
+    call: int
+    kind: str
+    name: str
+    attempt: int
+    wait: float
+    arguments: Any
+    result: Any
+    error: str | None
+    seconds: float
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: Any = None
+
+
+class Checkpoint(NamedTuple):
+    """The state after a step, so that goto need not begin at the start."""
+
+    step: int
+    writes: int
+    used: int
+    data: dict[int, dict[str, Any]]
+    frames: tuple[tuple[int, int], ...]
+
+
+class Tables:
+    """What the histories of one tree of runs share: frames, activations and paths by number. They only grow."""
+
+    __slots__ = ("act_ids", "acts", "code_ids", "codes", "frames", "plain")
+
+    def __init__(self) -> None:
+        self.frames: list[FrameRow] = [FrameRow(0, -1, -1, "root", "isolated", -1, 0, 0)]
+        self.acts: list[ActRow] = []
+        self.act_ids: dict[ActRow, int] = {}
+        self.codes: list[tuple[int, Path]] = []
+        self.code_ids: dict[tuple[int, Path], int] = {}
+        self.plain: dict[int, str] = {}  # the codes that set a whole key of the root scope, with that key
+
+    def act(self, row: ActRow) -> int:
+        """Return the number of an activation."""
+        number = self.act_ids.get(row)
+        if number is None:
+            number = self.act_ids[row] = len(self.acts)
+            self.acts.append(row)
+        return number
+
+    def code(self, scope: int, path: Path) -> int:
+        """Return the code of a path in a scope; the op is added to it."""
+        number = self.code_ids.get((scope, path))
+        if number is None:
+            number = self.code_ids[scope, path] = len(self.codes) * 4
+            self.codes.append((scope, path))
+            if scope == 0 and len(path) == 1:
+                self.plain[number] = str(path[0])
+        return number
+
+
+def _ints() -> array[int]:
+    return array("I")
+
+
+@dataclass(eq=False)
+class History:
+    """The steps after `base` of one branch of a run; what came before is the parent's."""
+
+    tables: Tables
+    base: int = 0
+    parent: History | None = None
+    name: str | None = None
+    s_act: array[int] = field(default_factory=_ints)
+    s_t0: array[int] = field(default_factory=lambda: array("q"))
+    s_t1: array[int] = field(default_factory=lambda: array("q"))
+    s_flag: array[int] = field(default_factory=lambda: array("B"))
+    s_pos: array[int] = field(default_factory=_ints)
+    s_wend: array[int] = field(default_factory=_ints)
+    s_pend: array[int] = field(default_factory=_ints)
+    w_code: array[int] = field(default_factory=_ints)
+    w_new: list[Any] = field(default_factory=list)
+    w_old: list[Any] = field(default_factory=list)
+    p_act: array[int] = field(default_factory=_ints)
+    p_val: list[Any] = field(default_factory=list)
+    r_code: array[int] = field(default_factory=_ints)
+    r_step: array[int] = field(default_factory=_ints)
+    in_place: set[int] = field(default_factory=set)
+    order: dict[int, int] = field(default_factory=dict)
+    rare: list[int] = field(default_factory=list)
+    opened: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    closed: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    errors: dict[int, Failure] = field(default_factory=dict)
+    notes: dict[int, Note] = field(default_factory=dict)
+    people: list[Act] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    sealed: int = -1
+
+    @property
+    def tip(self) -> int:
+        """The number of the last step."""
+        return self.base + len(self.s_act) - 1
+
+    def mark_rare(self, step: int) -> None:
+        """Note that a step changed the frames, so that it is not undone by its writes alone."""
+        if not self.rare or self.rare[-1] < step:
+            self.rare.append(step)
+
+    def checkpoint_before(self, step: int) -> Checkpoint | None:
+        """Return the last checkpoint at or before a step; None when this history has none."""
+        at = bisect_right(self.checkpoints, step, key=_step_of)
+        return self.checkpoints[at - 1] if at else None
+
+    def cut(self, step: int) -> bool:
+        """Drop every row after `step`; return whether one of them had changed the frames."""
+        row = step - self.base
+        for column in (self.s_act, self.s_t0, self.s_t1, self.s_flag, self.s_pos, self.s_wend, self.s_pend):
+            del column[row + 1 :]
+        writes, pushes = self.s_wend[row], self.s_pend[row]
+        for column in (self.w_code, self.w_new, self.w_old):
+            del column[writes:]
+        for column in (self.p_act, self.p_val):
+            del column[pushes:]
+        reads = bisect_right(self.r_step, step)
+        del self.r_step[reads:], self.r_code[reads:]
+        if self.in_place and max(self.in_place) >= writes:
+            self.in_place = {number for number in self.in_place if number < writes}
+        while self.events and self.events[-1].at > step:
+            self.events.pop()
+        while self.calls and self.calls[-1].step > step:
+            self.calls.pop()
+        for sparse in (self.errors, self.notes):
+            sparse.pop(step + 1, None)
+        for number in [number for number in self.order if number >= writes]:
+            del self.order[number]
+        while self.checkpoints and self.checkpoints[-1].step > step:
+            self.checkpoints.pop()
+        moved = self.opened.pop(step + 1, None) is not None
+        moved |= self.closed.pop(step + 1, None) is not None
+        while self.rare and self.rare[-1] > step:
+            self.rare.pop()
+            moved = True
+        return moved
+
+
+def _step_of(checkpoint: Checkpoint) -> int:
+    return checkpoint.step

@@ -1,0 +1,135 @@
+"""people: what a person does to a run, recorded as acts: edits, another next node, a step skipped.
+
+An act made where the history ends belongs to its last step. Made in the past, or where a fork has begun, it starts a
+branch of its own, so that what others rely on never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT
+from agentnb.engine import frontier
+from agentnb.engine.frames import Activation, Frame
+from agentnb.engine.history import SKIPPED, Act
+from agentnb.engine.run import Run
+from agentnb.engine.step import finish
+from agentnb.engine.travel import amend, branch, repair
+from agentnb.errors import ExecutionError, Problem
+from agentnb.expressions.paths import parse_path, path_text, resolve_path
+
+
+def here(run: Run) -> Scope:
+    """Return the scope where the run stands: that of the next activation, or the root's."""
+    head = current(run)
+    return run.root.scope if head is None else head.scope
+
+
+def current(run: Run) -> Activation | None:
+    """Return the next activation; None at the end."""
+    queue = run.frontier()
+    return run.activation(queue[0]) if queue and run.tables.acts[queue[0]].node >= 0 else None
+
+
+def open_tip(run: Run) -> bool:
+    """Make sure that the run stands at the end of a history that may still be changed; say whether one was begun."""
+    repair(run)
+    if run.at is run.history and run.position == run.history.tip and run.history.sealed < run.position:
+        return False
+    branch(run)
+    return True
+
+
+def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, actor: str = "user") -> None:
+    """Record an act of a person where the run stands."""
+    run.history.people.append(Act(run.position, act, target, old, new, actor, run.clock.now()))
+
+
+def edit(run: Run, changes: Mapping[str, Any]) -> None:
+    """Write values by dotted text where the run stands; all of them or, on a problem, none.
+
+    Raises:
+        BoardError: a value or a path that the board cannot take.
+    """
+    open_tip(run)
+    scope, history = here(run), run.history
+    before = len(history.people)
+    try:
+        for text, value in changes.items():
+            path = resolve_path(text, scope.seen()) if isinstance(text, str) else parse_path(str(text))
+            old = scope.look(path)
+            run.write(scope, path, value)
+            note(run, "edit", path_text(path), old, scope.look(path))
+    except Exception:
+        del history.people[before:]
+        repair(run)
+        raise
+    history.s_wend[run.position - history.base] = len(history.w_new)
+
+
+def set_next(run: Run, node: str) -> None:
+    """Make `node` the next one, in place of the one that is; frames that it does not stand in are left.
+
+    Raises:
+        ExecutionError: X101, there is no such node; X107, it stands in a region that is not open.
+    """
+    number = run.plan.number(node)
+    region = run.plan.nodes[number].node.scope
+    open_tip(run)
+    queue, head = run.frontier(), current(run)
+    frame: Frame | None = run.root if head is None else head.frame
+    while frame is not None and frame.row.region != region:
+        frame = frame.parent
+    if frame is None:
+        raise ExecutionError(
+            Problem(
+                "X107",
+                f"{node!r} cannot be next here",
+                f"region {region!r}",
+                "it stands inside a node whose frame is not open, so it would have no board",
+                f"set the next node to {run.plan.recipe.regions[region].owner!r}, and step into it",
+            )
+        )
+    act = run.turn(number, frame)
+    left = _left(run, head, frame)
+    if act.id in queue and not left:  # it waits already (another branch, or further back): it only comes first
+        rest = [entry for entry in queue if entry != act.id]
+    else:
+        rest = [entry for entry in queue[1:] if entry != act.id and frontier.frame_of(run, entry) not in left]
+    note(run, "set_next", node, None if head is None else head.node.id, node)
+    frontier.shut(run, left, run.position)
+    amend(run, [act.id, *rest])
+
+
+def _left(run: Run, head: Activation | None, frame: Frame) -> list[Frame]:
+    """Return the frames that are left when the run goes on in `frame`: what its current node opened, and all inside."""
+    if head is None:
+        return []
+    owner = head.node.index if head.what else -1
+    step_in = head.frame
+    while step_in is not frame and step_in.parent is not None:
+        owner = step_in.row.owner if step_in.parent is frame else owner
+        step_in = step_in.parent
+    tops = [top for top in run.frames.values() if top.parent is frame and top.row.owner == owner]
+    return [other for other in run.frames.values() if any(other.within(top) for top in tops)]
+
+
+def skip(run: Run, writes: Mapping[str, Any]) -> int:
+    """Go on as if the next node had written this.
+
+    Raises:
+        ExecutionError: X108, there is no next node.
+    """
+    open_tip(run)
+    act = current(run)
+    if act is None:
+        raise ExecutionError(
+            Problem("X108", "there is nothing to skip", "the end of the run", "no node is next", "go back first")
+        )
+    note(run, "skip", act.node.id, ABSENT, dict(writes))
+    now = run.ns()
+    for key, value in writes.items():
+        run.write(act.scope, (key,), value)
+    return finish(run, act, now, SKIPPED, frontier.advance(run, act, frontier.ways(run, act)))

@@ -1,0 +1,113 @@
+"""plan: a recipe compiled once into plain tuples, with the functions bound that its nodes call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.recipe.model import Edge, Node, Recipe
+
+if TYPE_CHECKING:
+    from agentnb.engine.work import Kind, Perform
+
+Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
+
+
+class PlanNode:
+    """A node as the engine runs it: its bound function, and its ways out by what opens them."""
+
+    __slots__ = ("errors", "id", "index", "kind", "node", "out", "perform", "routes", "timeouts")
+
+    def __init__(self, index: int, node: Node, kind: Kind) -> None:
+        self.index, self.id, self.node, self.kind = index, node.id, node, kind
+        self.perform: Perform
+        self.out: tuple[Way, ...] = ()
+        self.routes: dict[int, Edge] = {}
+        self.errors: tuple[int, ...] = ()
+        self.timeouts: tuple[int, ...] = ()
+
+
+class Plan:
+    """A recipe ready to run with one world.
+
+    `listeners` maps an event type to the nodes that listen to it; `joins` are the nodes that wait for their branches.
+    """
+
+    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any) -> None:
+        self.recipe, self.kinds, self.world = recipe, kinds, world
+        self.first = recipe.routing == "first"
+        self.index = {name: number for number, name in enumerate(recipe.nodes)}
+        self.nodes = [PlanNode(number, node, kinds[node.kind]) for number, node in enumerate(recipe.nodes.values())]
+        for edge in recipe.edges:
+            self._add(edge)
+        self.entries = {region.id: self._numbers(region.entry) for region in recipe.regions.values()}
+        self.entries["root"] = self._numbers(recipe.entry)
+        self.joins = frozenset(node.index for node in self.nodes if node.kind.waits)
+        self.ahead = {number: self._ahead(number) for number in self.joins}
+        self.listeners: dict[str, list[PlanNode]] = {}
+        for node in self.nodes:
+            for event_type in node.node.on:
+                self.listeners.setdefault(event_type, []).append(node)
+        self._bind()
+
+    def _numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(self.index[name] for name in names)
+
+    def _add(self, edge: Edge) -> None:
+        source, target = self.nodes[self.index[edge.source]], self.index[edge.target]
+        match edge.kind:
+            case "error":
+                source.errors += (target,)
+            case "timeout":
+                source.timeouts += (target,)
+            case "route":
+                source.routes[target] = edge
+            case "event":
+                pass
+            case _:
+                source.out += ((getattr(edge.when, "call", edge.when), target, edge),)
+
+    def _ahead(self, join: int) -> frozenset[int]:
+        """Return the nodes from which a join can be reached: it waits for those."""
+        reached, border = set(), [join]
+        sources: dict[int, list[int]] = {}
+        for node in self.nodes:
+            for target in [way[1] for way in node.out] + list(node.routes):
+                sources.setdefault(target, []).append(node.index)
+        while border:
+            for source in sources.get(border.pop(), ()):
+                if source not in reached:
+                    reached.add(source)
+                    border.append(source)
+        return frozenset(reached - {join})
+
+    def _bind(self) -> None:
+        """Bind every node to what it calls; all that cannot be bound is told at once."""
+        problems: list[Problem] = []
+        for node in self.nodes:
+            try:
+                node.perform = node.kind.bind(node.node, self.world)
+            except RecipeError as error:
+                problems += error.problems
+        if problems:
+            raise RecipeError(*problems)
+
+    def number(self, node: str) -> int:
+        """Return the number of a node.
+
+        Raises:
+            ExecutionError: X101, the recipe has no such node.
+        """
+        number = self.index.get(node)
+        if number is None:
+            raise ExecutionError(
+                Problem(
+                    "X101",
+                    f"there is no node {node!r}",
+                    f"recipe {self.recipe.name!r}",
+                    f"its nodes are: {', '.join(self.index)}",
+                    did_you_mean(node, self.index, "name one of them"),
+                )
+            )
+        return number

@@ -1,0 +1,301 @@
+"""run: the state of one run. All that a run can change is here: data by scope, counters, frontier, position, chain."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.places import DELETE, SET, Path, changed
+from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.values import ABSENT, ATOMS, freeze
+from agentnb.clock import Clock
+from agentnb.engine.frames import Activation, Frame
+from agentnb.engine.history import NOBODY, ActRow, Event, FrameRow, History, Tables
+from agentnb.engine.work import Work, op_of
+from agentnb.errors import BoardError, Problem
+from agentnb.ids import IDGen
+
+if TYPE_CHECKING:
+    from agentnb.engine.effects import Flight
+    from agentnb.engine.plan import Plan
+
+# Why a step, or a run, did not go on. GO is falsy: it does.
+GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
+CHECKPOINT_ROWS: Final = 512
+NEVER: Final = 1 << 60
+PLAIN: Final = ATOMS - {type(ABSENT)}
+
+
+class Run:
+    """One run of a plan: where it stands, and everything that it needs to go on.
+
+    `chain` are the histories from the oldest to this run's own (`history`); `at` is the one that it stands in.
+    `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
+    `used` counts the steps towards `limit`. `mark` is the next step after which something rare is due.
+    `armed` is true when somebody listens, watches or breaks.
+    """
+
+    def __init__(self, plan: Plan, *, clock: Clock | None = None, seed: int = 0) -> None:
+        self.plan, self.world = plan, plan.world
+        self.clock = clock or Clock()
+        self.ns: Callable[[], int] = self.clock.ns
+        self.random = random.Random(seed)  # noqa: S311  (a seeded source is what a run that can be repeated needs)
+        self.ids = IDGen()
+        self.tables = Tables()
+        self.history = self.at = History(self.tables)
+        self.chain = [self.history]
+        self.position = self.pos = self.used = 0
+        self.limit = self.stop_at = NEVER
+        self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
+        self.armed = self.dirty = self.concurrent = False
+        self.after: Callable[[Activation, int], int] = lambda _act, code: code
+        self.live: dict[int, Activation] = {}
+        self.flights: dict[int, Flight] = {}
+        self.hold: Callable[[Work, Any], bool] | None = None
+        self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
+        self.frames: dict[int, Frame] = {0: self.root}
+
+    def begin(self, inputs: Mapping[str, Any]) -> None:
+        """Write row 0: the recipe's first values and the inputs, and the entry nodes as the frontier."""
+        for key, value in {**self.plan.recipe.init, **inputs}.items():
+            self.write(self.root.scope, (key,), value)
+        entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
+        self.first_row(entries)
+        self.checkpoint()
+
+    def first_row(self, frontier: list[int]) -> None:
+        """Append the row that stands for where the tip's history starts."""
+        history = self.history
+        now = self.ns()
+        history.p_act.extend(frontier)
+        history.p_val.extend([None] * len(frontier))
+        history.s_act.append(NOBODY)
+        history.s_t0.append(now)
+        history.s_t1.append(now)
+        history.s_flag.append(0)
+        history.s_pos.append(0)
+        history.s_wend.append(len(history.w_new))
+        history.s_pend.append(len(history.p_act))
+        self.pos = 0
+
+    # -- activations and frames ------------------------------------------------------------------------------
+
+    def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1) -> Activation:
+        """Return the activation of a node in a frame, the same one each time."""
+        row = ActRow(node, frame.id, what, event)
+        act = frame.acts.get(row)
+        if act is None:
+            act = Activation(self.tables.act(row), row, self.plan.nodes[node], frame, self)
+            frame.acts[row] = self.live[act.id] = act
+        return act
+
+    def activation(self, number: int) -> Activation:
+        """Return the activation with this number, in this run's own frames."""
+        act = self.live.get(number)
+        if act is None:
+            row = self.tables.acts[number]
+            act = self.turn(row.node, self.frames[row.frame], row.what, row.event)
+        return act
+
+    def work_of(self, act: Activation) -> Work:
+        """Return what an activation's node will be given."""
+        return Work(self, act)
+
+    def open_frame(self, row: FrameRow) -> Frame:
+        """Make the frame that a row describes; its parent is open."""
+        parent = self.frames[row.parent]
+        if row.policy == "shared":
+            scope = parent.scope
+        else:
+            name = f"{row.region}@{row.opened}" if row.branch < 0 else f"{row.region}@{row.opened}.{row.branch}"
+            scope = Scope(row.scope, name, parent.scope if row.policy == "child" else None)
+            if row.policy == "child":
+                parent.scope.open += 1
+        frame = self.frames[row.id] = Frame(row, parent, scope)
+        return frame
+
+    def close_frame(self, number: int) -> None:
+        """Forget a frame of this run; what it did stays in the history."""
+        frame = self.frames.pop(number)
+        if frame.row.policy == "child" and frame.scope.parent is not None:
+            frame.scope.parent.open -= 1
+        for act in frame.acts.values():
+            self.live.pop(act.id, None)
+
+    def inside(self, act: Activation) -> list[Frame]:
+        """Return the open frames that this activation's node opened, in branch order."""
+        return [
+            frame for frame in self.frames.values() if frame.parent is act.frame and frame.row.owner == act.node.index
+        ]
+
+    def frontier(self) -> list[int]:
+        """Return the numbers of the next activations, front first."""
+        at = self.at
+        end = at.s_pend[self.position - at.base]
+        return at.p_act[self.pos : end].tolist()
+
+    # -- writing: the only place where a key of a scope is changed -------------------------------------------
+
+    def code(self, scope: Scope, key: str) -> int:
+        """Return the code of a key in a scope; a key is text.
+
+        Raises:
+            BoardError: B105, the key is something else.
+        """
+        code = scope.codes.get(key)
+        if code is None:
+            if not isinstance(key, str):
+                raise BoardError(
+                    Problem(
+                        "B105",
+                        f"{key!r} cannot be a key of the board",
+                        "what a node returned",
+                        f"a board key is text, and this is a {type(key).__name__}",
+                        f"use {str(key)!r}",
+                    )
+                )
+            code = scope.codes[key] = self.tables.code(scope.id, (key,))
+        return code
+
+    def write(self, scope: Scope, path: Path, value: Any, *, in_place: bool = False) -> None:
+        """Write one value: its row first, the board after it, so that `repair` can undo it at any moment.
+
+        Raises:
+            BoardError: the value cannot be kept, or the path leads nowhere.
+            BoardError: B106, a child scope of this one is open.
+        """
+        if scope.open:
+            raise _closed(scope, path)
+        history, (op, new) = self.history, op_of(value)
+        key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
+        code = self.code(scope, key) if len(path) == 1 else self.tables.code(scope.id, path)
+        seen = scope.get(key)
+        if op == DELETE:
+            top = changed(seen, path[1:], DELETE, ABSENT, path)
+            if top is seen:
+                return
+        else:
+            new = freeze(new, scope.look(path)) if op == SET else freeze(new)
+            top = changed(seen, path[1:], op, new, path)
+        row, old = len(history.w_new), scope.data.get(key, ABSENT)
+        if top is ABSENT:
+            self._order(scope, key, row)
+        if in_place:
+            history.in_place.add(row)
+        history.w_code.append(code + op)
+        history.w_new.append(new)
+        history.w_old.append(old)
+        put(scope, key, top)
+
+    def _order(self, scope: Scope, key: str, row: int) -> None:
+        """Note how many keys stand behind one that goes, so that undoing it gives back its place."""
+        behind = 0
+        for other in reversed(scope.data):
+            if other == key:
+                break
+            behind += 1
+        if behind and scope.parent is None:
+            self.history.order[row] = behind
+
+    def preview(self, work: Work) -> Scope:
+        """Return a scope that shows what a node has written before its step is committed."""
+        seen = Scope(-1, "preview", work.scope)
+        for path, value in work.own:
+            op, new = op_of(value)
+            key = str(path[0])
+            put(seen, key, changed(seen.get(key), path[1:], op, freeze(new), path))
+        return seen
+
+    # -- checkpoints and limits ------------------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Keep the state as it stands, and say when the next one is due: after 512 rows and one a key."""
+        from agentnb.engine.travel import keep
+
+        self.check_at = self.position + CHECKPOINT_ROWS + keep(self)
+        self.set_mark()
+
+    def set_mark(self) -> None:
+        """Work out the next step after which something rare is due."""
+        self.mark = min(self.check_at, self.stop_at, self.position + max(self.limit - self.used, 0))
+
+    def at_mark(self) -> int:
+        """Do what is due: a checkpoint, the end of this call, or the end of the budget."""
+        if self.position >= self.check_at:
+            self.checkpoint()
+        code = GO
+        if self.position >= self.stop_at:
+            code = PAUSED
+        if self.used >= self.limit:
+            code = EXHAUSTED
+        self.set_mark()
+        return code
+
+    # -- events and effects: the doors that Work calls -------------------------------------------------------
+
+    def event(self, seq: int) -> Event | None:
+        """Return the event with this number."""
+        if seq < 0:
+            return None
+        found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
+        return next(found, None)
+
+    def events(self) -> list[Event]:
+        """Return the events up to where the run stands, in order."""
+        from agentnb.engine.events import seen
+
+        return seen(self)
+
+    def last_event(self) -> int:
+        """Return the number of the last event of this run; 0 before the first."""
+        end = self.position
+        for history in reversed(self.chain):
+            for event in reversed(history.events):
+                if event.at <= end:
+                    return event.seq
+            end = history.base
+        return 0
+
+    def new_event(self, work: Work | None, type_: str, payload: Any, actor: str = "") -> Event:
+        """Return a new event, numbered after those that are there."""
+        from agentnb.engine.events import numbered
+
+        return numbered(self, work, type_, payload, actor)
+
+    async def door(self, work: Work, effect: Any) -> Any:
+        """Do an effect; see `effects.perform`."""
+        from agentnb.engine.effects import perform
+
+        return await perform(self, work, effect)
+
+    async def need_loop(self) -> None:
+        """Come back inside an event loop."""
+        from agentnb.engine.effects import NeedLoop, in_loop
+
+        if not in_loop():
+            await NeedLoop()
+
+
+def put(scope: Scope, key: str, top: Any) -> None:
+    """Put a frozen value under a key, or take the key away where it is ABSENT."""
+    if top is not ABSENT:
+        scope.data[key] = top
+    elif scope.parent is None:
+        scope.data.pop(key, None)
+    else:
+        scope.data[key] = DELETED
+
+
+def _closed(scope: Scope, path: Path) -> BoardError:
+    return BoardError(
+        Problem(
+            "B106",
+            f"{'.'.join(map(str, path))!r} cannot be written now",
+            f"scope {scope.name!r}",
+            f"{scope.open} child scope(s) of it are open and read through it",
+            "write it when the branch or subgraph has ended, or inside it",
+        )
+    )
+
+

@@ -1,0 +1,146 @@
+"""step: the heart. The only place where a node runs: perform it, commit what it did, move the frontier on.
+
+Begin: the activation at the front of the frontier is performed. Commit: its writes become rows and change the board as
+they go, then its pushes, its row, and last, with no call between, frontier and counter. Whatever lies beyond the
+counter (an interrupt, an error, a failing condition) is undone by one `repair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine import frontier
+from agentnb.engine.effects import Flight
+from agentnb.engine.frames import Activation
+from agentnb.engine.history import FAIL, LEAVE, RUN, Note
+from agentnb.engine.run import DONE, GO, PLAIN, SUSPENDED, Run
+from agentnb.engine.travel import repair
+from agentnb.engine.work import Again, Enter, Outcome
+
+
+def step(run: Run, act: Activation | None = None) -> int:
+    """Run the next activation once and commit it; return GO, or why the run does not go on.
+
+    `act` chooses another one of the frontier than the first (the head of another branch).
+    """
+    if act is None:
+        act = run.live[run.history.p_act[run.pos]]
+    began = run.ns()
+    try:
+        if act.what == FAIL:
+            code = frontier.fell(run, act, began)
+        else:
+            result: Any = act.perform(act.work)
+            code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
+    except Exception as error:  # noqa: BLE001  (whatever a node raises is its failure, and never ours)
+        code = frontier.fail(run, act, error, began)
+    return run.after(act, code) if run.armed else code
+
+
+def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) -> int:
+    """Commit the step of a flight that has ended: with what its node returned, or as a failure."""
+    act = flight.act
+    del run.flights[act.id]
+    try:
+        if error is not None:
+            raise error
+        code = settle(run, act, result, flight.began)
+    except Exception as raised:  # noqa: BLE001  (as in `step`)
+        code = frontier.fail(run, act, raised, flight.began)
+    return run.after(act, code) if run.armed else code
+
+
+def settle(run: Run, act: Activation, result: Any, began: int) -> int:
+    """Commit what a node returned, whatever form it has; an awaitable starts a flight."""
+    match result:
+        case None:
+            return commit(run, act, {}, began)
+        case Outcome():
+            return _outcome(run, act, result, began)
+        case Enter():
+            return frontier.enter(run, act, result, began)
+        case Again():
+            return frontier.again(run, act, began)
+        case Mapping():
+            return commit(run, act, dict(result), began)
+        case Awaitable():
+            run.flights[act.id] = Flight(act, result, began)
+            return SUSPENDED
+    raise TypeError(f"a node returned a {type(result).__name__}, where a mapping or an Outcome was expected")
+
+
+def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
+    act.work.own.extend(outcome.places)
+    if outcome.thought is not None or outcome.action is not None or outcome.observation is not None or outcome.inputs:
+        note = Note(outcome.thought, freeze(outcome.action), freeze(outcome.observation), freeze(outcome.inputs))
+        run.history.notes[run.position + 1] = note
+    chosen = None if outcome.route is None else frontier.chosen(run, act, outcome.route, outcome.value)
+    return commit(run, act, outcome.writes, began, chosen)
+
+
+def commit(
+    run: Run, act: Activation, writes: Mapping[str, Any], began: int, chosen: list[tuple[int, Any]] | None = None
+) -> int:
+    """Write what a step wrote, find where it leads, and append its row. `chosen` is where a router leads."""
+    history, scope, work = run.history, act.scope, act.work
+    data, codes = scope.data, scope.codes
+    if act.what:  # its inside closes before a composite node writes where it stands
+        frontier.leave(run, act)
+    if work.own:
+        for path, value in work.own:
+            run.write(scope, path, value)
+    for key, value in writes.items():
+        if value.__class__ in PLAIN and key in codes and not scope.open:
+            history.w_code.append(codes[key])
+            history.w_new.append(value)
+            history.w_old.append(data.get(key, ABSENT))
+            data[key] = value
+        else:
+            run.write(scope, (key,), value)
+    if work.copies:
+        for key, changed in work.in_place():
+            if key not in writes and scope.get(key) is work.copies[key][1]:
+                run.write(scope, (key,), changed, in_place=True)
+    if act.quick and chosen is None:
+        after = act.next
+        if after >= 0:
+            history.p_act.append(after)
+            history.p_val.append(None)
+        elif after < -1:
+            frontier.follow(run, act)
+        pos = run.pos + 1
+    else:
+        work.own.clear()
+        pushes = frontier.ways(run, act) if chosen is None else chosen
+        pos = frontier.advance(run, act, pushes + frontier.announced(run, work))
+    return finish(run, act, began, LEAVE if act.what else RUN, pos)
+
+
+def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counted: bool = True) -> int:
+    """Append the row of a step; last, with no call between, move frontier and counter on."""
+    history, work = run.history, act.work
+    number = run.position + 1
+    if work.reads or work.copies or work.busy:
+        frontier.flush(run, act, number)
+        work.reset()
+    pends = len(history.p_act)
+    history.s_act.append(act.id)
+    history.s_t0.append(began)
+    history.s_t1.append(run.ns())
+    history.s_flag.append(act.flag | flag if counted else flag)
+    history.s_pos.append(pos)
+    history.s_wend.append(len(history.w_new))
+    history.s_pend.append(pends)
+    used = run.used + act.cost if counted else run.used
+    run.pos = pos
+    run.used = used
+    run.position = number
+    if number >= run.mark:
+        code = run.at_mark()
+        return DONE if pos == pends else code
+    return DONE if pos == pends else GO
+
+
+__all__ = ["commit", "finish", "land", "repair", "settle", "step"]

@@ -1,0 +1,247 @@
+"""travel: standing elsewhere in a history. Undo a step, restore any, repair a step that was cut, branch off the past."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import islice
+from typing import Final
+
+from agentnb.board.places import OPS, SET, changed
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT
+from agentnb.engine.history import AGAIN, CARRIED, NOBODY, Checkpoint, History
+from agentnb.engine.run import CHECKPOINT_ROWS, NEVER, Run, put
+
+NEAR: Final = 32
+_UNCOUNTED: Final = bytes(number for number in range(256) if not number & 64)
+
+
+def keep(run: Run) -> int:
+    """Keep a checkpoint of where the run stands; return how many keys it holds."""
+    history = run.history
+    row = run.position - history.base
+    scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
+    checkpoint = Checkpoint(
+        run.position,
+        history.s_wend[row],
+        run.used,
+        {number: dict(scope.data) for number, scope in scopes.items()},
+        tuple((frame.id, frame.iteration) for frame in run.frames.values()),
+    )
+    if not history.checkpoints or history.checkpoints[-1].step < run.position:
+        history.checkpoints.append(checkpoint)
+    return sum(map(len, checkpoint.data.values()))
+
+
+def repair(run: Run) -> None:
+    """Undo whatever lies beyond the counter: what an interrupt or an error left of a step. May be done twice."""
+    if run.dirty:
+        restore(run, run.position)
+    if run.at is not run.history:
+        return
+    history = run.history
+    row = run.position - history.base
+    writes = history.s_wend[row]
+    number = run.position + 1
+    if history.rare and history.rare[-1] >= number or number in history.opened or number in history.closed:
+        run.dirty = True
+    filled = min(len(history.w_code), len(history.w_new), len(history.w_old))
+    if filled > writes and not run.dirty:
+        _undo_writes(run, history, writes, filled)
+    history.cut(run.position)
+    if run.dirty:
+        restore(run, run.position)
+
+
+def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
+    codes, old, order = run.tables.codes, history.w_old, history.order
+    scopes = scopes_of(run)
+    for row in range(end - 1, start - 1, -1):
+        number, path = codes[history.w_code[row] >> 2]
+        data, key, was = scopes[number].data, path[0], old[row]
+        if was is ABSENT:
+            data.pop(key, None)  # type: ignore[call-overload]  # a first key is text
+            continue
+        data[key] = was  # type: ignore[index]  # a first key is text
+        if row in order:
+            for other in reversed(list(islice(reversed(data), 1, order[row] + 1))):
+                data[other] = data.pop(other)
+
+
+def scopes_of(run: Run) -> dict[int, Scope]:
+    """Return the open scopes of a run by number."""
+    if len(run.frames) == 1:
+        return {0: run.root.scope}
+    return {frame.scope.id: frame.scope for frame in run.frames.values()}
+
+
+def undo(run: Run) -> None:
+    """Stand one step further back."""
+    at, position = run.at, run.position
+    row = position - at.base
+    if row == 0 or (at.rare and _rare(at, position)):
+        restore(run, position - 1)
+        return
+    run.dirty = True
+    start, end = at.s_wend[row - 1], at.s_wend[row]
+    if end == start + 1:
+        number, path = run.tables.codes[at.w_code[start] >> 2]
+        if number == 0 and start not in at.order:
+            key, was = path[0], at.w_old[start]
+            if was is ABSENT:
+                run.root.scope.data.pop(key, None)  # type: ignore[call-overload]  # a first key is text
+            else:
+                run.root.scope.data[key] = was  # type: ignore[index]  # a first key is text
+            end = start
+    if end > start:
+        _undo_writes(run, at, start, end)
+    run.pos = at.s_pos[row - 1]
+    run.used -= at.s_flag[row] >> 6
+    run.position = position - 1
+    run.dirty = False
+
+
+def _rare(at: History, step: int) -> bool:
+    place = bisect_left(at.rare, step)
+    return place < len(at.rare) and at.rare[place] == step
+
+
+def home(run: Run, step: int) -> History:
+    """Return the history of the chain that a step number stands in."""
+    return next(history for history in reversed(run.chain) if history.base <= step)
+
+
+def goto(run: Run, step: int) -> None:
+    """Stand after step `step`, anywhere in this run's chain."""
+    if 0 < run.position - step <= NEAR:
+        while run.position > step:
+            undo(run)
+    elif step != run.position:
+        restore(run, step)
+
+
+def restore(run: Run, step: int) -> None:
+    """Rebuild the state after a step: from the last checkpoint before it, and the rows since."""
+    run.dirty = True
+    target = home(run, step)
+    segments: list[tuple[History, int]] = [(target, step)]
+    checkpoint = target.checkpoint_before(step)
+    for child, parent in zip(reversed(run.chain), list(reversed(run.chain))[1:], strict=False):
+        if child.base > step or checkpoint is not None:
+            continue
+        segments.append((parent, child.base))
+        checkpoint = parent.checkpoint_before(child.base)
+    assert checkpoint is not None  # noqa: S101  (the first history begins with one)
+    _stand_at(run, checkpoint)
+    start = checkpoint.step
+    for history, end in reversed(segments):
+        if history is segments[-1][0]:
+            _roll(run, history, start, end, checkpoint.writes)
+        else:
+            _roll(run, history, history.base, end, 0)
+    run.at = target
+    row = step - target.base
+    run.pos = target.s_pos[row]
+    run.position = step
+    for number in target.p_act[run.pos : target.s_pend[row]]:
+        if run.tables.acts[number].node >= 0:
+            run.activation(number)
+    run.dirty = False
+    run.set_mark()
+
+
+def _stand_at(run: Run, checkpoint: Checkpoint) -> None:
+    root = run.root
+    run.frames = {0: root}
+    run.live = {act.id: act for act in root.acts.values()}
+    root.scope.open = 0
+    root.scope.data = dict(checkpoint.data[0])
+    for number, iteration in checkpoint.frames:
+        if number:
+            run.open_frame(run.tables.frames[number]).iteration = iteration
+    for frame in run.frames.values():
+        if frame.row.policy != "shared" and frame.id:
+            frame.scope.data = dict(checkpoint.data[frame.scope.id])
+    run.used = checkpoint.used
+
+
+def _roll(run: Run, history: History, start: int, end: int, writes: int) -> None:
+    """Apply the rows of a history after step `start` (its own edits included) up to step `end`."""
+    base = history.base
+    for step in history.rare[bisect_right(history.rare, start - 1) : bisect_right(history.rare, end)]:
+        row = step - base
+        if step == start and start != base:
+            # Only what people did after this step, and after its checkpoint, is left to be applied.
+            writes = _apply(run, history, writes, history.s_wend[row])
+            for number in history.closed.get(step, ()):
+                if number in run.frames:
+                    run.close_frame(number)
+            continue
+        if row:
+            writes = _apply(run, history, writes, history.s_wend[row - 1])
+        for number in history.opened.get(step, ()):
+            run.open_frame(run.tables.frames[number])
+        if row and history.s_flag[row] & 3 == AGAIN:
+            for frame in run.inside(run.activation(history.s_act[row])):
+                frame.iteration += 1
+        writes = _apply(run, history, writes, history.s_wend[row])
+        for number in history.closed.get(step, ()):
+            if number in run.frames:
+                run.close_frame(number)
+    _apply(run, history, writes, history.s_wend[end - base])
+    flags = history.s_flag[start - base + 1 : end - base + 1].tobytes()
+    run.used += len(flags.translate(None, _UNCOUNTED))
+
+
+def _apply(run: Run, history: History, start: int, end: int) -> int:
+    """Apply write rows to the scopes that are open; return `end`."""
+    codes, scopes, plain = run.tables.codes, scopes_of(run), run.tables.plain
+    written = history.w_code[start:end]
+    if plain.keys() >= set(written):  # only whole keys of the root were set: one update does it
+        run.root.scope.data.update(zip(map(plain.__getitem__, written), history.w_new[start:end], strict=True))
+        return end
+    last, path, data = -1, ("",), run.root.scope.data
+    for code, new in zip(written, islice(history.w_new, start, end), strict=True):
+        if code >> 2 != last:
+            last = code >> 2
+            number, path = codes[last]  # type: ignore[assignment]  # a path of one key or more
+            scope = scopes[number]
+            data = scope.data
+        if code & 3 == SET and len(path) == 1:
+            data[path[0]] = new
+        else:
+            put(scope, path[0], changed(scope.get(path[0]), path[1:], code & 3, new, path))
+    return end
+
+
+def branch(run: Run, name: str | None = None) -> History:
+    """Begin a history of its own where the run stands: from here on its steps are not its parent's.
+
+    Returns the new history; the steps that came after this point stay with the old one.
+    """
+    old, queue = run.at, run.frontier()
+    new = History(run.tables, base=run.position, parent=old, name=name)
+    old.sealed = max(old.sealed, run.position)
+    chain = [*run.chain[: run.chain.index(old) + 1], new]
+    run.history = run.at = new
+    run.chain = chain
+    run.first_row(queue)
+    new.p_val[:] = [CARRIED] * len(queue)
+    run.stop_at = NEVER
+    run.checkpoint()
+    return new
+
+
+def amend(run: Run, queue: list[int]) -> None:
+    """Give the last step another frontier (an act of a person)."""
+    history = run.history
+    row, pos = run.position - history.base, len(history.p_act)
+    history.p_act.extend(queue)
+    history.p_val.extend([CARRIED] * len(queue))
+    end = len(history.p_act)
+    history.s_pend[row] = end
+    history.s_pos[row] = pos
+    run.pos = pos
+
+
+__all__ = ["CHECKPOINT_ROWS", "NOBODY", "OPS", "amend", "branch", "goto", "keep", "repair", "restore", "undo"]

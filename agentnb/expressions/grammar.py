@@ -1,0 +1,335 @@
+"""grammar: which templates there are. Text to a tree, the tree checked against what is allowed, and compiled.
+
+Nothing is forbidden here by name: what is not on a list is refused, so a new feature of Jinja is refused as well.
+It is imported late, with Jinja behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from agentnb.errors import did_you_mean
+from agentnb.expressions.filters import FILTERS, INNER, METHODS, TESTS
+from agentnb.expressions.sandbox import (
+    VALUE,
+    NodeTransformer,
+    Parser,
+    Sandbox,
+    TemplateAssertionError,
+    TemplateSyntaxError,
+    nodes,
+    program,
+)
+
+__all__ = ["MAX_LENGTH", "Compiled", "Refusal", "Refused", "compile_text"]
+
+MAX_LENGTH = 20_000  # characters of a template
+MAX_NODES = 2_000
+MAX_DEPTH = 40
+MAX_LOOPS = 2  # one inside the other
+_RESERVED = ("self", "super", "caller", "varargs", "kwargs")
+
+_ALLOWED: tuple[type[nodes.Node], ...] = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For),
+    *(nodes.Name, nodes.Const, nodes.List, nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword),
+    *(nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.Call, nodes.Filter, nodes.Test),
+    *(nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.CondExpr),
+    *(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Neg, nodes.Pos, nodes.Concat),
+)
+_SHOWN = {
+    "Assign": "{% set %}",
+    "AssignBlock": "{% set %}",
+    "CallBlock": "{% call %}",
+    "FilterBlock": "{% filter %}",
+    "FromImport": "{% import %}",
+    "Pow": "**",
+    "ScopedEvalContextModifier": "{% autoescape %}",
+}
+Path = tuple[str, ...]
+
+
+class Refusal(NamedTuple):
+    """One thing that a template may not be: a code, the template's line, and the words of a Problem."""
+
+    code: str
+    line: int
+    what: str
+    why: str
+    do: str
+
+
+class Refused(Exception):
+    """A template that there cannot be; `refusals` say why, all of them."""
+
+    def __init__(self, *refusals: Refusal) -> None:
+        super().__init__(*refusals)
+        self.refusals = refusals
+
+
+class Compiled(NamedTuple):
+    """What a checked template becomes."""
+
+    run: Callable[[Mapping[str, Any]], Any]
+    reads: tuple[Path, ...]
+    native: bool
+
+
+@cache
+def _environment() -> Sandbox:
+    return Sandbox({**FILTERS, **INNER}, TESTS)
+
+
+def compile_text(text: str, *, bare: bool) -> Compiled:
+    """Compile a template or, if `bare`, an expression without braces.
+
+    Raises: Refused
+    """
+    if len(text) > MAX_LENGTH:
+        raise Refused(_too_large(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
+    tree = _parsed(text, bare=bare)
+    refusals = [*_refusals(tree)]
+    if refusals:
+        raise Refused(*refusals)
+    reads = tuple(dict.fromkeys(_paths(tree, frozenset())))
+    lone = _lone_expression(tree)
+    return Compiled(_program(tree if lone is None else _assignment(lone)), reads, lone is not None)
+
+
+# -------------------------------------------------------------------------------------------------------------- parsing
+
+
+def _parsed(text: str, *, bare: bool) -> nodes.Template:
+    try:
+        return _bare_tree(text) if bare else _environment().parse(text)
+    except TemplateAssertionError as error:
+        refusal = Refusal("R303", error.lineno, f"says {error.message!r}", "the name is not known", "correct it")
+    except TemplateSyntaxError as error:
+        refusal = _unreadable(error, _hint(text))
+    except RecursionError:
+        refusal = _too_large("is nested too deep", f"at most {MAX_DEPTH} levels")
+    except ValueError as error:
+        # A whole number of thousands of digits.
+        refusal = Refusal("R301", 1, f"cannot be read: {error}", _NOT_JINJA, "shorten it")
+    raise Refused(refusal)
+
+
+def _bare_tree(text: str) -> nodes.Template:
+    parser = Parser(_environment(), text, state="variable")
+    expression = parser.parse_expression()
+    left = parser.stream.current
+    if not parser.stream.eos:
+        raise TemplateSyntaxError(f"{left.value!r} is one word too many", left.lineno)
+    return nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
+
+
+_NOT_JINJA = "templates are written in Jinja's language"
+
+
+def _unreadable(error: TemplateSyntaxError, order: str) -> Refusal:
+    return Refusal("R301", error.lineno, f"cannot be read: {error.message}", _NOT_JINJA, order)
+
+
+def _hint(text: str) -> str:
+    """Return the order that fits the slips of people who think in another language."""
+    slips = {
+        "&&": "write `and` for &&",
+        "||": "write `or` for ||",
+        "===": "write `==` for ===",
+        "{{>": "a partial is not known here: put its text in",
+        " ? ": "write `a if test else b`",
+        " = ": "compare with ==",
+        "!": "write `not x` for !x",
+    }
+    return next((order for slip, order in slips.items() if slip in text), "see to its brackets and quotes")
+
+
+def _too_large(what: str, limit: str) -> Refusal:
+    return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter one, or let a node work it out")
+
+
+def _lone_expression(tree: nodes.Template) -> nodes.Expr | None:
+    """Return the expression of a template that is nothing but one, with blank text around it at most."""
+    parts: list[nodes.Expr] = []
+    for statement in tree.body:
+        if not isinstance(statement, nodes.Output):
+            return None
+        parts += (part for part in statement.nodes if not _is_blank(part))
+    return parts[0] if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData) else None
+
+
+def _is_blank(part: nodes.Node) -> bool:
+    return isinstance(part, nodes.TemplateData) and not part.data.strip()
+
+
+def _assignment(expression: nodes.Expr) -> nodes.Template:
+    # Jinja has values only in assignments; printing would make them text.
+    return nodes.Template([nodes.Assign(nodes.Name(VALUE, "store"), expression, lineno=1)], lineno=1)
+
+
+class _Rewriting(NodeTransformer):
+    """Put what has to be counted or bounded while rendering into our own functions."""
+
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - jinja2 finds it by this name
+        self.generic_visit(node)
+        assert isinstance(node.iter, nodes.Expr)
+        node.iter = _filtered("_counted", node.iter)
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802 - the same
+        self.generic_visit(node)
+        return _filtered("_concatenated", nodes.List(node.nodes, lineno=node.lineno))
+
+    def visit_Call(self, node: nodes.Call) -> nodes.Filter:  # noqa: N802 - the same
+        self.generic_visit(node)
+        method = node.node
+        assert isinstance(method, nodes.Getattr)
+        return _filtered("_called", method.node, [nodes.Const(method.attr), *node.args], node.kwargs)
+
+
+def _program(tree: nodes.Template) -> Callable[[Mapping[str, Any]], Any]:
+    tree = _Rewriting().visit(tree)
+    tree.set_environment(_environment())
+    try:
+        return program(_environment(), tree)
+    except TemplateSyntaxError as error:
+        # Jinja finds out late that `loop` is no name for a loop's variable.
+        raise Refused(_unreadable(error, "name it otherwise")) from None
+    except (SyntaxError, RecursionError, MemoryError):
+        # Python's own limits for what is nested; a tree within ours has not been seen to reach them.
+        raise Refused(_too_large("is nested too deep", _LIMITS)) from None
+
+
+def _filtered(
+    name: str, node: nodes.Expr, args: list[nodes.Expr] | None = None, kwargs: list[nodes.Keyword] | None = None
+) -> nodes.Filter:
+    return nodes.Filter(node, name, args or [], kwargs or [], None, None, lineno=node.lineno)
+
+
+# ------------------------------------------------------------------------------------------------------------- checking
+
+
+def _refusals(tree: nodes.Template) -> Iterator[Refusal]:
+    count = 0
+    stack: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
+    while stack:
+        node, depth, loops = stack.pop()
+        count += 1
+        loops += isinstance(node, nodes.For)
+        if depth > MAX_DEPTH or count > MAX_NODES:
+            yield _too_large("is nested too deep" if depth > MAX_DEPTH else "has too many parts", _LIMITS)
+            return
+        if loops > MAX_LOOPS:
+            yield _not_allowed(node, f"a loop in {MAX_LOOPS} loops")
+            continue
+        refusal = _refusal(node)
+        if refusal is not None:
+            yield refusal
+            continue
+        stack += [(child, depth + 1, loops) for child in reversed([*node.iter_child_nodes()])]
+
+
+_LIMITS = f"at most {MAX_DEPTH} levels and {MAX_NODES:,} parts"
+
+
+def _refusal(node: nodes.Node) -> Refusal | None:
+    """Return why this node alone may not stand in a template."""
+    if type(node) not in _ALLOWED:
+        shown = _SHOWN.get(type(node).__name__, f"{{% {type(node).__name__.lower()} %}}")
+        return _not_allowed(node, shown)
+    match node:
+        case nodes.Name(name=name):
+            return _check_name(node, name)
+        case nodes.Getattr(attr=name) if name.startswith("_"):
+            return _private(node, name)
+        case nodes.Call(node=nodes.Getattr(attr=name)) if name in METHODS and not _is_spread(node):
+            return None
+        case nodes.Call(node=nodes.Getattr(attr=name)) if not _is_spread(node):
+            why = f"a template may call {', '.join(name + '()' for name in METHODS)} and nothing else"
+            order = did_you_mean(name, METHODS, "use a filter, or let a node work it out")
+            return Refusal("R304", node.lineno, f"calls {name!r}", why, order)
+        case nodes.Call():
+            return _not_allowed(node, "a call")
+        case nodes.Filter(name=name) if name not in FILTERS:
+            return _unknown(node, "filter", name, FILTERS)
+        case nodes.Test(name=name) if name not in TESTS:
+            return _unknown(node, "test", name, TESTS)
+        case nodes.Filter() | nodes.Test() if _is_spread(node):
+            return _not_allowed(node, "* or ** in a call")
+        case nodes.For(recursive=True):
+            return _not_allowed(node, "a recursive loop")
+    return None
+
+
+def _is_spread(node: Any) -> bool:
+    return node.dyn_args is not None or node.dyn_kwargs is not None
+
+
+def _check_name(node: nodes.Node, name: str) -> Refusal | None:
+    if name.startswith("_"):
+        return _private(node, name)
+    if name in _RESERVED:
+        return Refusal("R304", node.lineno, f"uses {name!r}", "Jinja keeps that name for itself", "choose another key")
+    return None
+
+
+def _private(node: nodes.Node, name: str) -> Refusal:
+    why = "names that begin with _ are private, and a template cannot see them"
+    return Refusal("R304", node.lineno, f"uses {name!r}", why, "use a public name, or an item: x['_key']")
+
+
+def _not_allowed(node: nodes.Node, what: str) -> Refusal:
+    why = "a template may read, count, compare and word values: names, items, operators, filters, tests, if and for"
+    return Refusal("R305", node.lineno, f"uses {what}", why, "let a node work it out and write it on the board")
+
+
+def _unknown(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:
+    public = sorted(word for word in known if word.isidentifier())
+    order = did_you_mean(name, public, f"use a {sort} that there is")
+    return Refusal("R303", node.lineno, f"uses the {sort} {name!r}", f"the {sort}s are: {', '.join(public)}", order)
+
+
+# ---------------------------------------------------------------------------------------------------------------- reads
+
+
+def _paths(node: nodes.Node, bound: frozenset[str]) -> Iterator[Path]:
+    """Yield the paths of names that come from the context, each as deep as it is written out."""
+    path = _path(node)
+    if path is not None:
+        if path[0] not in bound:
+            yield path
+        return
+    match node:
+        case nodes.For(target=target, iter=items, test=test, body=body, else_=otherwise):
+            names = {part.name for part in (target, *target.find_all(nodes.Name)) if isinstance(part, nodes.Name)}
+            yield from _paths(items, bound)
+            for part in [*([test] if test is not None else []), *body]:
+                yield from _paths(part, bound | names | {"loop"})
+            for part in otherwise:
+                yield from _paths(part, bound)
+        case nodes.Call(node=nodes.Getattr(node=value), args=args, kwargs=kwargs):
+            for part in (value, *args, *kwargs):
+                yield from _paths(part, bound)
+        case _:
+            for part in node.iter_child_nodes():
+                yield from _paths(part, bound)
+
+
+def _path(node: nodes.Node) -> Path | None:
+    """Return the path of a name with constant attributes and items behind it; None for anything else."""
+    keys: list[str] = []
+    while True:
+        match node:
+            case nodes.Name(name=name):
+                return (name, *reversed(keys))
+            case nodes.Getattr(node=inner, attr=name):
+                keys.append(name)
+            case nodes.Getitem(node=inner, arg=nodes.Const(value=str(key))):
+                # x['a.b'] is the key or, where there is none, the path: the path is what is reported.
+                keys += reversed(key.split("."))
+            case nodes.Getitem(node=inner, arg=nodes.Const(value=int(index))) if index >= 0:
+                keys.append(str(index))
+            case _:
+                return None
+        node = inner

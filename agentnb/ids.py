@@ -1,0 +1,45 @@
+"""ids: names that count (IDGen) and ids drawn from a seed. They are arguments, never globals."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+import uuid
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
+
+
+class IDGen:
+    """Gives `name_001`, `name_002`, ...: one counter a prefix, so that the same run gives the same ids.
+
+    Example:
+        >>> ids = IDGen()
+        >>> ids("event"), ids("event"), ids("call")
+        ('event_001', 'event_002', 'call_001')
+    """
+
+    def __init__(self) -> None:
+        self.counters: dict[str, int] = {}
+
+    def __call__(self, prefix: str) -> str:
+        """Return the next id of this prefix, at least three digits wide."""
+        number = self.counters.get(prefix, 0) + 1
+        self.counters[prefix] = number
+        return f"{prefix}_{number:03d}"
+
+
+def uuid_of(run_id: str, step: int) -> uuid.UUID:
+    """Return the id of a step: the same for the same run id and number, in every process (UUID version 5)."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"agentnb:{run_id}/{step}")
+
+
+def new_run_id(rng: random.Random | None = None) -> str:
+    """Return a fresh run id that sorts by time; with `rng` it is drawn from that source alone."""
+    if rng is not None:
+        return "".join(rng.choice(_ALPHABET) for _ in range(20))
+    stamp, text = int(time.time() * 1000), ""
+    for _ in range(10):
+        stamp, digit = divmod(stamp, 32)
+        text = _ALPHABET[digit] + text
+    return text + "".join(secrets.choice(_ALPHABET) for _ in range(10))

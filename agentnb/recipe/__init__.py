@@ -1,0 +1,1 @@
+"""recipe: what an agent is, as frozen data, with its checks and its networkx graph."""

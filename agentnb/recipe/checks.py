@@ -1,0 +1,186 @@
+"""checks: what must hold of every recipe, whatever dialect it came from. One rule a function; nothing runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from agentnb.errors import Problem, did_you_mean
+from agentnb.recipe import flow
+from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Recipe
+from agentnb.recipe.words import END, Guesses, choices, listed, where_is
+
+Rule = Callable[[Recipe], Iterator[Problem]]
+
+# Kinds that are a frame around other nodes.
+COMPOSITES = frozenset({"loop", "subgraph"})
+# Kinds that a recipe may hold before something can run them.
+DRAWN_ONLY = frozenset({"evaluator", "generative"})
+
+
+# ------------------------------------------------------------------------------------------- the parts hang together
+
+
+def check_edges(recipe: Recipe) -> Iterator[Problem]:
+    """R104: every edge begins and ends at a node of the recipe."""
+    yield from dangling(recipe.edges, recipe.nodes, recipe.name)
+
+
+def dangling(edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft: bool = False) -> Iterator[Problem]:
+    """R104: every edge begins and ends at a node of the recipe. In a draft that is a warning."""
+    guess, why = Guesses(nodes), f"this recipe's nodes are: {listed(nodes)}"
+    why += "; it is a draft, and a run that comes here fails" if draft else ""
+    for edge in edges:
+        word = "route" if edge.kind == "route" else "edge"
+        says = f" ({edge.condition})" if edge.kind == "route" and edge.condition else ""
+        for end, verb in ((edge.source, "begins at"), (edge.target, "leads to")):
+            if end not in nodes:
+                yield Problem(
+                    "R104",
+                    f"{word} {edge.source!r} -> {edge.target!r}{says} {verb} a node that does not exist",
+                    str(edge.place or f"recipe {name!r}"),
+                    why,
+                    guess(end, f"add a node {end!r}, or remove the {word}"),
+                    "warning" if draft else "error",
+                )
+
+
+def check_routes(recipe: Recipe) -> Iterator[Problem]:
+    """R120: every route that a node may choose leads to a node, or to the end."""
+    drawn = {(edge.source, edge.target) for edge in recipe.edges}
+    guess, known = Guesses(recipe.nodes), listed(recipe.nodes)
+    for node in recipe.nodes.values():
+        ways, place = choices(node), where_is(recipe, node.place)
+        if node.kind == "router" and not ways:
+            yield Problem("R120", f"router {node.id!r} has no routes", place,
+                          "a router chooses one of its routes by a value; without any, the run ends there",
+                          "give it routes, or a default", "warning")  # fmt: skip
+        for value, target in ways.items():
+            if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
+                continue  # a draft's missing targets, and those that are drawn as edges, are told as edges
+            yield Problem("R120", f"route {value!r} of {node.id!r} leads to {target!r}, which does not exist", place,
+                          f"this recipe's nodes are: {known}",
+                          guess(target, f"add a node {target!r}, or remove the route"))  # fmt: skip
+
+
+def check_entry(recipe: Recipe) -> Iterator[Problem]:
+    """R105: a recipe begins at one or more of its own nodes."""
+    if recipe.meta.get("draft"):
+        return  # a draft may begin nowhere; its loader has said so
+    place = where_is(recipe, recipe.meta.get("entry_place"))
+    if not recipe.entry:
+        what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
+        yield Problem("R105", what, place, f"this recipe's nodes are: {listed(recipe.nodes)}",
+                      "name the node that it begins with")  # fmt: skip
+    for name in recipe.entry:
+        if name not in recipe.nodes:
+            yield missing_entry(name, recipe.nodes, place)
+        elif (scope := recipe.nodes[name].scope) != ROOT:
+            yield Problem("R105", f"recipe {recipe.name!r} begins at {name!r}, which is not at the top", place,
+                          f"{name!r} stands inside {scope!r}", "begin with the node around it")  # fmt: skip
+
+
+def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
+    """R105: a recipe begins at one or more of its own nodes. In a draft that is a warning."""
+    why = f"this recipe's nodes are: {listed(nodes)}" if nodes else "this recipe has no nodes"
+    return Problem("R105", f"the entry {name!r} is a node that does not exist", where, why,
+                   did_you_mean(name, nodes, f"add a node {name!r}, or name another one"),
+                   "warning" if draft else "error")  # fmt: skip
+
+
+def check_regions(recipe: Recipe) -> Iterator[Problem]:
+    """R116: every region has an owner, and begins at nodes of its own."""
+    inside = defaultdict(list)
+    for node in recipe.nodes.values():
+        inside[node.scope].append(node.id)
+    for region in recipe.regions.values():
+        if region.id == ROOT:
+            continue
+        place = where_is(recipe, recipe.nodes[region.owner].place if region.owner in recipe.nodes else None)
+        own = inside[region.id]
+        if region.owner not in recipe.nodes:
+            yield Problem("R116", f"region {region.id!r} belongs to {region.owner!r}, which does not exist", place,
+                          "a region is the inside of a node", "name the node around it")  # fmt: skip
+        if not region.entry:
+            yield Problem("R116", f"the inside of {region.id!r} begins nowhere", place,
+                          f"the nodes inside it are: {listed(own)}", "name its entry")  # fmt: skip
+        for name in region.entry:
+            if name not in own:
+                yield Problem("R116", f"the inside of {region.id!r} begins at {name!r}, which is not in it", place,
+                              f"the nodes inside it are: {listed(own)}",
+                              did_you_mean(name, own, "name one of them"))  # fmt: skip
+    for node in recipe.nodes.values():
+        for name in (node.scope, *node.bodies):
+            if name != ROOT and name not in recipe.regions:
+                yield Problem("R116", f"node {node.id!r} names the region {name!r}, which does not exist",
+                              where_is(recipe, node.place), f"the regions are: {listed(recipe.regions)}",
+                              did_you_mean(name, recipe.regions, "name one of them"))  # fmt: skip
+
+
+def check_bodies(recipe: Recipe) -> Iterator[Problem]:
+    """R121: a loop or a subgraph has something inside."""
+    for node in recipe.nodes.values():
+        if node.kind in COMPOSITES and not node.bodies:
+            yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", where_is(recipe, node.place),
+                          f"a {node.kind} runs the nodes of its body", "give it a body, or another kind")  # fmt: skip
+
+
+def check_scopes(recipe: Recipe) -> Iterator[Problem]:
+    """R122: an edge stays within one region."""
+    for edge in recipe.edges:
+        source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
+        if source and target and source.scope != target.scope:
+            why = f"{edge.source!r} stands in {source.scope!r}, {edge.target!r} in {target.scope!r}"
+            yield Problem("R122", f"edge {edge.source!r} -> {edge.target!r} crosses the border of a region",
+                          where_is(recipe, edge.place), why, "lead it to the node that holds the region")  # fmt: skip
+
+
+def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
+    """R123: an edge's kind is one of those that there are."""
+    for edge in recipe.edges:
+        if edge.kind not in EDGE_KINDS:
+            yield Problem("R123", f"edge {edge.source!r} -> {edge.target!r} has the unknown kind {edge.kind!r}",
+                          where_is(recipe, edge.place), f"the kinds of edges are: {', '.join(EDGE_KINDS)}",
+                          did_you_mean(edge.kind, EDGE_KINDS, "name one of them, or leave it out"))  # fmt: skip
+
+
+def check_kinds(recipe: Recipe) -> Iterator[Problem]:
+    """R117: a node's kind is one of those that there are."""
+    # Late: the kinds stand on a higher floor than the recipe.
+    from agentnb.kinds import KINDS as kinds
+
+    for node in recipe.nodes.values():
+        if node.kind in kinds:
+            continue
+        if node.kind in DRAWN_ONLY:
+            yield Problem("R117", f"node {node.id!r} is of kind {node.kind!r}, which nothing runs yet",
+                          where_is(recipe, node.place), f"the kinds that run are: {listed(kinds, 30)}",
+                          "read and draw it, but lead no run through it", "warning")  # fmt: skip
+        else:
+            yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
+                          where_is(recipe, node.place), f"the kinds are: {listed(kinds, 30)}",
+                          did_you_mean(node.kind, kinds, "name one of them"))  # fmt: skip
+
+
+PARTS: tuple[Rule, ...] = (
+    check_entry,
+    check_edges,
+    check_routes,
+    check_regions,
+    check_bodies,
+    check_scopes,
+    check_edge_kinds,
+    check_kinds,
+)
+
+
+def check_recipe(recipe: Recipe) -> list[Problem]:
+    """Return every problem of a recipe, errors first: its own notes, then what each rule finds.
+
+    The rules about the flow are asked only where the parts hang together: they would tell the same mistake again.
+    """
+    found = [problem for rule in PARTS for problem in rule(recipe)]
+    if not any(problem.severity == "error" for problem in found):
+        found += [problem for rule in flow.RULES for problem in rule(recipe)]
+    unique = dict.fromkeys([*recipe.notes, *found])
+    return sorted(unique, key=lambda problem: problem.severity != "error")

@@ -1,0 +1,136 @@
+"""flow: rules about where a run can go. They are warnings: a recipe that breaks one can be run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from agentnb.errors import Problem
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.recipe.words import END, MOST_GUESSES, choices, listed, where_is
+
+# Edges that a node takes when it has ended well and has not chosen a route itself.
+ORDINARY = frozenset({"sequential", "conditional", "loop_back"})
+# Edges that are taken on something else than a node's good end.
+ASIDE = frozenset({"error", "timeout", "event"})
+
+
+def ignored_edge(edge: Edge, kind: str, where: str) -> Problem:
+    """R119: an ordinary edge from a node that chooses its way is never taken."""
+    return Problem("R119", f"edge {edge.source!r} -> {edge.target!r} is ignored", where,
+                   f"{edge.source!r} is of kind {kind!r}: its routes decide where to go, its edges are not asked",
+                   "make it a route, or remove it", "warning")  # fmt: skip
+
+
+def _sorted_out(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
+    """Return the edges that can be taken, and those that cannot, each with the edge that shuts it out."""
+    taken: list[Edge] = []
+    shut: list[tuple[Edge, Edge]] = []
+    always: dict[str, Edge] = {}
+    for edge in recipe.edges:
+        if recipe.routing == "first" and edge.kind in ORDINARY:
+            if edge.source in always:
+                shut.append((edge, always[edge.source]))
+                continue
+            if edge.when is None:
+                always[edge.source] = edge
+        taken.append(edge)
+    return taken, shut
+
+
+def check_taken(recipe: Recipe) -> Iterator[Problem]:
+    """R118: an edge behind one that always holds is never taken."""
+    for edge, first in _sorted_out(recipe)[1]:
+        yield shut_out(edge, first, where_is(recipe, edge.place))
+
+
+def shut_out(edge: Edge, first: Edge, where: str) -> Problem:
+    """R118: an edge behind one that always holds is never taken."""
+    why = f"the first edge that holds is taken, and {first.source!r} -> {first.target!r} before it always holds"
+    if first.condition or edge.condition:
+        why += "; its condition is a label that nothing evaluates"
+    return Problem("R118", f"edge {edge.source!r} -> {edge.target!r} is never taken", where, why,
+                   "choose by a router, give the first one a condition, or remove it", "warning")  # fmt: skip
+
+
+def _reached(recipe: Recipe, edges: Iterable[Edge]) -> set[str]:
+    """Return the nodes that a run can come to."""
+    onward: defaultdict[str, list[str]] = defaultdict(list)
+    starts = [*recipe.entry, *(node.id for node in recipe.nodes.values() if node.on)]
+    for edge in edges:
+        onward[edge.source].append(edge.target)
+        starts += [edge.target] if edge.kind == "event" else []
+    for node in recipe.nodes.values():
+        for body in node.bodies:
+            onward[node.id] += recipe.regions[body].entry
+    return _closure(starts, onward)
+
+
+def _closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[str]:
+    border, found = list(starts), set[str]()
+    while border:
+        name = border.pop()
+        if name not in found:
+            found.add(name)
+            border += onward[name]
+    return found
+
+
+def check_reached(recipe: Recipe) -> Iterator[Problem]:
+    """R115: every node can be reached from the entry."""
+    reached = _reached(recipe, _sorted_out(recipe)[0])
+    for node in recipe.nodes.values():
+        if node.id not in reached:
+            yield Problem("R115", f"node {node.id!r} is never reached", where_is(recipe, node.place),
+                          f"no way leads to it from the entry ({listed(recipe.entry)})",
+                          f"lead an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
+
+
+def check_ends(recipe: Recipe) -> Iterator[Problem]:
+    """R125: from every node that is reached, some way leads to an end."""
+    edges = _sorted_out(recipe)[0]
+    out: defaultdict[str, list[Edge]] = defaultdict(list)
+    back: defaultdict[str, list[str]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind not in ASIDE:
+            out[edge.source].append(edge)
+            back[edge.target].append(edge.source)
+    ending = _closure((node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])), back)
+    reached = _reached(recipe, edges)
+    stuck = [node for node in recipe.nodes.values() if node.id in reached and node.id not in ending]
+    if stuck:
+        limit = recipe.limits.get("max_steps")
+        until = f"until max_steps ({limit})" if limit else "without end"
+        yield Problem("R125", f"from node {stuck[0].id!r} no way leads to an end", where_is(recipe, stuck[0].place),
+                      f"a run goes round {until} in: {listed(node.id for node in stuck)}",
+                      "add a route, a condition or an edge that leads out", "warning")  # fmt: skip
+
+
+def _may_end(node: Node, out: list[Edge]) -> bool:
+    if node.on or not out:
+        return True
+    if ways := choices(node):
+        return END in ways.values() or (node.kind == "router" and "otherwise" not in ways)
+    return all(edge.when is not None for edge in out)
+
+
+def check_reads(recipe: Recipe) -> Iterator[Problem]:
+    """R126: a key that a node reads is not a misspelt one of those that are written."""
+    if not recipe.inputs:
+        return  # what a run is given is not declared, so any key may be among it
+    known = {*recipe.inputs, *recipe.init}
+    known.update(key.split(".")[0] for node in recipe.nodes.values() for key in node.writes)
+    words, guesses = listed(sorted(known)), MOST_GUESSES
+    for node in recipe.nodes.values():
+        for key in node.reads:
+            if key in known or key.split(".")[0] in known or guesses == 0:
+                continue
+            guesses -= 1
+            if near := get_close_matches(key, known, n=1, cutoff=0.8):
+                yield Problem("R126", f"node {node.id!r} reads {key!r}, which nothing is known to write",
+                              where_is(recipe, node.place), f"the inputs and declared writes are: {words}",
+                              f"did you mean {near[0]!r}?", "warning")  # fmt: skip
+
+
+RULES = (check_taken, check_reached, check_ends, check_reads)

@@ -1,0 +1,176 @@
+"""model: what an agent is, as data. A Recipe is nodes and edges, frozen, and each part knows its place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from agentnb.errors import Place, Problem
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+EdgeKind = Literal["sequential", "conditional", "route", "parallel", "loop_back", "error", "timeout", "event"]
+EDGE_KINDS: tuple[EdgeKind, ...] = (
+    "sequential",
+    "conditional",
+    "route",
+    "parallel",
+    "loop_back",
+    "error",
+    "timeout",
+    "event",
+)
+Routing = Literal["first", "all"]
+Path = tuple[str | int, ...]
+ROOT = "root"
+
+
+class Condition(Protocol):
+    """What an edge or a breakpoint asks of the board: a callable that can be shown and says what it reads."""
+
+    text: str
+    reads: tuple[Path, ...]
+
+    def __call__(self, board: Mapping[str, Any], /) -> Any:
+        """Return the condition's value; its truth decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node: its kind says what it does, `params` hold what the kind needs for it.
+
+    `inputs` maps an argument's name to a path on the board; None means that a callable is given the board itself.
+    `reads` and `writes` are the declared keys (dotted text), for the drawing and for checks.
+    `scope` is the region that the node stands in; `bodies` are the regions inside it (a composite node has some).
+    `counted` says whether a step of it counts towards max_steps. `on` are the event types that it listens to.
+    """
+
+    id: str
+    kind: str
+    label: str = ""
+    scope: str = ROOT
+    inputs: Mapping[str, Path] | None = None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    bodies: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+    counted: bool = True
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way from one node to another.
+
+    Edges of kind `error` and `timeout` are taken on that failure only, `route` when the source node chooses them,
+    all others when `when` holds (none: always). `condition` is the text of `when`, for people.
+    """
+
+    source: str
+    target: str
+    kind: EdgeKind = "sequential"
+    when: Condition | None = None
+    condition: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of the recipe that runs in a frame of its own: a loop's body, a branch, a subgraph; `root` is the whole."""
+
+    id: str
+    entry: tuple[str, ...]
+    title: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An agent as the engine runs it, whatever dialect it was written in.
+
+    `routing` says which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
+    `init` is put on the board before the inputs. `limits` are the recipe's own budget (`max_steps`, ...).
+    `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
+    """
+
+    name: str
+    dialect: str
+    nodes: Mapping[str, Node]
+    edges: tuple[Edge, ...]
+    entry: tuple[str, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    regions: Mapping[str, Region] = field(default_factory=dict)
+    routing: Routing = "first"
+    init: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[Problem, ...] = ()
+    text: str | None = None
+    file: str | None = None
+
+    @cached_property
+    def graph(self) -> nx.MultiDiGraph[str]:
+        """The recipe as networkx sees it: a MultiDiGraph of its own, changing it does not change the recipe."""
+        from agentnb.recipe.graph import to_graph
+
+        return to_graph(self)
+
+    def check(self) -> list[Problem]:
+        """Return every problem of this recipe, errors first; nothing of it runs."""
+        from agentnb.recipe.checks import check_recipe
+
+        return check_recipe(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of what decides how this recipe runs: nodes, edges, limits and the code of its functions."""
+        parts = [
+            [[node.id, node.kind, node.scope, *map(_plain, (node.inputs, node.params, node.bodies, node.on))]
+             for node in self.nodes.values()],
+            [[edge.source, edge.target, edge.kind, edge.condition] for edge in self.edges],
+            [[region.id, region.entry, region.owner] for region in self.regions.values()],
+            [self.name, self.dialect, self.entry, self.routing, _plain(self.init), _plain(self.limits)],
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def draw(self, board: bool = True, direction: str = "TB") -> Any:
+        """Return the Drawing of this recipe; `board` puts the blackboard's table beside it."""
+        from agentnb.draw.dot import draw_recipe
+
+        return draw_recipe(self, board=board, direction=direction)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)
+        return bundle | {"text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        """Return one line: name, dialect and size."""
+        return f"<Recipe {self.name!r} ({self.dialect}): {len(self.nodes)} nodes, {len(self.edges)} edges>"
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` as JSON for the fingerprint; a callable becomes its name and a digest of its code."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item) for item in value]
+    return _code_of(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
+
+
+def _code_of(function: Callable[..., Any]) -> str:
+    code = getattr(function, "__code__", None)
+    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    if code is None:
+        return name
+    constants = [item for item in code.co_consts if not hasattr(item, "co_code")]
+    return f"{name}:{hashlib.sha256(code.co_code + repr(constants).encode()).hexdigest()[:16]}"

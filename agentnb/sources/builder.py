@@ -1,0 +1,166 @@
+"""builder: makes plain values of what a reader sees, and keeps places, limits and problems while doing so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from agentnb.errors import Place, Problem
+from agentnb.sources import faults
+from agentnb.sources.source import Path, Source, Spot, path_of
+
+MAX_NODES = 100_000
+MAX_DEPTH = 64
+
+
+class StopReadingError(Exception):
+    """Reading cannot go on; the problem is already noted."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or list that is being read."""
+
+    value: dict[str, Any] | list[Any]
+    path: Path
+    before: int  # nodes counted before it
+    anchor: str | None
+    key: str | None = None  # of a mapping: the key whose value comes next
+    fate: str = "keep"  # what becomes of that value: keep, drop (a second one), merge (it came with `<<`)
+    merged: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Builder:
+    """Builds plain values from keys, scalars, opens and closes; holds limits, notes places and problems."""
+
+    def __init__(self, file: str, text: str | None = None) -> None:
+        self.file, self.text = file, text
+        self.top: Any = None
+        self.stack: list[_Open] = []
+        self.values: dict[Path, Spot] = {}
+        self.keys: dict[Path, Spot] = {}
+        self.texts: dict[Path, str] = {}
+        self.odd_keys: dict[Path, str] = {}
+        self.problems: list[Problem] = []
+        self.count = 0
+        self.anchors: dict[str, tuple[Any, int]] = {}
+
+    def source(self) -> Source:
+        """Return what was built."""
+        tables = (self.values, self.keys, self.texts, self.odd_keys)
+        return Source(self.top, self.file, self.text, *tables, tuple(self.problems))
+
+    def place(self, spot: Spot) -> Place:
+        """Return the place of what comes next."""
+        return Place(self.file, *spot, path_of(self.path))
+
+    def stop(self, problem: Problem) -> NoReturn:
+        """Note a problem after which reading cannot go on; what was read so far is dropped."""
+        self.problems.append(problem)
+        raise StopReadingError
+
+    @property
+    def path(self) -> Path:
+        """The path of the value that comes next."""
+        if not self.stack:
+            return ()
+        inner = self.stack[-1]
+        if isinstance(inner.value, list):
+            return (*inner.path, len(inner.value))
+        return inner.path if inner.key is None else (*inner.path, inner.key)
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether a mapping's key comes next."""
+        return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
+
+    def key(self, text: str, spot: Spot, *, odd: bool = False, merge: bool = False) -> None:
+        """Take a mapping's next key; `odd`: YAML reads something else than a text in it."""
+        self.grow(1, spot)
+        inner = self.stack[-1]
+        inner.key, inner.fate = text, "merge" if merge else "keep"
+        if merge:
+            return
+        path = self.path
+        if path in self.keys:
+            self.problems.append(faults.duplicate_key(text, self.place(spot), self.keys[path]))
+            # The second value is read for its own problems, under a path of its own, and dropped.
+            inner.key, inner.fate = f"{text} (again)", "drop"
+        elif odd:
+            self.odd_keys[path] = text
+        self.keys.setdefault(self.path, spot)
+
+    def scalar(self, value: Any, spot: Spot, written: str | None = None, anchor: str | None = None) -> None:
+        """Take a value; `written`: the text that YAML made it of."""
+        self.grow(1, spot)
+        if written is not None and not isinstance(value, str):
+            self.texts.setdefault(self.path, written)
+        if anchor:
+            self.anchors[anchor] = (value, 1)
+        self._put(value, spot)
+
+    def open(self, value: dict[str, Any] | list[Any], spot: Spot, anchor: str | None = None) -> None:
+        """Begin a mapping or a list."""
+        if self.wants_key:
+            self.stop(faults.key_not_text(self.place(spot)))
+        if len(self.stack) >= MAX_DEPTH:
+            self.stop(faults.too_deep(Place(self.file, *spot), MAX_DEPTH))
+        before, path = self.count, self.path
+        self.grow(1, spot)
+        self.values.setdefault(path, spot)
+        self.stack.append(_Open(value, path, before, anchor))
+
+    def close(self) -> None:
+        """End the innermost mapping or list."""
+        done = self.stack.pop()
+        if isinstance(done.value, dict):
+            for brought in done.merged:
+                for key, value in brought.items():
+                    done.value.setdefault(key, value)
+        if done.anchor:
+            self.anchors[done.anchor] = (done.value, self.count - done.before)
+        self._put(done.value, None)
+
+    def alias(self, name: str, spot: Spot) -> None:
+        """Put what an anchor stands for once more, counted as if it were written out."""
+        if any(inner.anchor == name for inner in self.stack):
+            self.stop(faults.holds_itself(name, self.place(spot)))
+        if name not in self.anchors:
+            self.problems.append(faults.unknown_alias(name, self.place(spot), self.anchors))
+        value, size = self.anchors.get(name, (None, 1))
+        if not self.wants_key:
+            self.grow(size, spot)
+            self._put(value, spot)
+        elif isinstance(value, str):
+            self.key(value, spot)
+        else:
+            self.stop(faults.key_not_text(self.place(spot)))
+
+    def grow(self, size: int, spot: Spot) -> None:
+        """Count what came in against the limit."""
+        self.count += size
+        if self.count > MAX_NODES:
+            self.stop(faults.too_many(self.place(spot), MAX_NODES))
+
+    def _put(self, value: Any, spot: Spot | None) -> None:
+        if spot is not None:
+            self.values.setdefault(self.path, spot)
+        if not self.stack:
+            self.top = value
+            return
+        inner = self.stack[-1]
+        if isinstance(inner.value, list):
+            inner.value.append(value)
+            return
+        if inner.fate == "merge":
+            self._merge(inner, value, spot)
+        elif inner.fate == "keep" and inner.key is not None:
+            inner.value[inner.key] = value
+        inner.key = None
+
+    def _merge(self, inner: _Open, value: Any, spot: Spot | None) -> None:
+        parts = value if isinstance(value, list) else [value]
+        if all(isinstance(part, dict) for part in parts):
+            inner.merged += parts
+        else:
+            self.problems.append(faults.bad_merge(self.place(spot or self.values.get(self.path, (0, 0)))))

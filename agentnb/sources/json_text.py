@@ -1,0 +1,121 @@
+"""json_text: reads JSON with a place for every key and item, by JSON's own rules and in its own words."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from agentnb.errors import Place
+from agentnb.sources import faults
+from agentnb.sources.builder import Builder
+from agentnb.sources.source import Lines, Spot
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_NUMBER = re.compile(r"-?\d+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_json(text: str, builder: Builder) -> None:
+    """Feed the builder with what is in a JSON text."""
+    reader = _Reader(text, builder)
+    try:
+        reader.value()
+        if reader.at < len(text):
+            reader.fail("Extra data")
+    except json.JSONDecodeError as error:
+        lines, (line, column) = text.splitlines(), reader.lines.spot(error.pos)
+        shown = lines[line - 1] if line <= len(lines) else ""
+        place = Place(builder.file, line, column)
+        builder.stop(faults.syntax(place, shown, f"the JSON parser says: {error.msg}", _cure(error.msg)))
+
+
+def _cure(message: str) -> str:
+    if "double quotes" in message:
+        return "write keys in double quotes, and no comma after the last one"
+    if "delimiter" in message:
+        return "add what is missing between the two values"
+    if "Extra data" in message:
+        return "remove what stands behind the closing brace"
+    return "mend the value: text needs double quotes, and true, false and null are lower case"
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+class _Reader:
+    """Walks through the text. It may call itself: the builder refuses to open more than its depth."""
+
+    def __init__(self, text: str, builder: Builder) -> None:
+        self.text, self.builder, self.lines = text, builder, Lines(text)
+        self.decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
+        self.at = 0
+        self.skip()
+
+    def skip(self) -> None:
+        blank = _BLANK.match(self.text, self.at)
+        self.at = blank.end() if blank else self.at
+
+    @property
+    def next(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def fail(self, message: str) -> NoReturn:
+        raise json.JSONDecodeError(message, self.text, self.at)
+
+    def took(self, character: str) -> bool:
+        """Return whether this character was next, and go past it."""
+        if self.next != character:
+            return False
+        self.at += 1
+        self.skip()
+        return True
+
+    def value(self) -> None:
+        spot = self.lines.spot(self.at)
+        if self.next == "{":
+            self.builder.open({}, spot)
+            self.items("{", "}", self.entry)
+        elif self.next == "[":
+            self.builder.open([], spot)
+            self.items("[", "]", self.value)
+        else:
+            self.builder.scalar(self.scalar(spot), spot)
+
+    def items(self, begin: str, end: str, item: Any) -> None:
+        self.took(begin)
+        if not self.took(end):
+            item()
+            while self.took(","):
+                item()
+            if not self.took(end):
+                self.fail("Expecting ',' delimiter")
+        self.builder.close()
+
+    def entry(self) -> None:
+        if self.next != '"':
+            self.fail("Expecting property name enclosed in double quotes")
+        spot = self.lines.spot(self.at)
+        self.builder.key(self.scalar(spot), spot)
+        if not self.took(":"):
+            self.fail("Expecting ':' delimiter")
+        self.value()
+
+    def scalar(self, spot: Spot) -> Any:
+        """Return the text, number, boolean or null that is next."""
+        try:
+            value, end = self.decode(self.text, self.at)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:  # NaN and Infinity, and numbers with too many digits
+            number = _NUMBER.match(self.text, self.at)
+            if number is None or len(number[0]) <= 4300:
+                self.fail("Expecting value")
+            self.builder.problems.append(faults.number_too_long(self.builder.place(spot), len(number[0])))
+            value, end = number[0], number.end()
+        if isinstance(value, str) and _SURROGATE.search(value):
+            self.fail("Half of a surrogate pair")
+        self.at = end
+        self.skip()
+        return value

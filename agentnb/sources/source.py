@@ -1,0 +1,72 @@
+"""source: what was read: plain values (or an object as it was given), with a place for every part."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentnb.errors import Place, Problem
+
+Path = tuple[str | int, ...]
+Spot = tuple[int, int]  # line and column, from 1
+
+TEXT = "<text>"
+_PLAIN_WORD = re.compile(r"[^\W\d][\w-]*$")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as plain values, or an object as it was given, with a place for every part of it.
+
+    `texts` has, by path, what a person wrote where YAML made a number, a boolean or null of it (`yes`, `012`);
+    `odd_keys` are the unquoted keys (`yes`, `on`, `null`) in which YAML 1.1 reads something else than a text.
+    """
+
+    content: Any
+    file: str = TEXT
+    text: str | None = None
+    values: Mapping[Path, Spot] = field(default_factory=dict)
+    keys: Mapping[Path, Spot] = field(default_factory=dict)
+    texts: Mapping[Path, str] = field(default_factory=dict)
+    odd_keys: Mapping[Path, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def place(self, path: Path = (), *, key: bool = False) -> Place:
+        """Return where `path` stands: its value, or with `key` its key; else the nearest part around it."""
+        spot = self.keys.get(path) if key else self.values.get(path)
+        here = path
+        while spot is None and here:
+            spot = self.keys.get(here) or self.values.get(here)
+            here = here[:-1]
+        return Place(self.file, *(spot or self.values.get((), (0, 0))), path_of(path))
+
+
+def path_of(path: Path) -> str:
+    """Return a path as people write it.
+
+    Example:
+        >>> path_of(("nodes", 3, "routes", "a b"))
+        "nodes[3].routes['a b']"
+    """
+    text = ""
+    for key in path:
+        if isinstance(key, int) or not _PLAIN_WORD.match(key):
+            text += f"[{key!r}]"
+        else:
+            text += f".{key}" if text else key
+    return text
+
+
+class Lines:
+    """Turns an offset in a text into a line and a column."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))]
+
+    def spot(self, offset: int) -> Spot:
+        """Return the line and the column, both from 1."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1

@@ -1,0 +1,121 @@
+"""yaml_text: reads YAML event by event with PyYAML's safe loader; the door to yaml.
+
+Events, because composing nodes first would recurse through a hostile file before any limit could be asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import yaml
+
+from agentnb.errors import Place
+from agentnb.sources import faults
+from agentnb.sources.builder import Builder
+from agentnb.sources.source import Spot
+
+# The C parser is ten times faster; its events are the same.
+Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_TAG = "tag:yaml.org,2002:"
+_SCALARS = frozenset({"str", "int", "float", "bool", "null"})
+_TRUE_FALSE = frozenset({"true", "false"})
+# What the parser said -> what to do about it.
+_CURES = (
+    ("tab", "indent with spaces, not with a tab"),
+    ("mapping values are not allowed", "quote the value (a ': ' inside it needs quotes), or mend the indentation"),
+    ("cannot start any token", "quote the value: it starts with a character that YAML keeps for itself"),
+    ("end of stream", "close the quote that was opened"),
+    ("expected ','", "close the bracket or brace that was opened, or add the missing comma"),
+    ("escape", "use single quotes, or double the backslash"),
+)
+_NO_CURE = "mend this line or the one above it: indentation, quotes, a missing ':'"
+
+
+def read_yaml(text: str, builder: Builder, loader_type: type[Any] | None = None) -> None:
+    """Feed the builder with what is in a YAML text."""
+    loader = (loader_type or Loader)(text)
+    try:
+        _read_events(loader, builder)
+    except yaml.YAMLError as error:
+        _stop_at(error, text, builder)
+    finally:
+        loader.dispose()
+
+
+def _read_events(loader: Any, builder: Builder) -> None:
+    documents = 0
+    while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+        spot = (event.start_mark.line + 1, event.start_mark.column + 1)
+        match event:
+            case yaml.DocumentStartEvent():
+                documents += 1
+                if documents > 1:
+                    builder.stop(faults.second_document(Place(builder.file, *spot)))
+            case yaml.AliasEvent():
+                builder.alias(event.anchor, spot)
+            case yaml.ScalarEvent():
+                _scalar(loader, event, spot, builder)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                mapping = isinstance(event, yaml.MappingStartEvent)
+                if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
+                    builder.problems.append(faults.unknown_tag(_short(event.tag), builder.place(spot)))
+                builder.open({} if mapping else [], spot, event.anchor)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                builder.close()
+
+
+def _scalar(loader: Any, event: yaml.ScalarEvent, spot: Spot, builder: Builder) -> None:
+    tag = event.tag
+    if tag is None:
+        tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+    kind = tag.removeprefix(_TAG) if tag.startswith(_TAG) else ""
+    if event.tag not in (None, "!") and kind not in _SCALARS:
+        builder.problems.append(faults.unknown_tag(_short(event.tag), builder.place(spot)))
+    if builder.wants_key:
+        odd = kind == "null" or (kind == "bool" and event.value.lower() not in _TRUE_FALSE)
+        builder.key(event.value, spot, odd=odd, merge=kind == "merge")
+        if event.anchor:
+            builder.anchors[event.anchor] = (event.value, 1)
+        return
+    value = _value(loader, event, kind, spot, builder)
+    builder.scalar(value, spot, event.value, event.anchor)
+
+
+def _value(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder: Builder) -> Any:
+    """Return the value of a scalar. Dates and times of day stay texts: a recipe holds what JSON can hold."""
+    text = event.value
+    if kind not in _SCALARS or kind == "str" or (kind in ("int", "float") and ":" in text):
+        return text
+    node = yaml.ScalarNode(_TAG + kind, text, event.start_mark, event.end_mark)
+    try:
+        return getattr(loader, f"construct_yaml_{kind}")(node)
+    except (ValueError, KeyError, IndexError):
+        digits = sum(character.isdigit() for character in text)
+        place = builder.place(spot)
+        builder.problems.append(
+            faults.number_too_long(place, digits) if digits > 4300 else faults.unfit_value(text, f"!!{kind}", place)
+        )
+        return text
+
+
+def _short(tag: str) -> str:
+    return tag.replace(_TAG, "!!")
+
+
+def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
+    said, context = getattr(error, "problem", None) or str(error), getattr(error, "context", None)
+    mark, begin = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    if begin and "end of stream" in said:
+        mark = begin  # what was never closed is found where it was opened
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    lines = text.splitlines()
+    shown = lines[line - 1] if line <= len(lines) else ""
+    if "\t" in shown[:column] and ("token" in said or "tab" in said):
+        said, do = "a tab stands in the indentation, and YAML indents by spaces", _CURES[0][1]
+    else:
+        do = next((cure for word, cure in _CURES if word in said), _NO_CURE)
+        said = f"the YAML parser says: {said}"
+        if context and begin:
+            said += f" ({context} from {begin.line + 1}:{begin.column + 1})"
+    builder.stop(faults.syntax(Place(builder.file, line, column), shown, said, do))

@@ -1,0 +1,1 @@
+"""world: everything outside the graph. Tools, models and people come in here, and nowhere else."""

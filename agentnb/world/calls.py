@@ -1,0 +1,86 @@
+"""calls: how a function of the user's is called, worked out once from its signature."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentnb.board.values import ABSENT
+from agentnb.errors import Problem, RecipeError
+from agentnb.expressions.paths import Path
+from agentnb.recipe.model import Node
+
+Arguments = Callable[[Any], dict[str, Any]]
+
+
+def positional(function: Callable[..., Any]) -> int:
+    """Return how many positional arguments a function needs or takes: 0 or 1; by keyword only counts as 0."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a builtin that does not tell: it is given the board
+        return 1
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return int(any(parameter.kind in places for parameter in parameters))
+
+
+def check_signature(node: Node, function: Callable[..., Any]) -> None:
+    """Raise for a function that could never be called as its node asks.
+
+    Raises:
+        RecipeError: R201, an argument that the function does not take; R202, one that it needs and does not get.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    given = () if node.inputs is None else tuple(node.inputs)
+    parameters = signature.parameters
+    named = {name for name, parameter in parameters.items() if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY)}  # fmt: skip
+    open_end = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    where = str(node.place or f"node {node.id!r}")
+    name = getattr(function, "__qualname__", repr(function))
+    problems = [
+        Problem("R201", f"{argument!r} is no parameter of {name}", where, f"its signature is {name}{signature}",
+                f"rename it in the inputs of {node.id!r}, or add it to the function")
+        for argument in given if argument not in named and not open_end
+    ]  # fmt: skip
+    needed = [
+        parameter.name for parameter in parameters.values()
+        if parameter.default is parameter.empty and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]  # fmt: skip
+    missing = [argument for argument in needed if argument not in given]
+    if node.inputs is None and len(missing) > 1:
+        problems.append(
+            Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
+                    "a function without `inputs` gets one argument, the board", f"give node {node.id!r} inputs for them")
+        )  # fmt: skip
+    elif node.inputs is not None and missing:
+        problems.append(
+            Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
+                    f"the inputs of {node.id!r} give: {', '.join(given) or 'none'}", "add them to the inputs")
+        )  # fmt: skip
+    if problems:
+        raise RecipeError(*problems)
+
+
+def arguments_of(inputs: Mapping[str, Path]) -> Arguments:
+    """Return the function that takes a node's arguments from the board; a path that leads nowhere is left out."""
+    pairs = tuple(inputs.items())
+
+    def arguments(work: Any) -> dict[str, Any]:
+        found = {}
+        for name, path in pairs:
+            value = work.arg(path)
+            if value is not ABSENT:
+                found[name] = value
+        return found
+
+    return arguments
+
+
+def as_writes(node: str, value: Any) -> Any:
+    """Return what a function returned as writes: a mapping as it is, nothing for None, else under the node's id."""
+    if value is None:
+        return {}
+    return value if isinstance(value, Mapping) else {node: value}

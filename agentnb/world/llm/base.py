@@ -1,0 +1,107 @@
+"""base: the protocol of a model: a request goes in, a response comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Protocol, runtime_checkable
+
+from agentnb.errors import ExecutionError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class LLMMessage:
+    """One message of a conversation: who says it (system, user, assistant, tool) and what."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer took: tokens in and out, and its price."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LLMRequest:
+    """What a model is asked: the messages, for which node, and the settings of this one request.
+
+    `number` counts the run's earlier requests and `of_node` those of this node, so that a script knows where it is.
+    """
+
+    messages: tuple[LLMMessage, ...]
+    node: str = ""
+    model: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    number: int = 0
+    of_node: int = 0
+
+    @property
+    def prompt(self) -> str:
+        """The messages as one text."""
+        return "\n\n".join(message.content for message in self.messages)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any], *, node: str = "", number: int = 0, of_node: int = 0) -> LLMRequest:
+        """Return the request that an effect's arguments describe: `messages`, or one `prompt`, and the settings."""
+        rest = dict(arguments)
+        messages = rest.pop("messages", None)
+        prompt = rest.pop("prompt", None)
+        if messages is None:
+            messages = [{"role": "user", "content": str(prompt)}]
+        return cls(
+            tuple(LLMMessage(str(message["role"]), str(message["content"])) for message in messages),
+            node=node,
+            model=rest.pop("model", None),
+            settings=rest,
+            number=number,
+            of_node=of_node,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LLMResponse:
+    """What a model answered: text, or a dict when it was asked for one."""
+
+    content: Any
+    model: str = ""
+    usage: Usage = Usage()
+
+
+@runtime_checkable
+class LLMClient(Protocol):
+    """Something that answers requests, at once or as an awaitable."""
+
+    def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
+        """Answer one request."""
+
+
+def as_client(llm: Any) -> LLMClient:
+    """Return a client for whatever a session may be given: a client, a callable, a list, or a mapping by node.
+
+    Raises:
+        ExecutionError: X303, it is none of these.
+    """
+    from agentnb.world.llm.scripted import ScriptedClient
+
+    if isinstance(llm, LLMClient):
+        return llm
+    if callable(llm) or isinstance(llm, Mapping) or (isinstance(llm, Sequence) and not isinstance(llm, str)):
+        return ScriptedClient(llm)
+    raise ExecutionError(
+        Problem(
+            "X303",
+            f"{llm!r} is no model",
+            "Session(llm=...)",
+            f"a {type(llm).__name__} was given",
+            "give a client, a callable of the request, a list of answers, or a mapping from node to answers",
+        )
+    )
+
+
+Answering = Callable[[LLMRequest], Any]

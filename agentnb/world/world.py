@@ -1,0 +1,122 @@
+"""world: what one session may reach. Effects are looked up here by kind; each comes back as a callable of the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.effects import WAIT
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.world.llm.base import LLMClient, LLMRequest, as_client
+from agentnb.world.people import ask_on_terminal
+
+if TYPE_CHECKING:
+    from agentnb.engine.work import Effect, Work
+    from agentnb.recipe.model import Node
+
+Script = Sequence[Any] | Mapping[str, Any]
+
+
+class World:
+    """Tools, a model, people: given to a session, asked by its nodes through the one door.
+
+    `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers, a list in
+    the order of asking, or a mapping from node to a list or a single value.
+    """
+
+    def __init__(
+        self,
+        *,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        llm: Any = None,
+        answers: Script | None = None,
+        resources: Mapping[type, Any] | None = None,
+    ) -> None:
+        self.tools = dict(tools or {})
+        self.llm: LLMClient | None = None if llm is None else as_client(llm)
+        self.answers = answers
+        self.resources = dict(resources or {})
+
+    def tool(self, name: str, node: Node) -> Callable[..., Any]:
+        """Return the callable with this name.
+
+        Raises:
+            RecipeError: R203, the session was given none of that name.
+        """
+        found = self.tools.get(name)
+        if found is None or not callable(found):
+            raise RecipeError(
+                Problem(
+                    "R203",
+                    f"there is no function {name!r}" if found is None else f"{name!r} is not callable",
+                    str(node.place or f"node {node.id!r}"),
+                    f"the session was given: {', '.join(self.tools) or 'no tools'}",
+                    did_you_mean(name, self.tools, f"pass it: Session(recipe, tools={{{name!r}: function}})"),
+                )
+            )
+        return found
+
+    def find(self, effect: Effect, work: Work) -> Callable[[Effect], Any]:
+        """Return the callable that does an effect.
+
+        Raises:
+            ExecutionError: X301, nothing here does effects of that kind.
+        """
+        match effect.kind:
+            case "human":
+                return lambda asked: self._answer(asked, work)
+            case "llm":
+                return lambda asked: self._complete(asked, work)
+            case _ if effect.target is not None:
+                return call_target
+        raise ExecutionError(
+            Problem(
+                "X301",
+                f"nothing does {effect.kind!r} effects",
+                f"node {work.node.id!r}",
+                "this session knows tool, agent, llm and human, and what a node binds itself",
+                "use one of them",
+            )
+        )
+
+    def _complete(self, effect: Effect, work: Work) -> Any:
+        if self.llm is None:
+            raise ExecutionError(
+                Problem(
+                    "X302",
+                    f"node {work.node.id!r} asks a model, and the session has none",
+                    str(work.node.place or f"node {work.node.id!r}"),
+                    "no llm was given",
+                    "give one: Session(recipe, llm=...), for example a list of scripted answers",
+                )
+            )
+        request = LLMRequest.of(effect.arguments, node=work.node.id, number=asked_before(work, "llm"),
+                                of_node=asked_before(work, "llm", work.node.id))  # fmt: skip
+        return self.llm.complete(request)
+
+    def _answer(self, effect: Effect, work: Work) -> Any:
+        """Return the scripted answer, or what is typed on a terminal; else WAIT, for a person to come."""
+        found: Any = WAIT
+        script = self.answers
+        if isinstance(script, Mapping):
+            of_node = script.get(work.node.id, WAIT)
+            if isinstance(of_node, list | tuple):
+                number = asked_before(work, "human", work.node.id)
+                found = of_node[number] if number < len(of_node) else WAIT
+            else:
+                found = of_node
+        elif script is not None:
+            number = asked_before(work, "human")
+            found = script[number] if number < len(script) else WAIT
+        return ask_on_terminal(str(effect.arguments.get("prompt", ""))) if found is WAIT else found
+
+
+def call_target(effect: Effect) -> Any:
+    """Call the callable that an effect carries with the effect's arguments."""
+    return effect.target(**effect.arguments) if effect.target is not None else None
+
+
+def asked_before(work: Work, kind: str, node: str | None = None) -> int:
+    """Count the calls of a kind that the run has made before this one, so that a script goes on where it stands."""
+    made = work.run.calls_before(kind, node)
+    return made + sum(call.kind == kind for call in work.calls)

@@ -1,0 +1,59 @@
+"""conftest: what every test may ask for: Hypothesis profiles, and programs that only an operating system has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+# mark -> (the names a program goes by, what to do where it is missing)
+PROGRAMS = {
+    "needs_chromium": (
+        ("chromium", "chromium-browser", "google-chrome"),
+        "apt-get install chromium fonts-dejavu-core (or brew install --cask chromium)",
+    ),
+    "needs_dot": (("dot",), "apt-get install graphviz (or brew install graphviz)"),
+}
+
+# A shared machine stalls now and then: how long an example took says nothing about the code.
+_CALM = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", **_CALM)
+settings.register_profile("ci", **_CALM, derandomize=True, print_blob=True)
+settings.register_profile("full", **_CALM, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-errors", action="store_true", help="write docs/errors.md anew from the code")
+
+
+def program(mark: str) -> str:
+    """Return the path of the program that a mark names; where it is missing, fail in CI and skip elsewhere."""
+    names, cure = PROGRAMS[mark]
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        message = f"{names[0]!r} is not on the PATH; to run this test: {cure}"
+        pytest.fail(message, pytrace=False) if IN_CI else pytest.skip(message)
+    return found
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in PROGRAMS:
+        if item.get_closest_marker(mark):
+            program(mark)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Chromium, which the browser tests drive."""
+    return program("needs_chromium")
+
+
+@pytest.fixture(scope="session")
+def dot() -> str:
+    """The path of Graphviz's `dot`."""
+    return program("needs_dot")
