@@ -1,13 +1,26 @@
-"""secrets: what may be seen outside. Masks by a key's name, and cuts long values for the screen."""
+"""secrets: what may be seen outside. Masks by a key's name and by value, and cuts long values for the screen.
+
+What a recipe or a client brought in as a secret is told to `hide`; from then on its text is masked wherever it turns up.
+The texts belong to the process, not to one run: a secret of one session must not leave through another one either.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-from agentnb.board.values import ATOMS, FrozenDict, FrozenList, FrozenRecord
+from agentnb.board.values import ATOMS, FrozenDict, FrozenList, FrozenRecord, FrozenSet, thaw
 
-MASK: Final = "********"
+
+class Masked(str):
+    """What stands in place of a secret that did not leave; a reopened run asks for it before it goes on."""
+
+    __slots__ = ()
+
+
+MASK: Final = Masked("********")
+SHORTEST: Final = 4  # a shorter text would be found everywhere
+_HIDDEN: set[str] = set()
 # Whole words of a key's name: `api_key`, `x-auth-token`, `apiKey`; `tokens_in` and `keyboard` stay visible.
 _WORDS: Final = frozenset(
     {"password", "passwd", "passphrase", "secret", "secrets", "token", "authorization", "apikey", "credential", "credentials"}
@@ -29,32 +42,90 @@ def is_secret(key: object) -> bool:
     return not _WORDS.isdisjoint(words) or not _PAIRS.isdisjoint(zip(words, words[1:], strict=False))
 
 
+def hide(*texts: str | None) -> None:
+    """Mask these texts wherever they turn up from now on; those of fewer than 4 characters, and None, are not kept."""
+    _HIDDEN.update(text for text in texts if text and len(text) >= SHORTEST)
+
+
+def hides() -> bool:
+    """Say whether any text is to be masked by its value."""
+    return bool(_HIDDEN)
+
+
+def hidden(text: str) -> str:
+    """Return a text without the secrets in it; a text that is one secret as a whole becomes the mask itself.
+
+    Example:
+        >>> hide("s3cr3t-4711"); hidden("Bearer s3cr3t-4711")
+        'Bearer ********'
+    """
+    for secret in sorted(_HIDDEN, key=len, reverse=True) if _HIDDEN else ():
+        if secret in text:
+            text = MASK if text == secret else text.replace(secret, MASK)
+    return text
+
+
 def masked(value: Any, key: object = None) -> Any:
-    """Return a value as it may leave the process: what stands under a secret's name is masked, at any depth."""
+    """Return a value as it may leave the process: what stands under a secret's name, or is one, is masked, at any depth.
+
+    Mappings and objects come back as dicts, lists as lists; what holds no other values comes back as it is.
+    """
     if key is not None and is_secret(key):
         return None if value is None else MASK
+    if isinstance(value, str):
+        return hidden(value) if _HIDDEN else value
     if value.__class__ in ATOMS:
-        return value
+        return _bytes(value) if _HIDDEN and isinstance(value, bytes) else value
     if isinstance(value, FrozenRecord):
         return {name: masked(item, name) for name, item in value.parts.items()}
     if isinstance(value, dict):
-        return {name: masked(item, name) for name, item in value.items()}
+        return {masked(name): masked(item, name) for name, item in value.items()}
     if isinstance(value, list | FrozenList):
         return [masked(item) for item in value]
     if isinstance(value, tuple):
-        return tuple(masked(item) for item in value)
+        parts = [masked(item) for item in value]
+        return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
+    if isinstance(value, set | frozenset) and _HIDDEN:
+        return type(value)(masked(item) for item in value)
     return value
+
+
+def _bytes(value: bytes) -> bytes:
+    for secret in _HIDDEN:
+        value = value.replace(secret.encode(), MASK.encode())
+    return value
+
+
+def shown(value: Any, key: object = None) -> Any:
+    """Return a reader's own copy of a frozen value as it may leave: what it was written as, with its secrets masked."""
+    if key is not None and is_secret(key):
+        return None if value is None else MASK
+    cls = value.__class__
+    if cls is FrozenDict:
+        return {masked(name): shown(item, name) for name, item in value.items()}
+    if cls is FrozenList:
+        return [shown(item) for item in value]
+    if cls is FrozenRecord:
+        copied = thaw(value)
+        for name, item in value.parts.items():
+            object.__setattr__(copied, name, shown(item, name))
+        return copied
+    if cls is tuple:
+        return tuple(shown(item) for item in value)
+    return masked(set(value) if cls is FrozenSet else thaw(value))
 
 
 def short(value: Any, key: object = None, width: int = 60) -> str:
     """Return one line of text for a value, masked and cut to `width`."""
-    text = repr(masked(_head(value), key))
+    text = hidden(repr(masked(_head(value), key)))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _head(value: Any) -> Any:
     """Cut what would not be seen anyway, so that a value of any size costs the same to show."""
-    if isinstance(value, str | bytes):
+    if isinstance(value, str):
+        return hidden(value[:2000])[:200]
+    if isinstance(value, bytes):
         return value[:200]
     if isinstance(value, list | FrozenList):
         return [_head(item) for item in value[:20]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 ROWS: Final = 24
 VALUE_COLUMNS: Final = 24
 KEY_WIDTH, VALUE_WIDTH, ROW_HEIGHT, HEAD_HEIGHT = 116.0, 146.0, 20.0, 24.0
+WIDTH = KEY_WIDTH + VALUE_WIDTH
 KEY_SIZE, VALUE_SIZE = 9.5, 9.0
+_TIP, _NAMES = 400, 12
+Way = Literal["read", "write"]
+Touched = Mapping[str, Mapping[str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,55 +37,82 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Between one node and the board: all that it reads, or all that it writes. `box` is the node's box."""
+    """Between one node and the board: all that it reads, or all that it writes; `rows` are the rows' numbers.
+
+    `seen` says that the run showed some of it: the recipe does not declare all. `active`: the run stands at the node.
+    """
 
     node: str
-    box: str
-    way: Literal["read", "write"]
+    way: Way
     rows: tuple[int, ...]
     tip: str
     active: bool = False
+    seen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BoardTable:
-    """The whole table; `more` is how many keys did not fit."""
+    """The whole table; `more` is how many keys did not fit, `spare` how many rows wait for keys that come later."""
 
     rows: tuple[Row, ...]
     flows: tuple[Flow, ...]
     more: int = 0
+    spare: int = 0
+    foot: bool = False
 
     @property
     def width(self) -> float:
         """Its width in points, which no value changes."""
-        return KEY_WIDTH + VALUE_WIDTH
+        return WIDTH
 
     @property
     def height(self) -> float:
-        """Its height in points."""
-        return HEAD_HEIGHT + ROW_HEIGHT * (max(len(self.rows), 1) + (self.more > 0))
+        """Its height in points; `foot` keeps a line below the rows for what did not fit."""
+        return HEAD_HEIGHT + ROW_HEIGHT * (len(self.rows) + self.spare + self.foot)
+
+    @property
+    def last_line(self) -> str:
+        """What its foot says."""
+        return f"and {self.more} more" if self.more else "" if self.rows else "nothing on it yet"
 
 
 def value_text(key: str, value: Any) -> str:
-    """Return a value as its cell shows it: one line, masked, cut to a fixed width. A live view sets the same text."""
-    return cut_columns(clean(short(value, key, VALUE_COLUMNS * 2)), VALUE_COLUMNS)
+    """Return a value as its cell shows it: one line, masked, cut to a fixed width."""
+    return cut_columns(clean(shown(key, value, VALUE_COLUMNS * 2)), VALUE_COLUMNS)
 
 
-def board_table(recipe: Recipe, run: RunView | None, boxes: Mapping[str, str]) -> BoardTable:
-    """Return the board of a recipe, with a run's values and marks; `boxes` names the box of each node."""
+def shown(key: str, value: Any, width: int) -> str:
+    """Return a value as text, masked by its key; one that cannot say what it is gives its type."""
+    try:
+        return short(value, key, width)
+    except Exception:  # noqa: BLE001  # a user's __repr__ may raise anything, and no value may stop a drawing
+        return f"<{type(value).__name__}>"
+
+
+def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: int | None = None) -> BoardTable:
+    """Return the board of a recipe, with a run's values and marks.
+
+    With `spare` the number of rows depends on the recipe alone: its own keys, and so many for those that come later;
+    `room` says the number of rows itself.
+    """
     view = run or RunView()
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
-    touched = {way: list(_touched(recipe, view, way, literal)) for way in ("read", "write")}
-    keys = dict.fromkeys([*recipe.init, *recipe.inputs, *(row_of(name, literal) for name in recipe.outputs)])
-    for node in recipe.nodes.values():
-        keys |= dict.fromkeys(row_of(path, literal) for path in (*node.reads, *node.writes))
-    keys |= dict.fromkeys([*view.board, *(key for found in touched.values() for _, names in found for key in names)])
-    shown = [str(key) for key in keys][:ROWS]
+    touched: dict[Way, Touched] = {"read": {}, "write": {}}
+    for way in touched:
+        touched[way] = dict(_touched(recipe, view, way, literal))
+    own = _own_keys(recipe, literal)
+    keys = dict.fromkeys([*own, *map(str, view.board)])
+    keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
+    if room is None:
+        room = min(ROWS, len(_own_keys(recipe, {})) + spare if spare else len(keys))
+    shown_keys = list(keys)[:room]
     values = recipe.init if run is None else view.board
     marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
-    rows = tuple(_row(key, values, recipe, touched, marked) for key in shown)
-    flows = tuple(_flows(touched, {key: number for number, key in enumerate(shown)}, boxes, view))
-    return BoardTable(rows, flows, len(keys) - len(shown))
+    users = {way: _users(found) for way, found in touched.items()}
+    rows = tuple(_row(key, values, recipe, users, marked) for key in shown_keys)
+    flows = tuple(_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
+    more = len(keys) - len(rows)
+    return BoardTable(rows, flows, more, room - len(rows), foot=bool(more or spare or not rows))
 
 
 def row_of(path: str, keys: Mapping[str, Any]) -> str:
@@ -91,50 +122,65 @@ def row_of(path: str, keys: Mapping[str, Any]) -> str:
         >>> row_of("ticket.text", {"ticket": None}), row_of("a.b", {"a.b": None})
         ('ticket', 'a.b')
     """
-    return resolve_path(path, keys)[0]
+    return resolve_path(path, keys)[0] if "." in path else path
+
+
+def _own_keys(recipe: Recipe, literal: Mapping[str, Any]) -> dict[str, None]:
+    """The keys that the recipe itself names, in order; `literal` are those that are known to be keys as they stand."""
+    keys = dict.fromkeys([*map(str, recipe.init), *map(str, recipe.inputs)])
+    known = literal or keys
+    paths = [*recipe.outputs, *(path for node in recipe.nodes.values() for path in (*node.reads, *node.writes))]
+    return keys | dict.fromkeys(row_of(path, known) for path in paths)
 
 
 def _touched(
-    recipe: Recipe, view: RunView, way: str, literal: Mapping[str, Any]
+    recipe: Recipe, view: RunView, way: Way, literal: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, bool]]]:
     """Each node with the rows that it reads or writes; True where the recipe declares it, False where it was seen."""
     seen = view.seen_reads if way == "read" else view.seen_writes
     for id, node in recipe.nodes.items():
         declared = node.reads if way == "read" else node.writes
-        rows = dict.fromkeys((row_of(path, literal) for path in sorted(seen.get(id, ()))), False)
-        rows |= dict.fromkeys((row_of(path, literal) for path in declared), True)
+        rows = dict.fromkeys((row_of(path, literal) for path in declared), True)
+        rows |= {row: rows.get(row, False) for row in (row_of(path, literal) for path in sorted(seen.get(id, ())))}
         if rows:
             yield id, rows
+
+
+def _users(touched: Touched) -> dict[str, list[str]]:
+    """The nodes that read, or write, each key."""
+    users: dict[str, list[str]] = {}
+    for id, rows in touched.items():
+        for key in rows:
+            users.setdefault(key, []).append(id)
+    return users
 
 
 def _row(
     key: str,
     values: Mapping[str, Any],
     recipe: Recipe,
-    touched: Mapping[str, Iterable[tuple[str, dict[str, bool]]]],
+    users: Mapping[Way, Mapping[str, list[str]]],
     marked: list[set[str]],
 ) -> Row:
-    said = [f"{key} = {short(values[key], key, 400)}" if key in values else key]
+    said = [f"{key} = {shown(key, values[key], _TIP)}" if key in values else key]
     said += [word for word, names in (("input", recipe.inputs), ("output", recipe.outputs)) if key in names]
-    for way, word in (("read", "read by"), ("write", "written by")):
-        nodes = [id for id, rows in touched[way] if key in rows]
-        if nodes:
-            said.append(f"{word} {', '.join(nodes)}")
+    for word, using in (("read by", users["read"]), ("written by", users["write"])):
+        if nodes := using.get(key):
+            said.append(f"{word} {_listed(nodes)}")
     marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
     value = value_text(key, values[key]) if key in values else ""
     return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(said), marks)
 
 
-def _flows(
-    touched: Mapping[str, Iterable[tuple[str, dict[str, bool]]]],
-    numbers: Mapping[str, int],
-    boxes: Mapping[str, str],
-    view: RunView,
-) -> Iterator[Flow]:
-    for way in ("read", "write"):
-        for id, rows in touched[way]:
-            found = tuple(sorted(numbers[key] for key in rows if key in numbers))
-            if found:
-                word = "reads" if way == "read" else "writes"
-                tip = f"{id} {word} {', '.join(rows)}"
-                yield Flow(id, boxes[id], "read" if way == "read" else "write", found, tip, id == view.current)
+def _listed(names: Collection[str]) -> str:
+    some = list(names)[:_NAMES]
+    return ", ".join(some) + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
+
+
+def _flows(touched: Mapping[Way, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
+    for way, found in touched.items():
+        for id, rows in found.items():
+            places = tuple(sorted(numbers[key] for key in rows if key in numbers))
+            if places:
+                tip = f"{id} {'reads' if way == 'read' else 'writes'} {_listed(rows)}"
+                yield Flow(id, way, places, tip, id == view.current, not all(rows.values()))

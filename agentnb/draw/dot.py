@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.draw.board import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
 from agentnb.draw.look import COLOURS
 from agentnb.draw.picture import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
+from agentnb.draw.text import safe
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -34,12 +35,12 @@ _MARKS: Final[dict[str, dict[str, str]]] = {
     "next": {"color": COLOURS["accent"], "penwidth": "2"},
     "waiting": {"color": COLOURS["waiting"], "fillcolor": COLOURS["waiting-fill"], "penwidth": "2.6"},
     "current": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "3"},
-    "failed": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "style": "filled,rounded,dashed"},
+    "failed": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "penwidth": "2"},
 }
 
 
 def draw_recipe(
-    recipe: Recipe, *, board: bool = True, direction: str = "TB", run: RunView | None = None
+    recipe: Recipe, *, board: bool = True, direction: str = "TB", run: RunView | None = None, spare: int = 0
 ) -> Drawing:
     """Return the Drawing of a recipe, with a run on it if there is one; the run changes colours and texts only.
 
@@ -47,6 +48,7 @@ def draw_recipe(
         board: whether the blackboard's table stands beside the graph.
         direction: which way the graph grows: TB, LR, BT or RL.
         run: where a run stands.
+        spare: how many rows the table keeps for keys that come up later, for a view that is not drawn again.
 
     Raises:
         AgentNbError: U205, there is no such direction.
@@ -63,7 +65,7 @@ def draw_recipe(
                 do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of these four"),
             )
         )
-    return Drawing(recipe, picture_of(recipe, board=board, direction=direction, run=run))
+    return Drawing(recipe, picture_of(recipe, board=board, direction=direction, run=run, spare=spare))
 
 
 def dot_text(picture: Picture) -> str:
@@ -85,8 +87,10 @@ def dot_text(picture: Picture) -> str:
     _nest(graph, picture, "")
     for link in picture.links:
         _link(graph, link)
+    for above, below in picture.order:
+        graph.edge(above, below, style="invis")
     if picture.board:
-        _board(graph, picture.board)
+        _board(graph, picture)
     return str(graph.source)
 
 
@@ -94,7 +98,9 @@ def words(text: str) -> str:
     """Return text as a DOT value that says exactly this: no escapes, no entities, and no HTML-like label."""
     from graphviz import escape, nohtml
 
-    return nohtml(escape(text.replace("&", "&amp;")).replace("\n", "\\n"))
+    plain = escape(safe(text).replace("\r", "").replace("\t", " ").replace("&", "&amp;"))
+    quoted: str = nohtml(plain.replace("\n", "\\n"))
+    return quoted
 
 
 def markup(text: str) -> str:
@@ -120,13 +126,15 @@ def _nest(graph: graphviz.Digraph, picture: Picture, parent: str) -> None:
 def _box(box: Box) -> dict[str, Any]:
     look = {
         "width": f"{box.width / 72:.3f}", "height": f"{box.height / 72:.3f}", "tooltip": words(box.tip),
-        "shape": box.shape, "style": "filled,rounded", "penwidth": "1.2",
+        "shape": box.shape, "style": "filled,rounded" if box.shape == "box" else "filled", "penwidth": "1.2",
         "fillcolor": COLOURS[box.family], "color": COLOURS[f"{box.family}-line"],
     }  # fmt: skip
     if box.kind == "start" and not box.id:
         return {**look, "label": "", "shape": "circle", "fillcolor": COLOURS["edge"], "color": COLOURS["edge"]}
     for mark in box.marks:
         look |= _MARKS.get(mark, {})
+    if "failed" in box.marks:
+        look["style"] += ",dashed"
     caption = f"{box.caption} {box.count}".strip() + (" ●" if "breakpoint" in box.marks else "")
     lines = "<BR/>".join(map(markup, box.lines))
     colour = COLOURS[f"{box.family}-text"]
@@ -134,27 +142,32 @@ def _box(box: Box) -> dict[str, Any]:
 
 
 def _link(graph: graphviz.Digraph, link: Link) -> None:
-    said = {"tooltip": words(link.tip), "label": words(link.label)} if link.index >= 0 else {}
-    graph.edge(link.source, link.target, **_EDGE_LOOK.get(link.kind, {}), **said)
+    said = (
+        {"tooltip": words(link.tip), "label": words(f" {link.label} " if link.label else "")} if link.index >= 0 else {}
+    )
+    look = _EDGE_LOOK.get(link.kind, {}) | ({"penwidth": "2.2"} if "taken" in link.marks else {})
+    graph.edge(link.source, link.target, **look, **said)
 
 
-def _board(graph: graphviz.Digraph, table: BoardTable) -> None:
+def _board(graph: graphviz.Digraph, picture: Picture) -> None:
     """One table node; its cells have fixed sizes, so no value moves anything. Its lines do not pull at the layout."""
+    table = picture.board or BoardTable((), ())
+    head = f'{_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"'
     rows = [
-        f'<TR><TD COLSPAN="2" {_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"><B>Blackboard</B></TD></TR>',
+        f'<TR><TD COLSPAN="2" {head}><B>&#160;Blackboard</B></TD></TR>',
         *map(_row, table.rows),
     ]
-    end = f"and {table.more} more" if table.more else "" if table.rows else "nothing on it yet"
-    if end:
-        rows.append(f'<TR><TD COLSPAN="2" {_room(table.width, ROW_HEIGHT)}>{end}</TD></TR>')
+    if table.last_line:
+        rows.append(f'<TR><TD COLSPAN="2" {_room(table.width, ROW_HEIGHT)}>&#160;{table.last_line}</TD></TR>')
     style = f'BORDER="1" CELLBORDER="0" CELLSPACING="0" STYLE="ROUNDED" COLOR="{COLOURS["board-line"]}"'
     graph.node(
         "board", label=f"<<TABLE {style}>{''.join(rows)}</TABLE>>", shape="plain", fixedsize="false", fontsize="9.5",
         tooltip="the blackboard",
     )  # fmt: skip
     look = {"constraint": "false", "weight": "0", "penwidth": "0.8", "arrowsize": "0.5"}
+    names = {box.id: box.name for box in picture.boxes if box.id or box.kind != "start"}
     for flow in table.flows:
-        ends = ("board", flow.box) if flow.way == "read" else (flow.box, "board")
+        ends = ("board", names[flow.node]) if flow.way == "read" else (names[flow.node], "board")
         colour = COLOURS["accent" if flow.active else "flow"]
         graph.edge(*ends, color=colour, tooltip=words(flow.tip), **look)
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.draw.dot import dot_text
 from agentnb.draw.mermaid import mermaid_text
+from agentnb.draw.patch import Patch, patch_of
 from agentnb.draw.picture import Picture, edge_words
+from agentnb.draw.svg import write_svg
 from agentnb.draw.text import clean
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
+    from agentnb.draw.geometry import Geometry
+    from agentnb.draw.view import RunView
     from agentnb.recipe.model import Node, Recipe
 
 SUFFIXES: Final = (".svg", ".png", ".dot", ".mmd")
 _MOST_NODES: Final = 60
+_MOST_BOXES, _MOST_BYTES = 50, 400_000
 
 
 class Drawing:
@@ -40,10 +45,24 @@ class Drawing:
 
     @cached_property
     def svg(self) -> str:
-        """The picture as SVG text, laid out when first asked for."""
-        from agentnb.draw.render import layout_svg
+        """The picture as SVG text that stands by itself; it follows the reader's choice of light or dark."""
+        return write_svg(self.picture, self.geometry)
 
-        return layout_svg(self.picture)
+    @cached_property
+    def bare_svg(self) -> str:
+        """The picture as SVG text without a style sheet, for a page that has `look.stylesheet()` already."""
+        return write_svg(self.picture, self.geometry, styled=False)
+
+    @cached_property
+    def geometry(self) -> Geometry:
+        """Where everything stands, laid out when first asked for."""
+        from agentnb.draw.render import lay_out
+
+        return lay_out(self.picture)
+
+    def patch(self, view: RunView) -> Patch:
+        """Return what this state of a run changes in the recipe's picture; `patch.py` says how it is read."""
+        return patch_of(self.recipe, self.picture, self.geometry, view)
 
     @cached_property
     def mermaid(self) -> str:
@@ -83,7 +102,30 @@ class Drawing:
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"image/svg+xml": self.svg, "text/plain": self.text}
+        """Return the picture in every form that a page may show, so that one survives everywhere.
+
+        SVG comes first in notebooks. The PNG is for those that show no SVG: a notebook not yet trusted, a PDF.
+        """
+        forms: dict[str, Callable[[], Any]] = {
+            "image/svg+xml": lambda: self.svg,
+            "image/png": self._small_png,
+            "text/plain": lambda: self.text,
+        }
+        wanted = [form for form in forms if (not include or form in include) and form not in (exclude or ())]
+        bundle = {form: forms[form]() for form in wanted}
+        return {form: shown for form, shown in bundle.items() if shown is not None}
+
+    def _small_png(self) -> bytes | None:
+        """The PNG where Graphviz makes it quickly and it does not swell the notebook; else nothing."""
+        from agentnb.draw.render import png
+
+        if len(self.picture.boxes) > _MOST_BOXES:
+            return None
+        try:
+            made = png(self.dot, seconds=2.0)
+        except AgentNbError:
+            return None
+        return made if len(made) <= _MOST_BYTES else None
 
     def __repr__(self) -> str:
         """Return one line: what is drawn and how large it is."""

@@ -46,6 +46,7 @@ def skeleton(picture: Picture, *, cheap: bool = False) -> str:
         'node [shape=box fixedsize=true label=""] edge [arrowsize=0.7]',
         *_nest(picture, ""),
         *(_line(link) for link in picture.links),
+        *(f"{above} -> {below} [name=h{index} style=invis]" for index, (above, below) in enumerate(picture.order)),
     ]
     return "\n".join([*lines, "}"])
 
@@ -116,7 +117,7 @@ def _point(text: str, height: float) -> Point:
 
 def _route(text: str, height: float, label: Point | None) -> Route:
     tip, points = None, []
-    for word in text.split(";")[0].split():
+    for word in text.split(";", 1)[0].split():
         if word.startswith("e,"):
             tip = _point(word[2:], height)
         elif not word.startswith("s,"):

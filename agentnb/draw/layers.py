@@ -64,7 +64,8 @@ def layers_of(items: Sequence[Item], lines: Iterable[Pair]) -> dict[Item, int]:
     graph: nx.DiGraph[Item] = nx.DiGraph()
     graph.add_nodes_from(items)
     graph.add_edges_from(lines)
-    layer = {item: 2 * level for level, generation in enumerate(nx.topological_generations(graph)) for item in generation}
+    generations = enumerate(nx.topological_generations(graph))
+    layer = {item: 2 * level for level, generation in generations for item in generation}
     for item in items:
         if graph.in_degree(item) == 0 and graph.out_degree(item) > 0:
             layer[item] = min(layer[after] for after in graph.successors(item)) - 2
@@ -88,7 +89,7 @@ def chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[Item]]
 def ordered(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> list[list[Item]]:
     """Return the items and bends of each layer in an order with few crossings."""
     up, down = _neighbours(layer, ways)
-    level = {**layer, **{bend: bend.layer for way in ways for bend in way if isinstance(bend, Bend)}}
+    level: dict[Item, int] = {**layer, **{bend: bend.layer for way in ways for bend in way if isinstance(bend, Bend)}}
     rows: list[list[Item]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
     for item in _walk(level, down):
         rows[level[item]].append(item)
@@ -180,7 +181,7 @@ def places(
 
 
 def _pulls(ways: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
-    """For each item the items before it on its lines, and how hard they pull: bends most, so long lines run straight."""
+    """For each item those before it on its lines, and how hard they pull: bends most, so long lines are straight."""
     pulls: dict[Item, list[tuple[Item, float]]] = defaultdict(list)
     for way in ways:
         for before, here in pairwise(way):

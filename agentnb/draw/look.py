@@ -33,6 +33,7 @@ _SHAPES: Final = {
     "noop": "ellipse",
 }
 
+# On white, and below on black. A picture wears them as variables `--agentnb-NAME`, so a page can give it its own.
 COLOURS: Final[dict[str, str]] = {
     "paper": "#ffffff",
     "ink": "#1e293b",
@@ -78,6 +79,51 @@ COLOURS: Final[dict[str, str]] = {
     "plain-line": "#a8b2c1",
     "plain-text": "#566275",
 }
+DARK: Final[dict[str, str]] = {
+    "paper": "#14171c",
+    "ink": "#e5e9f0",
+    "faint": "#97a5b8",
+    "edge": "#8693a8",
+    "edge-text": "#b9c5d4",
+    "flow": "#465163",
+    "accent": "#60a5fa",
+    "accent-fill": "#17345f",
+    "failed": "#f87171",
+    "failed-fill": "#4a1d20",
+    "waiting": "#fbbf24",
+    "waiting-fill": "#42310d",
+    "written": "#43340f",
+    "written-bar": "#f59e0b",
+    "read": "#103552",
+    "read-bar": "#38bdf8",
+    "area": "#1a1e25",
+    "area-line": "#465163",
+    "board": "#171b21",
+    "board-head": "#232934",
+    "board-line": "#465163",
+    "rule": "#272d37",
+    "think": "#272950",
+    "think-line": "#7c82e8",
+    "think-text": "#b9bcff",
+    "act": "#123732",
+    "act-line": "#3f9a92",
+    "act-text": "#83d8cf",
+    "person": "#43290f",
+    "person-line": "#d58a4f",
+    "person-text": "#ffc393",
+    "choose": "#3b3211",
+    "choose-line": "#b59636",
+    "choose-text": "#f0d77e",
+    "frame": "#262d38",
+    "frame-line": "#7789a1",
+    "frame-text": "#bccada",
+    "react": "#432036",
+    "react-line": "#c6719e",
+    "react-text": "#f8afd4",
+    "plain": "#22262d",
+    "plain-line": "#6b7686",
+    "plain-text": "#b6c0cd",
+}
 FAMILIES: Final = (*_FAMILIES, "plain")
 
 
@@ -120,10 +166,19 @@ _SHEET: Final = """
 @ .edge-event polygon{fill:$react-line}
 @ .enter path{stroke:$area-line}
 @ .enter polygon{fill:$area-line}
-@ .flow path{fill:none;stroke:$flow;stroke-width:.8}
-@ .flow polygon{fill:$flow}
-@ .flow.active path{stroke:$accent;stroke-width:1.2}
-@ .flow.active polygon{fill:$accent}
+@ .edge.taken path{stroke:$ink;stroke-width:1.8}
+@ .edge.taken polygon{fill:$ink}
+@ .edge-error.taken path{stroke:$failed}
+@ .edge-error.taken polygon{fill:$failed}
+@ .edge-timeout.taken path{stroke:$waiting}
+@ .edge-timeout.taken polygon{fill:$waiting}
+@ .flow .line{fill:none;stroke:$flow;stroke-width:.8}
+@ .flow .heads{fill:$flow;stroke:none}
+@ .flow.seen .line{stroke-dasharray:3 2}
+@ .dense .flow{opacity:.4}
+@ .flow.active{opacity:1}
+@ .flow.active .line{stroke:$accent;stroke-width:1.2}
+@ .flow.active .heads{fill:$accent}
 @ .board .frame{fill:none;stroke:$board-line}
 @ .board .back{fill:$board}
 @ .board .head{fill:$board-head}
@@ -147,28 +202,48 @@ _RUN_SHEET: Final = """
 @.has-run .visited.family-{f} .shape{fill:${f}}
 """
 _STATE_SHEET: Final = """
-@ .node.next .shape{stroke:$accent;stroke-width:2}
-@ .node.waiting .shape{stroke:$waiting;stroke-width:2.6;fill:$waiting-fill}
-@ .node.current .shape{stroke:$accent;stroke-width:3;fill:$accent-fill;filter:drop-shadow(0 0 3px $accent)}
-@ .node.current.waiting .shape{stroke:$waiting;fill:$waiting-fill;filter:drop-shadow(0 0 3px $waiting)}
-@ .node.failed .shape{stroke:$failed;stroke-width:2.6;stroke-dasharray:6 3;fill:$failed-fill}
+@.has-run .node.next .shape{stroke:$accent;stroke-width:2}
+@.has-run .node.waiting .shape{stroke:$waiting;stroke-width:2.6;fill:$waiting-fill}
+@.has-run .node.current .shape{stroke:$accent;stroke-width:3;fill:$accent-fill;filter:drop-shadow(0 0 3px $accent)}
+@.has-run .node.current.waiting .shape{stroke:$waiting;fill:$waiting-fill;filter:drop-shadow(0 0 3px $waiting)}
+@.has-run .node.failed .shape{stroke:$failed;stroke-width:2.6;stroke-dasharray:6 3;fill:$failed-fill}
 """
 
 
-def stylesheet(scope: str = "svg.agentnb[data-static]", *, themed: bool = False) -> str:
+def stylesheet(scope: str = "svg.agentnb") -> str:
     """Return the CSS of the pictures, every rule under `scope`.
 
-    With `themed`, each colour is a variable `--agentnb-NAME` that falls back to its colour on white, so that a page
-    can give the picture its own theme.
+    Each colour is a variable `--agentnb-NAME`, so that a page gives the pictures its theme by `palette`. Where there
+    is no such variable, or no variables at all, the colour on white holds.
     """
     rules = _SHEET + "".join(_FAMILY_SHEET.replace("{f}", family) for family in FAMILIES)
     per_family = _RUN_SHEET.strip().splitlines()
     rules += per_family[0] + "".join(f"\n{per_family[1].replace('{f}', family)}" for family in FAMILIES) + _STATE_SHEET
+    rules = re.sub(r"([a-z-]+):([^:;{}]*\$[^;{}]*)", _twice, rules)
+    return rules.replace("~font", FONT).replace("~mono", MONO).replace("@", scope).strip()
 
-    def colour(match: re.Match[str]) -> str:
-        name = match[1]
-        return f"var(--agentnb-{name},{COLOURS[name]})" if themed else COLOURS[name]
 
-    rules = re.sub(r"\$([a-z]+(?:-[a-z]+)*)", colour, rules)
-    rules = rules.replace("~font", FONT).replace("~mono", MONO).replace("@", scope)
-    return rules.strip()
+def _twice(rule: re.Match[str]) -> str:
+    """A rule with its colour as it is on white, for viewers without variables, and once more as a variable."""
+
+    def plain(match: re.Match[str]) -> str:
+        return COLOURS[match[1]]
+
+    def variable(match: re.Match[str]) -> str:
+        return f"var(--agentnb-{match[1]},{COLOURS[match[1]]})"
+
+    name = re.compile(r"\$([a-z]+(?:-[a-z]+)*)")
+    return f"{rule[1]}:{name.sub(plain, rule[2])};{rule[1]}:{name.sub(variable, rule[2])}"
+
+
+def palette(scope: str, *, dark: bool = False) -> str:
+    """Return one CSS rule that gives everything under `scope` the colours for a light or a dark page."""
+    colours = DARK if dark else COLOURS
+    return f"{scope}{{{''.join(f'--agentnb-{name}:{value};' for name, value in colours.items())}}}"
+
+
+def own_sheet() -> str:
+    """Return the CSS of a picture that stands by itself: it follows the reader's choice of light or dark."""
+    scope = "svg.agentnb[data-static]"
+    dark = palette(scope, dark=True)
+    return f"{stylesheet(scope)}\n@media screen and (prefers-color-scheme:dark){{{dark}}}"

@@ -51,7 +51,10 @@ def mermaid_text(picture: Picture) -> str:
             f"flowchart {picture.direction}",
             *_nest(picture, "", 1),
             *(f"  {_link(link)}" for link in picture.links),
-            *(f"  classDef {f} fill:{COLOURS[f]},stroke:{COLOURS[f'{f}-line']},color:{COLOURS['ink']}" for f in families),
+            *(
+                f"  classDef {f} fill:{COLOURS[f]},stroke:{COLOURS[f'{f}-line']},color:{COLOURS['ink']}"
+                for f in families
+            ),
             *_line_styles(picture),
             "",
         ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agentnb.draw.board import BoardTable, board_table
 from agentnb.draw.look import family_of, shape_of
+from agentnb.draw.order import order_of
 from agentnb.draw.shapes import size_around
 from agentnb.draw.text import clean, cut, width_of, wrap
 from agentnb.draw.view import RunView
@@ -58,6 +59,7 @@ class Link:
     index: int = -1
     label: str = ""
     tip: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def label_width(self) -> float:
@@ -78,7 +80,10 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A recipe ready to be drawn; `with_run` says whether a run lies on it."""
+    """A recipe ready to be drawn; `with_run` says whether a run lies on it.
+
+    `order` are pairs of boxes of which the second stands below the first, where no link says so.
+    """
 
     title: str
     dialect: str
@@ -88,10 +93,14 @@ class Picture:
     areas: tuple[Area, ...]
     board: BoardTable | None
     with_run: bool = False
+    order: tuple[tuple[str, str], ...] = ()
 
 
-def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | None) -> Picture:
-    """Return the picture of a recipe, with a run's marks on it if there is one. What it shows never moves a box."""
+def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int = 0) -> Picture:
+    """Return the picture of a recipe, with a run's marks on it if there is one. What it shows never moves a box.
+
+    `spare` is how many rows the board has for keys that come up later; 0 gives it just the rows that it needs.
+    """
     view = run or _NO_RUN
     areas = _areas(recipe)
     names = {scope: area.name for scope, area in areas.items()}
@@ -99,22 +108,24 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
         id: _box(f"n{number}", node, names.get(node.scope, ""), view)
         for number, (id, node) in enumerate(_all_nodes(recipe).items())
     }
-    edges = [_link(index, edge, boxes) for index, edge in enumerate(recipe.edges)]
+    edges = [_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
     starts, start_links = _starts(recipe, boxes, names)
+    links = (*start_links, *edges, *_enters(recipe, boxes))
     return Picture(
         title=clean(recipe.name),
         dialect=clean(recipe.dialect),
         direction=direction,
         boxes=(*starts, *boxes.values()),
-        links=(*start_links, *edges, *_enters(recipe, boxes)),
+        links=links,
         areas=tuple(areas.values()),
-        board=board_table(recipe, run, {id: box.name for id, box in boxes.items()}) if board else None,
+        board=board_table(recipe, run, spare=spare) if board else None,
         with_run=run is not None,
+        order=order_of(recipe, boxes, links, areas),
     )
 
 
 def _all_nodes(recipe: Recipe) -> dict[str, Node]:
-    """The recipe's nodes, and one of kind `missing` for each end of an edge that names none (a recipe not yet right)."""
+    """The recipe's nodes, and one of kind `missing` for each end of an edge that names none of them."""
     from agentnb.recipe.model import Node
 
     ends = [end for edge in recipe.edges for end in (edge.source, edge.target) if end not in recipe.nodes]
@@ -127,10 +138,9 @@ def _box(name: str, node: Node, area: str, view: RunView) -> Box:
     caption = cut(clean(node.kind), _LABEL_WIDTH, KIND_SIZE)
     text = max(width_of(f"{caption} ×999", KIND_SIZE), 40.0, *(width_of(line, LABEL_SIZE) for line in lines))
     width, height = size_around(shape, text, LINE * len(lines) + KIND_LINE)
-    visits = view.visited.get(node.id, 0)
     return Box(
         name, node.id, node.kind, shape, family_of(node.kind), lines, caption, _tip(node), max(width, 84.0), height,
-        area, view.marks(node.id), f"×{visits}" if visits > 0 else "",
+        area, view.marks(node.id), count_text(view.visited.get(node.id, 0)),
     )  # fmt: skip
 
 
@@ -142,12 +152,23 @@ def _tip(node: Node) -> str:
     return "\n".join([*said, *([str(node.place)] if node.place else [])])
 
 
-def _link(index: int, edge: Edge, boxes: Mapping[str, Box]) -> Link:
-    words = edge_words(edge)
+def _link(index: int, edge: Edge, boxes: Mapping[str, Box], view: RunView) -> Link:
+    words, ends = edge_words(edge), (edge.source, edge.target)
+    tip = f"{edge.source} → {edge.target}\n{edge.kind} {edge.condition}".strip()
     return Link(
-        f"e{index}", boxes[edge.source].name, boxes[edge.target].name, edge.kind, (edge.source, edge.target), index,
-        cut(clean(words), _EDGE_WIDTH, EDGE_SIZE), f"{edge.source} → {edge.target}\n{edge.kind} {edge.condition}".strip(),
+        f"e{index}", boxes[edge.source].name, boxes[edge.target].name, edge.kind, ends, index,
+        cut(clean(words), _EDGE_WIDTH, EDGE_SIZE), tip, edge_marks(index, view),
     )  # fmt: skip
+
+
+def edge_marks(index: int, view: RunView) -> tuple[str, ...]:
+    """Return the classes that an edge carries on a run."""
+    return ("taken",) if index in view.taken else ()
+
+
+def count_text(visits: int) -> str:
+    """Return how often a node ran, as it stands beside its kind."""
+    return f"×{visits}" if visits > 0 else ""
 
 
 def edge_words(edge: Edge) -> str:
@@ -191,9 +212,7 @@ def _way_up(scope: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(way)
 
 
-def _starts(
-    recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]
-) -> tuple[list[Box], list[Link]]:
+def _starts(recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]) -> tuple[list[Box], list[Link]]:
     """A mark before each entry node: of the recipe, and of a region that no node owns."""
     entries = [(id, "") for id in recipe.entry if id in boxes]
     for region in recipe.regions.values():
@@ -201,9 +220,7 @@ def _starts(
             entries += [(id, names[region.id]) for id in region.entry if id in boxes]
     marks, links = [], []
     for number, (id, area) in enumerate(dict.fromkeys(entries)):
-        marks.append(
-            Box(f"s{number}", "", "start", "ellipse", "plain", (), "", f"starts at {id}", _DOT, _DOT, area)
-        )
+        marks.append(Box(f"s{number}", "", "start", "ellipse", "plain", (), "", f"starts at {id}", _DOT, _DOT, area))
         links.append(Link(f"t{number}", f"s{number}", boxes[id].name, "start", ("", id)))
     return marks, links
 

@@ -50,8 +50,13 @@ class _Plain:
         self.parts: dict[str, _Part] = {}
         self.lines: dict[str, list[tuple[Link, str, str]]] = {}
         for link in picture.links:
-            scope, source, target = self._meet(link)
+            scope, source, target = self._meet(link.source, link.target)
             self.lines.setdefault(scope, []).append((link, source, target))
+        self.order: dict[str, dict[tuple[str, str], None]] = {}
+        for ends in picture.order:
+            scope, source, target = self._meet(*ends)
+            if source != target:
+                self.order.setdefault(scope, {})[source, target] = None
 
     def geometry(self) -> Geometry:
         """Lay all out and turn it the way the picture asks for."""
@@ -66,13 +71,13 @@ class _Plain:
         frames.pop("")
         return _turned(Geometry(whole.width, whole.height, spots, frames, routes), self.picture.direction)
 
-    def _meet(self, link: Link) -> tuple[str, str, str]:
+    def _meet(self, first: str, second: str) -> tuple[str, str, str]:
         """The innermost region that holds both ends, and the two items in it that the ends belong to."""
-        ways = [self._way_up(end) for end in (link.source, link.target)]
-        if link.source == link.target:
-            return self.home[link.source], link.source, link.target
+        ways = [self._way_up(end) for end in (first, second)]
+        if first == second:
+            return self.home[first], first, second
         scope = next(area for area in ways[0] if area in ways[1])
-        source, target = (end[-1] if (end := self._below(name, scope)) else name for name in (link.source, link.target))
+        source, target = (end[-1] if (end := self._below(name, scope)) else name for name in (first, second))
         return scope, source, target
 
     def _way_up(self, name: str) -> list[str]:
@@ -103,11 +108,7 @@ class _Plain:
         items = [name for name, home in self.home.items() if home == area]
         lines = [line for line in self.lines.get(area, []) if line[1] != line[2]]
         loops = [line for line in self.lines.get(area, []) if line[1] == line[2]]
-        pairs = [(source, target) for _, source, target in lines]
-        back = (index for index, (link, _, _) in enumerate(lines) if link.kind == "loop_back")
-        flips = acyclic(items, pairs, back)
-        level = layers_of(items, fixed := [pair[::-1] if flip else pair for pair, flip in zip(pairs, flips, strict=True)])
-        ways = chains(fixed, level)
+        level, ways, flips = self._levels(area, items, lines)
         widths, heights = self._sizes(items, ways, [line[0] for line in lines])
         for link, item, _ in loops:
             widths[item] += 2 * (LOOP + self._label(link)[0])
@@ -119,6 +120,19 @@ class _Plain:
             (line[0], way[::-1] if flip else way) for line, way, flip in zip(lines, ways, flips, strict=True)
         ] + [(link, [item]) for link, item, _ in loops]
         return part
+
+    def _levels(
+        self, area: str, items: list[str], lines: list[tuple[Link, str, str]]
+    ) -> tuple[dict[Item, int], list[list[Item]], list[bool]]:
+        """The layer of each item, the way of each line through the layers, and which lines run upwards."""
+        back = (index for index, (link, _, _) in enumerate(lines) if link.kind == "loop_back")
+        pairs = [*((source, target) for _, source, target in lines), *self.order.get(area, ())]
+        flips = acyclic(items, pairs, back)
+        fixed = [pair[::-1] if flip else pair for pair, flip in zip(pairs, flips, strict=True)]
+        shown = fixed[: len(lines)]
+        wished = [pair for pair, flip in list(zip(fixed, flips, strict=True))[len(lines) :] if not flip]
+        level = layers_of(items, [*shown, *wished])
+        return level, chains(shown, level), flips[: len(lines)]
 
     def _label(self, link: Link) -> Point:
         if not link.label:
@@ -185,7 +199,8 @@ class _Plain:
 
     def _route(self, link: Link, way: list[Item], area: str, spots: Mapping[str, Point], frames: Frames) -> Route:
         part = self.parts[area]
-        source, target = (Spot(*spots[end], *self._size(end), self.boxes[end].shape) for end in (link.source, link.target))
+        ends = (link.source, link.target)
+        source, target = (Spot(*spots[end], *self._size(end), self.boxes[end].shape) for end in ends)
         if len(way) == 1:
             return loop_route(source, self._label(link)[0], labelled=bool(link.label))
         shift = self._inside(area, frames, (0.0, 0.0))

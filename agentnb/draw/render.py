@@ -14,7 +14,6 @@ from typing import Final
 
 from agentnb.draw.geometry import Geometry, read_geometry, skeleton
 from agentnb.draw.picture import Picture
-from agentnb.draw.svg import write_svg
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 BACKENDS: Final = ("dot", "pygraphviz", "plain")
@@ -75,16 +74,12 @@ def _cure(name: str) -> str:
     return "Graphviz, from your system's packages" if name == "dot" else "`pip install pygraphviz`"
 
 
-def layout_svg(picture: Picture, *, seconds: float = 10.0) -> str:
-    """Return the SVG of a picture, laid out by the best backend there is; it never takes longer than about `seconds`.
-
-    The same picture is laid out once: a run only changes texts and classes, so its pictures share one layout.
-    """
-    return write_svg(picture, lay_out(picture, seconds=seconds))
-
-
 def lay_out(picture: Picture, *, seconds: float = 10.0) -> Geometry:
-    """Return the geometry of a picture from the backends in order; the plain one always has an answer."""
+    """Return the geometry of a picture from the best backend there is, after about `seconds` at the latest.
+
+    The plain one always has an answer. The same picture is laid out once: a run changes only texts and classes, so
+    its pictures share one layout.
+    """
     first, text = backend(), skeleton(picture)
     with _lock:
         known = _layouts.get((first, text))

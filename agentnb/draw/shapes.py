@@ -71,7 +71,7 @@ def box(w: float, h: float, radius: float) -> str:
 
 def rounded(corners: list[Point], radius: float) -> str:
     """Return the closed path through these corners, each rounded off."""
-    parts = []
+    parts: list[str] = []
     for index, corner in enumerate(corners):
         before = _towards(corner, corners[index - 1], radius)
         after = _towards(corner, corners[(index + 1) % len(corners)], radius)

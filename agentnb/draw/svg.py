@@ -1,7 +1,8 @@
 """svg: a picture and its geometry as SVG text: classes for the look, data attributes for a live view, nothing else.
 
 The promise to a front end, whichever backend laid it out: `g.node[data-node]`, `g.edge[data-source][data-target]
-[data-edge]`, `g.cluster[data-scope]`, `g.row[data-row]` with `text.value[data-key]`, `g.flow[data-node][data-way]`.
+[data-edge]`, `g.cluster[data-scope]`, `g.row[data-row][data-index]` with `text.value[data-key]`, `g.flow[data-node]
+[data-way]`. `patch.py` says what a live view does with them.
 No ids (two pictures may share a page), no scripts, no links, nothing from outside.
 """
 
@@ -12,18 +13,22 @@ from math import hypot
 from typing import Final
 
 from agentnb.draw.geometry import Geometry, Rectangle, Route
-from agentnb.draw.look import COLOURS, FONT, class_of, stylesheet
+from agentnb.draw.look import COLOURS, FONT, class_of, own_sheet
 from agentnb.draw.picture import EDGE_SIZE, KIND_LINE, KIND_SIZE, LABEL_SIZE, LINE, TITLE_SIZE, Area, Box, Link, Picture
 from agentnb.draw.shapes import Point, box, number, outline, pair
 from agentnb.draw.svg_board import board_parts, board_place
 from agentnb.draw.text import attribute, content
 
 MARGIN: Final = 12.0
+_LINES: Final = {"enter": "area-line", "error": "failed", "timeout": "waiting", "event": "react-line"}
 _LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "invhouse": -5.0}
 
 
-def write_svg(picture: Picture, geometry: Geometry) -> str:
-    """Return the whole SVG; coordinates are points, and its own size is the natural one."""
+def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> str:
+    """Return the whole SVG; coordinates are points, and its own size is the natural one.
+
+    Without `styled` it has no style sheet, for a page that has `look.stylesheet()` already.
+    """
     width, height, spot = geometry.width, geometry.height, None
     if picture.board:
         spot = board_place(picture.board, geometry, picture.direction)
@@ -31,12 +36,17 @@ def write_svg(picture: Picture, geometry: Geometry) -> str:
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
     flows, table = board_parts(picture, geometry, spot) if spot else ("", "")
     classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
+    alone = ' data-static=""' if styled else ""
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}"{alone} '
+        f'data-layout="{geometry.layout}" width="{number(width)}pt" height="{number(height)}pt" '
+        f'viewBox="0 0 {number(width)} {number(height)}" role="img" '
+        f'aria-label="{attribute(f"recipe {picture.title}")}" font-family="{FONT}">'
+    )
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" data-static="" data-layout="{geometry.layout}" '
-            f'width="{number(width)}pt" height="{number(height)}pt" viewBox="0 0 {number(width)} {number(height)}" '
-            f'role="img" aria-label="{attribute(f"recipe {picture.title}")}" font-family="{FONT}">',
-            f"<style>{stylesheet()}</style>",
+            opening,
+            *([f"<style>{own_sheet()}</style>"] if styled else []),
             f'<rect class="paper" width="{number(width)}" height="{number(height)}" rx="8" fill="{COLOURS["paper"]}"/>',
             f'<g transform="translate({number(MARGIN)},{number(MARGIN)})">',
             *(_area(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas),
@@ -62,13 +72,14 @@ def _area(area: Area, place: Rectangle) -> str:
 
 
 def _link(link: Link, route: Route) -> str:
-    colour = COLOURS["area-line" if link.kind == "enter" else "edge"]
+    colour = COLOURS[_LINES.get(link.kind, "edge")]
     if link.index < 0:
         opening = f'<g class="enter" data-target="{attribute(link.ends[1])}">'
     else:
         source, target = map(attribute, link.ends)
+        classes = " ".join(["edge", class_of("edge", link.kind), *link.marks])
         opening = (
-            f'<g class="edge {class_of("edge", link.kind)}" data-source="{source}" data-target="{target}" '
+            f'<g class="{classes}" data-source="{source}" data-target="{target}" '
             f'data-edge="{link.index}"><title>{content(link.tip)}</title>'
         )
     label = ""
@@ -79,7 +90,7 @@ def _link(link: Link, route: Route) -> str:
             f'fill="{COLOURS["edge-text"]}">{content(link.label)}</text>'
         )
     curve = f'<path d="{curve_data(route.points)}" fill="none" stroke="{colour}"/>'
-    return f'{opening}{curve}{arrow_head(route.points, route.tip, colour)}{label}</g>'
+    return f"{opening}{curve}{arrow_head(route.points, route.tip, colour)}{label}</g>"
 
 
 def curve_data(points: tuple[Point, ...]) -> str:
@@ -108,14 +119,15 @@ def _box(box: Box, place: Point) -> str:
             f'<path class="shape" d="{shape}" fill="{COLOURS["edge"]}"/></g>'
         )
     classes = " ".join(["node", class_of("kind", box.kind), f"family-{box.family}", *box.marks])
+    opening = f'<g class="{classes}" data-node="{attribute(box.id)}" {at}><title>{content(box.tip)}</title>'
+    spot = f'cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}"'
     fill, line = COLOURS[box.family], COLOURS[f"{box.family}-line"]
     return "".join(
         [
-            f'<g class="{classes}" data-node="{attribute(box.id)}" {at}><title>{content(box.tip)}</title>',
+            opening,
             f'<path class="shape" d="{shape}" fill="{fill}" stroke="{line}"/>',
             *_words(box),
-            f'<circle class="dot" cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}" r="5" '
-            f'display="none"/></g>',
+            f'<circle class="dot" {spot} r="5" display="none"/></g>',
         ]
     )
 

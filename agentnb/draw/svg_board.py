@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from agentnb.draw.board import (
@@ -10,6 +11,7 @@ from agentnb.draw.board import (
     KEY_WIDTH,
     ROW_HEIGHT,
     VALUE_SIZE,
+    WIDTH,
     BoardTable,
     Flow,
     Row,
@@ -23,11 +25,15 @@ from agentnb.draw.text import attribute, content
 _GAP: Final = 56.0
 _BUS: Final = 26.0
 _DENSE: Final = 40
+_SPARE: Final = Row("", "", "", "")
+Lines = tuple[Point, tuple[Point, Point], Point, list[Point]]
 
 
 def board_place(table: BoardTable, geometry: Geometry, direction: str) -> Point:
-    """Return the table's left upper corner: right of a graph that grows down or up, else below it."""
-    return (geometry.width + _GAP, 0.0) if direction in ("TB", "BT") else (0.0, geometry.height + _GAP)
+    """Return the table's left upper corner: right of a graph that grows down or up, else below its middle."""
+    if direction in ("TB", "BT"):
+        return (geometry.width + _GAP if geometry.boxes else 0.0), 0.0
+    return max((geometry.width - table.width) / 2, 0.0), (geometry.height + _GAP if geometry.boxes else 0.0)
 
 
 def board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tuple[str, str]:
@@ -35,13 +41,35 @@ def board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tuple[str,
     table = picture.board
     if table is None:
         return "", ""
-    boxes = {box.name: box for box in picture.boxes}
-    beside = picture.direction in ("TB", "BT")
     dense = " dense" if len(table.flows) > _DENSE else ""
-    lines = [
-        _flow(flow, boxes[flow.box], geometry.boxes[flow.box], table, spot, beside=beside) for flow in table.flows
-    ]
-    return f'<g class="flows{dense}">{"".join(lines)}</g>', _table(table, spot)
+    return f'<g class="flows{dense}">{"".join(_flows(picture, table, geometry, spot))}</g>', _table(table, spot)
+
+
+def _flows(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[str]:
+    for flow, (line, heads) in zip(table.flows, flow_lines(picture, table, geometry, spot), strict=True):
+        yield (
+            f'<g class="{" ".join(flow_classes(flow))}" data-node="{attribute(flow.node)}" data-way="{flow.way}">'
+            f'<title>{content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
+            f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
+            f'fill="{COLOURS["flow"]}"/></g>'
+        )
+
+
+def flow_classes(flow: Flow) -> list[str]:
+    """Return the classes of a flow's group."""
+    marks = {"seen": flow.seen, "active": flow.active}
+    return ["flow", f"flow-{flow.way}", *(mark for mark, holds in marks.items() if holds)]
+
+
+def flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[tuple[str, str]]:
+    """Yield for each flow of `table` the path data of its line and of its arrow heads; `table` may be a later one."""
+    boxes = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
+    beside = picture.direction in ("TB", "BT")
+    for flow in table.flows:
+        box = boxes[flow.node]
+        way = _beside if beside else _below
+        near, trunk, joint, ends = way(flow, box, geometry.boxes[box.name], spot)
+        yield _lines(flow, near, trunk, joint, ends)
 
 
 def row_middle(number: int) -> float:
@@ -49,42 +77,42 @@ def row_middle(number: int) -> float:
     return HEAD_HEIGHT + ROW_HEIGHT * (number + 0.5)
 
 
-def _flow(flow: Flow, box: Box, at: Point, table: BoardTable, spot: Point, *, beside: bool) -> str:
-    shift = -5.0 if flow.way == "read" else 5.0
+def _beside(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
+    """The table stands right of the graph: from the box's right side to a joint, and from there to the rows."""
     rows = [spot[1] + row_middle(row) for row in flow.rows]
-    if beside:
-        near, joint = (at[0] + box.width / 2, at[1] + shift), (spot[0] - _BUS, sum(rows) / len(rows))
-        bend = max((joint[0] - near[0]) / 2, 20.0)
-        trunk, ends = ((near[0] + bend, near[1]), (joint[0] - bend, joint[1])), [(spot[0], y) for y in rows]
-    elif at[0] > spot[0] + table.width + _BUS:
-        near = (at[0] + shift, at[1] + box.height / 2)
-        joint = (spot[0] + table.width + _BUS, sum(rows) / len(rows))
-        bend = max(abs(joint[1] - near[1]) / 2, 20.0)
-        trunk, ends = ((near[0], near[1] + bend), (near[0], joint[1])), [(spot[0] + table.width, y) for y in rows]
-    else:
-        near = (at[0] + shift, at[1] + box.height / 2)
-        joint = (min(max(near[0], spot[0] + 14), spot[0] + table.width - 14), spot[1])
-        bend = (joint[1] - near[1]) / 2
-        trunk, ends = ((near[0], near[1] + bend), (joint[0], joint[1] - bend)), []
-    return _flow_group(flow, near, trunk, joint, ends)
+    near = (at[0] + box.width / 2, at[1] + _shift(flow))
+    joint = (spot[0] - _BUS, sum(rows) / len(rows))
+    bend = max((joint[0] - near[0]) / 2, 20.0)
+    return near, ((near[0] + bend, near[1]), (joint[0] - bend, joint[1])), joint, [(spot[0], y) for y in rows]
 
 
-def _flow_group(flow: Flow, near: Point, trunk: tuple[Point, Point], joint: Point, ends: list[Point]) -> str:
-    colour = COLOURS["flow"]
+def _below(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
+    """The table stands below the graph: to its rows from the side where the box is, or into its upper edge."""
+    near = (at[0] + _shift(flow), at[1] + box.height / 2)
+    sides = {1.0: spot[0] + WIDTH, -1.0: spot[0]}
+    for side, edge in sides.items():
+        if (at[0] - edge) * side > _BUS:
+            rows = [spot[1] + row_middle(row) for row in flow.rows]
+            joint = (edge + side * _BUS, sum(rows) / len(rows))
+            bend = max(abs(joint[1] - near[1]) / 2, 20.0)
+            return near, ((near[0], near[1] + bend), (near[0], joint[1])), joint, [(edge, y) for y in rows]
+    joint = (min(max(near[0], spot[0] + 14), spot[0] + WIDTH - 14), spot[1])
+    bend = (joint[1] - near[1]) / 2
+    return near, ((near[0], near[1] + bend), (joint[0], joint[1] - bend)), joint, []
+
+
+def _shift(flow: Flow) -> float:
+    return -5.0 if flow.way == "read" else 5.0
+
+
+def _lines(flow: Flow, near: Point, trunk: tuple[Point, Point], joint: Point, ends: list[Point]) -> tuple[str, str]:
     curve = f"M{pair(near)}C{pair(trunk[0])} {pair(trunk[1])} {pair(joint)}"
     for end in ends:
         middle = (joint[0] + end[0]) / 2
         curve += f"M{pair(joint)}C{pair((middle, joint[1]))} {pair((middle, end[1]))} {pair(end)}"
     if flow.way == "read":
-        heads = _head(near, trunk[0])
-    else:
-        heads = "".join(_head(end, (joint[0], end[1])) for end in ends) or _head(joint, trunk[1])
-    active = " active" if flow.active else ""
-    return (
-        f'<g class="flow flow-{flow.way}{active}" data-node="{attribute(flow.node)}" data-way="{flow.way}">'
-        f'<title>{content(flow.tip)}</title><path d="{curve}" fill="none" stroke="{colour}" stroke-width="0.8"/>'
-        f'<g fill="{colour}">{heads}</g></g>'
-    )
+        return curve, _head(near, trunk[0])
+    return curve, "".join(_head(end, (joint[0], end[1])) for end in ends) or _head(joint, trunk[1])
 
 
 def _head(tip: Point, back: Point) -> str:
@@ -96,25 +124,24 @@ def _head(tip: Point, back: Point) -> str:
     else:
         way = 4.5 if back[1] > y else -4.5
         corners = [tip, (x - 2, y + way), (x + 2, y + way)]
-    return f'<polygon points="{" ".join(map(pair, corners))}"/>'
+    return f"M{'L'.join(map(pair, corners))}Z"
 
 
 def _table(table: BoardTable, spot: Point) -> str:
     width, height = table.width, table.height
+    place = f'transform="translate({number(spot[0])},{number(spot[1])})"'
+    rim = f"M0,{HEAD_HEIGHT:g}V8Q0,0 8,0H{number(width - 8)}Q{number(width)},0 {number(width)},8V{HEAD_HEIGHT:g}Z"
     frame = f'transform="translate({number(width / 2)},{number(height / 2)})" d="{box(width / 2, height / 2, 8)}"'
-    bottom = (
-        _line("more", height - 7, f"and {table.more} more") if table.more
-        else "" if table.rows else _line("more", height - 7, "nothing on it yet")
-    )  # fmt: skip
+    spare = range(len(table.rows), len(table.rows) + table.spare)
     return "".join(
         [
-            f'<g class="board" transform="translate({number(spot[0])},{number(spot[1])})">',
+            f'<g class="board" {place}>',
             f'<path class="back" {frame} fill="{COLOURS["board"]}"/>',
-            f'<path class="head" d="M0,{HEAD_HEIGHT:g}V8Q0,0 8,0H{number(width - 8)}Q{number(width)},0 '
-            f'{number(width)},8V{HEAD_HEIGHT:g}Z" fill="{COLOURS["board-head"]}"/>',
+            f'<path class="head" d="{rim}" fill="{COLOURS["board-head"]}"/>',
             _line("title", 16, "Blackboard"),
-            *(_row(row, number_, width) for number_, row in enumerate(table.rows)),
-            bottom,
+            *(_row(row, index, width) for index, row in enumerate(table.rows)),
+            *(_row(_SPARE, index, width) for index in spare),
+            _line("more", height - 7, table.last_line) if table.foot else "",
             f'<path class="frame" {frame} fill="none" stroke="{COLOURS["board-line"]}"/></g>',
         ]
     )
@@ -130,11 +157,11 @@ def _line(name: str, y: float, text: str) -> str:
 
 
 def _row(row: Row, index: int, width: float) -> str:
-    marks = "".join(f" {mark}" for mark in row.marks)
+    classes = " ".join(row_classes(row))
     top = HEAD_HEIGHT + ROW_HEIGHT * index
     key = attribute(row.key)
     return (
-        f'<g class="row{marks}" data-row="{key}" transform="translate(0,{number(top)})">'
+        f'<g class="{classes}" data-row="{key}" data-index="{index}" transform="translate(0,{number(top)})">'
         f"<title>{content(row.tip)}</title>"
         f'<rect class="cell" x="0.5" width="{number(width - 1)}" height="{ROW_HEIGHT:g}" fill="{COLOURS["board"]}"/>'
         f'<path class="rule" d="M0.5,0H{number(width - 0.5)}" stroke="{COLOURS["rule"]}"/>'
@@ -143,3 +170,8 @@ def _row(row: Row, index: int, width: float) -> str:
         f'<text class="value" data-key="{key}" x="{number(KEY_WIDTH)}" y="13.5" font-size="{VALUE_SIZE:g}" '
         f'font-family="{MONO}" fill="{COLOURS["ink"]}">{content(row.value)}</text></g>'
     )
+
+
+def row_classes(row: Row) -> list[str]:
+    """Return the classes of a row's group; a row that has no key yet is `spare`."""
+    return ["row", *(["spare"] if row is _SPARE else []), *row.marks]

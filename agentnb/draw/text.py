@@ -11,14 +11,12 @@ from typing import Final
 
 # Advance widths of DejaVu Sans from space to tilde, in hundredths of an em. It is the widest of the fonts that
 # the pictures name, so what fits by this table fits in Helvetica and Arial too.
-_ASCII: Final = tuple(
-    map(
-        int,
-        "32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 53 "
-        "100 68 69 70 77 63 58 77 75 29 29 66 56 86 75 79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 "
-        "50 61 63 55 63 62 35 63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84".split(),
-    )
-)
+_ASCII: Final = (
+    32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
+    64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79,
+    60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63, 62, 35, 63,
+    63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84,
+)  # fmt: skip
 # What would turn the text around it, so that a label could lie about what stands beside it.
 _BIDI: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -90,7 +88,7 @@ def cut(text: str, width: float, size: float) -> str:
 
 def wrap(text: str, width: float, size: float, most: int = 2) -> tuple[str, ...]:
     """Return `text` in at most `most` lines of `width` points; a last line that is too long is cut."""
-    text, lines = clean(text), []
+    text, lines = clean(text), list[str]()
     while text and len(lines) < most - 1 and width_of(text, size) > width:
         end = _line_end(text, width, size)
         lines.append(text[:end].rstrip())
@@ -110,12 +108,16 @@ def _line_end(text: str, width: float, size: float) -> int:
     return len(text)
 
 
+def safe(text: str) -> str:
+    """Return `text` with a sign in the place of every character that XML forbids; a live view looks names up so."""
+    return "".join(char if is_xml(char) else "\ufffd" for char in str(text))
+
+
 def attribute(text: str) -> str:
     """Return `text` for a quoted XML attribute; line ends and tabs survive as character references."""
-    safe = "".join(char if is_xml(char) else "\ufffd" for char in str(text))
-    return escape(safe, quote=True).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
+    return escape(safe(text), quote=True).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
 
 
 def content(text: str) -> str:
-    """Return `text` for the inside of an XML element; line ends stay."""
-    return escape("".join(char if is_xml(char) else "\ufffd" for char in str(text)), quote=False)
+    """Return `text` for the inside of an XML element; line ends stay, marks that turn text round do not."""
+    return escape("".join(char for char in safe(text) if char not in _BIDI), quote=False)

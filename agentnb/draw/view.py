@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,19 +15,21 @@ class RunView:
     `visited` counts the steps of each node. `board` holds the values as they are: the drawing cuts and masks them.
     `written` and `read` are the keys that the last step touched; paths such as `ticket.text` mark their key.
     `seen_reads` and `seen_writes` are the keys that each node has touched so far, for the data-flow edges.
+    `taken` are the edges that the run has gone along so far, by their place in `recipe.edges`.
     """
 
     current: str | None = None
-    next: Set[str] = frozenset()
+    next: AbstractSet[str] = frozenset()
     visited: Mapping[str, int] = field(default_factory=dict)
-    failed: Set[str] = frozenset()
-    waiting: Set[str] = frozenset()
-    breakpoints: Set[str] = frozenset()
+    failed: AbstractSet[str] = frozenset()
+    waiting: AbstractSet[str] = frozenset()
+    breakpoints: AbstractSet[str] = frozenset()
     board: Mapping[str, Any] = field(default_factory=dict)
-    written: Set[str] = frozenset()
-    read: Set[str] = frozenset()
-    seen_reads: Mapping[str, Set[str]] = field(default_factory=dict)
-    seen_writes: Mapping[str, Set[str]] = field(default_factory=dict)
+    written: AbstractSet[str] = frozenset()
+    read: AbstractSet[str] = frozenset()
+    seen_reads: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    seen_writes: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    taken: AbstractSet[int] = frozenset()
 
     def marks(self, node: str) -> tuple[str, ...]:
         """Return the classes that a node carries in the picture, in a fixed order."""

@@ -1,70 +1,129 @@
-"""breakpoints: where a run stops by itself, and what is watched on the way."""
+"""breakpoints: where a run stops by itself. Each clause that is given must hold; an empty table costs a run nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentnb.errors import ExecutionError, Problem
+from agentnb.engine.history import CARRIED, ERROR
+from agentnb.engine.people import current
+from agentnb.errors import ExecutionError, Problem, did_you_mean
 
 if TYPE_CHECKING:
+    from agentnb.engine.frames import Activation
     from agentnb.engine.run import Run
+    from agentnb.engine.work import Effect, Work
 
 Ask = Callable[[Mapping[str, Any]], Any]
+Side = Literal["before", "after"]
 
 
 @dataclass(slots=True)
 class Breakpoint:
-    """A place to stop at: a node (before or after it), or a condition of the board after any step.
+    """A place to stop at. Every clause that is not None must hold.
 
-    With both, the run stops at the node when the condition holds. `hits` counts how often it was met; it stops from
-    the `on_hit`-th time on; with `once` it goes after it has stopped the run.
+    `node` is about to run (side `before`) or has just run (`after`); `edge` (source, target) was just taken; `key` was
+    just written, it or something below it; `when` holds on the board; `error` a step failed; `step` is its number;
+    `event` of that type was emitted; `call` is about to go out (`before`) or came back (`after`), by the effect's kind
+    or name, `*` for any. `hits` counts how often it was met; it stops from the `on_hit`-th time on, and with `once` it
+    goes after it has stopped the run. `failed` says why `when` could not be worked out the last time.
     """
 
     id: int
     node: str | None = None
+    edge: tuple[str, str] | None = None
+    key: str | None = None
     when: Ask | None = None
-    text: str = ""
-    side: Literal["before", "after"] = "before"
+    error: bool | None = None
+    step: int | None = None
+    event: str | None = None
+    call: str | None = None
+    side: Side = "before"
     on_hit: int = 1
     once: bool = False
+    text: str = ""
     enabled: bool = True
     hits: int = 0
+    failed: str = ""
+
+    def __str__(self) -> str:
+        """Return what it waits for, in one line."""
+        clauses = {"edge": self.edge and " -> ".join(self.edge), "key": self.key, "step": self.step, "event": self.event,
+                   "call": self.call, "error": self.error, "when": self.text or None}  # fmt: skip
+        told = [f"{self.side} {self.node!r}"] if self.node else []
+        return ", ".join(told + [f"{name} {value}" for name, value in clauses.items() if value is not None])
 
 
 @dataclass(slots=True)
 class Breakpoints:
-    """The breakpoints of a session; an empty one costs a run nothing.
-
-    `changed` is called when one comes or goes.
-    """
+    """The breakpoints of a session. `nodes` gives the ids that there are; `changed` is called when one comes or goes."""
 
     nodes: Callable[[], Mapping[str, Any]]
     changed: Callable[[], None]
     rows: dict[int, Breakpoint] = field(default_factory=dict)
     made: int = 0
 
-    def put(self, **wanted: Any) -> Breakpoint:
-        """Add a breakpoint and return it."""
+    def add(
+        self,
+        node: str | None = None,
+        *,
+        edge: tuple[str, str] | None = None,
+        key: str | None = None,
+        when: Any = None,
+        error: bool | None = None,
+        step: int | None = None,
+        event: str | None = None,
+        call: str | None = None,
+        side: Side = "before",
+        on_hit: int = 1,
+        once: bool = False,
+    ) -> Breakpoint:
+        """Add a breakpoint and return it; `when` is a condition text, JsonLogic, or a callable of the board.
+
+        Raises:
+            ExecutionError: X116, nothing to wait for; X101, there is no such node.
+            RecipeError: the condition is wrong.
+        """
+        clauses = {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
+                   "call": call}  # fmt: skip
+        if all(value is None for value in clauses.values()):
+            raise ExecutionError(
+                Problem("X116", "this breakpoint has nothing to wait for", "session.breakpoints.add()",
+                        "every clause is left out", f"give one of: {', '.join(clauses)}")
+            )  # fmt: skip
+        for name in [node, *(edge or ())]:
+            if name is not None and name not in self.nodes():
+                raise ExecutionError(
+                    Problem("X101", f"there is no node {name!r}", "session.breakpoints.add()",
+                            f"the recipe's nodes are: {', '.join(self.nodes())}",
+                            did_you_mean(name, self.nodes(), "name one of them"))
+                )  # fmt: skip
+        from agentnb.expressions.conditions import as_condition
+
+        asked = None if when is None else as_condition(when)
+        text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
         self.made += 1
-        row = self.rows[self.made] = Breakpoint(self.made, **wanted)
+        row = self.rows[self.made] = Breakpoint(
+            self.made, node, tuple(edge) if edge else None, key, asked, error, step, event, call, side, on_hit, once, text
+        )  # fmt: skip
         self.changed()
         return row
 
     def remove(self, which: Breakpoint | int | str) -> None:
-        """Remove a breakpoint, by itself, its id, or all those of a node."""
-        gone = [row for row in self if which in (row, row.id, row.node)]
+        """Remove a breakpoint, by itself, its id, or all those of a node.
+
+        Raises:
+            ExecutionError: X109, there is no such breakpoint.
+        """
+        gone = [row for row in self if which is row or which in (row.id, row.node)]
         if not gone:
             raise ExecutionError(
-                Problem(
-                    "X109",
-                    f"there is no breakpoint {which!r}",
-                    "session.breakpoints",
-                    f"there are: {', '.join(f'{row.id} ({row.node or row.text})' for row in self) or 'none'}",
-                    "name one of them by its id or its node",
-                )
-            )
+                Problem("X109", f"there is no breakpoint {which!r}", "session.breakpoints",
+                        f"there are: {', '.join(f'{row.id} ({row})' for row in self) or 'none'}",
+                        "name one of them by its id or its node")
+            )  # fmt: skip
         for row in gone:
             del self.rows[row.id]
         self.changed()
@@ -80,18 +139,70 @@ class Breakpoints:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def hit(self, run: Run, ran: str, following: str | None, board: Mapping[str, Any]) -> Breakpoint | None:
-        """Return the breakpoint that is met after node `ran`, before node `following`; its hit is counted."""
-        for row in self:
-            node = following if row.side == "before" else ran
-            if not row.enabled or (row.node is not None and row.node != node):
-                continue
-            if row.when is not None and not row.when(board):
-                continue
-            row.hits += 1
-            if row.hits < row.on_hit:
-                continue
-            if row.once:
-                del self.rows[row.id]
-            return row
+    def after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
+        """Return the breakpoint that is met where the run stands, after the step of `act` (None: before any)."""
+        for row in self.rows.values():
+            if row.enabled and row.call is None and _met(row, run, act, board) and self._count(row):
+                return row
         return None
+
+    def at_call(self, work: Work, effect: Effect, moment: str) -> bool:
+        """Say whether a call is to be held before it goes out, or after it came back."""
+        for row in self:
+            if row.enabled and row.call is not None and row.side == moment and row.node in (None, work.node.id):
+                hit = fnmatchcase(effect.kind, row.call) or fnmatchcase(effect.name, row.call)
+                if hit and self._count(row):
+                    return True
+        return False
+
+    def _count(self, row: Breakpoint) -> bool:
+        row.hits += 1
+        if row.hits < row.on_hit:
+            return False
+        if row.once:
+            del self.rows[row.id]
+        return True
+
+
+def _met(row: Breakpoint, run: Run, act: Activation | None, board: Mapping[str, Any]) -> bool:
+    """Say whether every clause of a breakpoint holds, the cheap ones first."""
+    if row.node is not None:
+        at = current(run) if row.side == "before" else act
+        if at is None or at.node.id != row.node:
+            return False
+    if row.step is not None and run.position != row.step:
+        return False
+    rare = row.edge is not None or row.key is not None or row.error is not None or row.event is not None
+    if rare and (act is None or not _did(row, run, act)):
+        return False
+    if row.when is None:
+        return True
+    try:
+        return bool(row.when(board))
+    except Exception as error:  # noqa: BLE001  (a condition that cannot be worked out yet does not hold)
+        row.failed = f"{type(error).__name__}: {error}"
+        return False
+
+
+def _did(row: Breakpoint, run: Run, act: Activation) -> bool:
+    """Say whether the last step did what a breakpoint waits for."""
+    history, number = run.history, run.position - run.history.base
+    if row.error is not None and bool(history.s_flag[number] & 12 == ERROR) is not row.error:
+        return False
+    if row.edge is not None:
+        if act.node.id != row.edge[0]:
+            return False
+        new = range(history.s_pend[number - 1], history.s_pend[number])
+        taken = (run.node_of(history.p_act[at]) for at in new if history.p_val[at] is not CARRIED)
+        if row.edge[1] not in taken:
+            return False
+    if row.key is not None:
+        paths = (
+            run.tables.codes[code >> 2][1]
+            for code in history.w_code[history.s_wend[number - 1] : history.s_wend[number]]
+        )
+        if not any(f"{'.'.join(map(str, path))}.".startswith(f"{row.key}.") for path in paths):
+            return False
+    if row.event is not None:
+        return any(event.type == row.event and event.step == run.position for event in reversed(history.events))
+    return True

@@ -33,13 +33,16 @@ class NeedLoop:
 
 
 class Hold:
-    """An effect that waits: for a person's answer, or to be read and changed before it goes out or comes back."""
+    """An effect that waits: for a person's answer, or to be read and changed before it goes out or comes back.
 
-    __slots__ = ("answer", "answered", "effect", "kind", "moment")
+    `go` lets it go on: with the effect as it stands now, or with `answer` where it is `answered`.
+    """
+
+    __slots__ = ("answer", "answered", "effect", "go", "kind", "moment")
 
     def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
         self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
-        self.answered = False
+        self.answered = self.go = False
 
     def __await__(self) -> Generator[Any, Any, Hold]:
         """Hand itself to the driver; come back when the driver sends anything."""
@@ -58,6 +61,11 @@ class Flight:
         self.hold: Hold | None = None
         self.task: asyncio.Task[int] | None = None
         self.gone = False
+
+    @property
+    def held(self) -> bool:
+        """Whether it waits for somebody to let it go on."""
+        return self.hold is not None and not self.hold.go
 
     def cancel(self) -> None:
         """Give this step up: its late writes are refused, its coroutine is closed or its task cancelled."""
@@ -91,7 +99,7 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         Exception: what the last attempt raised; TimeoutError when it took longer than `effect.timeout` seconds.
     """
     number = len(work.calls)
-    if run.hold is not None and run.hold(work, effect):
+    if run.hold is not None and run.hold(work, effect, "before"):
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
@@ -105,7 +113,7 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             await run.clock.sleep(wait)
         began, error, answer = run.ns(), None, None
         try:
-            answer = await _once(run, effect)
+            answer = await _once(run, work, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
             error = raised
         work.busy = True
@@ -116,17 +124,19 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         if attempt >= effect.attempts:
             raise error
         wait = effect.backoff
-    if run.hold is not None and run.hold(work, effect):
+    if run.hold is not None and run.hold(work, effect, "after"):
         back = await Hold(effect, "call", "after", answer)
-        answer = back.answer
+        if back.answered:
+            answer = back.answer
+            work.calls[-1] = work.calls[-1]._replace(result=freeze(answer))
     return answer
 
 
-async def _once(run: Run, effect: Effect) -> Any:
+async def _once(run: Run, work: Work, effect: Effect) -> Any:
     """One attempt: a plain call where it can be one, in a thread where it might hold others up."""
-    call = run.world.find(effect)
-    threaded = (run.concurrent or effect.timeout is not None or effect.blocking) and not inspect.iscoroutinefunction(call)
-    if threaded and effect.kind not in ("human", "sleep"):
+    call = run.world.find(effect, work)
+    slow = run.threaded or effect.timeout is not None or effect.blocking
+    if slow and effect.kind not in ("human", "sleep") and not inspect.iscoroutinefunction(effect.target or call):
         await run.need_loop()
         answer = await _limited(asyncio.to_thread(call, effect), effect)
     else:

@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from agentnb.engine.effects import NEED_LOOP, Flight, Hold, in_loop
 from agentnb.engine.frames import Activation
-from agentnb.engine.run import DONE, FAILED, GO, LANES, SUSPENDED, Run
+from agentnb.engine.run import DONE, FAILED, GO, LANES, PAUSED, SUSPENDED, Halt, Run
 from agentnb.engine.step import land, step
 
 LOOP: Final = 100  # a code of the plain driver: go on inside a loop
 SLICE_NS: Final = 4_000_000  # how long a run in a loop keeps others waiting
+SLOW_NS: Final = 5_000_000  # a node that took longer goes to a thread the next time, in a live run
 _HELD: Final = object()
 
 
@@ -40,6 +41,8 @@ def run_plain(run: Run, *, once: bool = False) -> int:
 def take_off(run: Run) -> int:
     """Drive the flight at the front as far as it goes without a loop."""
     flight = next(iter(run.flights.values()))
+    if flight.held:
+        return SUSPENDED
     try:
         yielded = flight.coro.send(None)
     except StopIteration as ended:
@@ -49,7 +52,7 @@ def take_off(run: Run) -> int:
     if isinstance(yielded, Hold):
         flight.hold = yielded
         return SUSPENDED
-    assert yielded is NEED_LOOP  # noqa: S101  (without a loop nothing else can be yielded)
+    assert yielded is NEED_LOOP
     return LOOP
 
 
@@ -77,6 +80,8 @@ def _carry(flight: Flight) -> Generator[Any, Any, Any]:
 
 async def fly(run: Run, flight: Flight) -> int:
     """Await a flight to its end and commit it; SUSPENDED when it is held."""
+    if flight.held:
+        return SUSPENDED
     try:
         result = await _carry(flight)
     except asyncio.CancelledError:
@@ -89,26 +94,42 @@ async def fly(run: Run, flight: Flight) -> int:
 
 
 async def step_in_loop(run: Run) -> int:
-    """One step, for async code."""
-    code = SUSPENDED if run.flights else step(run)
+    """One step, for async code; in a live run a node that is known to be slow goes to a thread."""
+    if run.flights:
+        code = SUSPENDED
+    elif run.threaded and (act := run.live[run.history.p_act[run.pos]]).node.slow and not act.what:
+        run.flights[act.id] = Flight(act, _threaded(act), run.ns())
+        code = SUSPENDED
+    else:
+        code = step(run)
+        history = run.history
+        if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
+            run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
     if code == SUSPENDED:
         code = await fly(run, next(iter(run.flights.values())))
     return GO if code == LANES else code
 
 
-async def run_in_loop(run: Run) -> int:
-    """Call step until something says stop, for async code; the loop is given back every few milliseconds."""
-    pausing = run.ns() + SLICE_NS
-    while True:
+async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:
+    """Call step until something says stop, for async code.
+
+    Every few milliseconds the loop is given back, and `between` is called. The `run.halt` that it begins with ends
+    it before the next step.
+    """
+    pausing, halt = run.ns() + SLICE_NS, run.halt
+    while not halt.on:
         if any(frame.row.branch >= 0 for frame in run.frames.values()):
-            code = await _run_lanes(run)
+            code = await _run_lanes(run, halt)
         else:
             code = await step_in_loop(run)
         if code:
             return code
         if run.ns() > pausing:
+            if between is not None:
+                between()
             await asyncio.sleep(0)
             pausing = run.ns() + SLICE_NS
+    return PAUSED
 
 
 # -- parallel branches ---------------------------------------------------------------------------------------------
@@ -125,15 +146,15 @@ def heads(run: Run) -> list[Activation]:
     return list(found.values()) or [run.activation(run.frontier()[0])]
 
 
-async def _run_lanes(run: Run) -> int:
+async def _run_lanes(run: Run, halt: Halt) -> int:
     """Run the branches of the open parallel sections at the same time, until they have ended or something says stop."""
-    run.concurrent = True
+    before, run.threaded = run.threaded, True
     tasks: dict[asyncio.Task[int], Flight] = {}
     code = GO
     try:
         while True:
             if not code:
-                code = _dispatch(run, tasks)
+                code = PAUSED if halt.on else _dispatch(run, tasks)
             if not tasks:
                 return code
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -146,7 +167,7 @@ async def _run_lanes(run: Run) -> int:
             if code == FAILED:
                 await _ground(run, tasks)
     finally:
-        run.concurrent = False
+        run.threaded = before
         await _ground(run, tasks)
 
 
@@ -154,8 +175,11 @@ def _dispatch(run: Run, tasks: dict[asyncio.Task[int], Flight]) -> int:
     """Begin every activation that may run and is not in flight; sync functions go to threads."""
     for act in heads(run):
         if act.id in run.flights:
-            if run.flights[act.id].task is None and run.flights[act.id].hold is not None:
-                return SUSPENDED
+            flight = run.flights[act.id]
+            if flight.task is None and flight.hold is not None:
+                if flight.held:
+                    return SUSPENDED
+                _task(run, tasks, flight)
             continue
         if act.what or inspect.iscoroutinefunction(act.perform):
             code = step(run, act)
@@ -219,9 +243,14 @@ def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         thread.join()
     except BaseException:  # an interrupt: the steps in flight are cancelled, those committed stay
         for loop in loops:
-            loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
+            loop.call_soon_threadsafe(_cancel_all, loop)
         thread.join()
         raise
     if isinstance(found[0], BaseException):
         raise found[0]
     return int(found[0])
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()

@@ -43,7 +43,21 @@ class Activation:
     `quick` says that the frontier can simply be moved on by one (a node's turn in the root frame).
     """
 
-    __slots__ = ("cost", "event", "flag", "frame", "id", "next", "node", "perform", "quick", "row", "scope", "what", "work")
+    __slots__ = (
+        "cost",
+        "event",
+        "flag",
+        "frame",
+        "id",
+        "next",
+        "node",
+        "perform",
+        "quick",
+        "row",
+        "scope",
+        "what",
+        "work",
+    )
 
     def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
         self.id, self.row, self.node, self.frame = number, row, node, frame

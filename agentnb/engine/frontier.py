@@ -26,7 +26,6 @@ from agentnb.engine.work import Enter
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 
 Pushes = list[tuple[int, Any]]
-FRAMES_LIMIT = 64
 
 
 # -- where a step leads --------------------------------------------------------------------------------------------
@@ -68,10 +67,12 @@ def _asked(act: Activation, call: Any, edge: Any) -> Any:
 def follow(run: Run, act: Activation) -> None:
     """Push where a quick activation leads, and remember it where it is always the same."""
     out: tuple[Way, ...] = act.node.out
-    if act.next == -2:  # noqa: PLR2004  (not looked up yet)
+    if act.next == -2:
         if not out:
             act.next = -1
-        elif len(out) == 1 and out[0][0] is None or (run.plan.first and out[0][0] is None and out[0][2].kind != "parallel"):
+        elif (len(out) == 1 and out[0][0] is None) or (
+            run.plan.first and out[0][0] is None and out[0][2].kind != "parallel"
+        ):
             act.next = -3 if any(way[2].kind == "parallel" for way in out) else run.turn(out[0][1], act.frame).id
         else:
             act.next = -3
@@ -177,7 +178,9 @@ def _returned(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
     frame = act.frame
     if frame.parent is None:
         return queue
-    group = [other for other in run.frames.values() if other.parent is frame.parent and other.row.owner == frame.row.owner]
+    group = [
+        other for other in run.frames.values() if other.parent is frame.parent and other.row.owner == frame.row.owner
+    ]
     for number, _ in queue:
         inner = frame_of(run, number)
         if any(inner.within(other) for other in group):
@@ -210,13 +213,13 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
     """Open the bodies of a composite node; their entry nodes come next."""
     from agentnb.engine.step import finish
 
-    if act.frame.depth + 1 > FRAMES_LIMIT:
+    if act.frame.depth + 1 > run.max_frames:
         raise ExecutionError(
             Problem(
                 "X103",
                 f"node {act.node.id!r} would open frame {act.frame.depth + 1} inside one another",
                 str(act.node.node.place or f"node {act.node.id!r}"),
-                f"frames may be nested {FRAMES_LIMIT} deep",
+                f"frames may be nested {run.max_frames} deep",
                 "look for a subgraph that contains itself without an end",
             )
         )

@@ -200,6 +200,8 @@ class History:
     calls: list[Call] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     sealed: int = -1
+    counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
+    indexed: int = 0
 
     @property
     def tip(self) -> int:
@@ -210,6 +212,15 @@ class History:
         """Note that a step changed the frames, so that it is not undone by its writes alone."""
         if not self.rare or self.rare[-1] < step:
             self.rare.append(step)
+
+    def calls_of(self, kind: str, node: int | None, step: int) -> int:
+        """Count the effects of a kind (of one node) up to a step, each once however often it was tried."""
+        for call in self.calls[self.indexed :]:
+            if call.attempt == 1:
+                for key in ((call.kind, None), (call.kind, self.tables.acts[call.act].node)):
+                    self.counted.setdefault(key, []).append(call.step)
+        self.indexed = len(self.calls)
+        return bisect_right(self.counted.get((kind, node), ()), step)
 
     def checkpoint_before(self, step: int) -> Checkpoint | None:
         """Return the last checkpoint at or before a step; None when this history has none."""
@@ -234,6 +245,7 @@ class History:
             self.events.pop()
         while self.calls and self.calls[-1].step > step:
             self.calls.pop()
+            self.counted, self.indexed = {}, 0
         for sparse in (self.errors, self.notes):
             sparse.pop(step + 1, None)
         for number in [number for number in self.order if number >= writes]:

@@ -16,7 +16,7 @@ from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import SKIPPED, Act
 from agentnb.engine.run import Run
 from agentnb.engine.step import finish
-from agentnb.engine.travel import amend, branch, repair
+from agentnb.engine.travel import amend, open_tip, repair
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import parse_path, path_text, resolve_path
 
@@ -29,17 +29,11 @@ def here(run: Run) -> Scope:
 
 def current(run: Run) -> Activation | None:
     """Return the next activation; None at the end."""
-    queue = run.frontier()
-    return run.activation(queue[0]) if queue and run.tables.acts[queue[0]].node >= 0 else None
-
-
-def open_tip(run: Run) -> bool:
-    """Make sure that the run stands at the end of a history that may still be changed; say whether one was begun."""
-    repair(run)
-    if run.at is run.history and run.position == run.history.tip and run.history.sealed < run.position:
-        return False
-    branch(run)
-    return True
+    at = run.at
+    if run.pos >= at.s_pend[run.position - at.base]:
+        return None
+    number = at.p_act[run.pos]
+    return run.activation(number) if run.tables.acts[number].node >= 0 else None
 
 
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, actor: str = "user") -> None:
@@ -53,7 +47,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     Raises:
         BoardError: a value or a path that the board cannot take.
     """
-    open_tip(run)
+    open_tip(run, amend=True)
     scope, history = here(run), run.history
     before = len(history.people)
     try:
@@ -77,7 +71,7 @@ def set_next(run: Run, node: str) -> None:
     """
     number = run.plan.number(node)
     region = run.plan.nodes[number].node.scope
-    open_tip(run)
+    open_tip(run, amend=True)
     queue, head = run.frontier(), current(run)
     frame: Frame | None = run.root if head is None else head.frame
     while frame is not None and frame.row.region != region:
@@ -122,7 +116,7 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     Raises:
         ExecutionError: X108, there is no next node.
     """
-    open_tip(run)
+    open_tip(run, amend=True)
     act = current(run)
     if act is None:
         raise ExecutionError(

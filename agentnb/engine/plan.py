@@ -17,7 +17,7 @@ Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
 class PlanNode:
     """A node as the engine runs it: its bound function, and its ways out by what opens them."""
 
-    __slots__ = ("errors", "id", "index", "kind", "node", "out", "perform", "routes", "timeouts")
+    __slots__ = ("errors", "id", "index", "kind", "node", "out", "perform", "routes", "slow", "timeouts")
 
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
@@ -26,6 +26,7 @@ class PlanNode:
         self.routes: dict[int, Edge] = {}
         self.errors: tuple[int, ...] = ()
         self.timeouts: tuple[int, ...] = ()
+        self.slow = False  # its last run took long: a live run gives it a thread
 
 
 class Plan:
@@ -38,6 +39,9 @@ class Plan:
         self.recipe, self.kinds, self.world = recipe, kinds, world
         self.first = recipe.routing == "first"
         self.index = {name: number for number, name in enumerate(recipe.nodes)}
+        unknown = [_no_kind(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
+        if unknown:
+            raise RecipeError(*unknown)
         self.nodes = [PlanNode(number, node, kinds[node.kind]) for number, node in enumerate(recipe.nodes.values())]
         for edge in recipe.edges:
             self._add(edge)
@@ -111,3 +115,13 @@ class Plan:
                 )
             )
         return number
+
+
+def _no_kind(node: Node, kinds: Mapping[str, Kind]) -> Problem:
+    return Problem(
+        "R204",
+        f"nothing here runs nodes of kind {node.kind!r}",
+        str(node.place or f"node {node.id!r}"),
+        f"the kinds that run are: {', '.join(kinds)}",
+        did_you_mean(node.kind, kinds, "use another kind, or only draw and check this recipe"),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import DELETE, SET, Path, changed
@@ -24,7 +25,17 @@ if TYPE_CHECKING:
 GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
 CHECKPOINT_ROWS: Final = 512
 NEVER: Final = 1 << 60
+MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
+
+
+class Halt:
+    """A request to begin no further step; each run call heeds the one that it began with."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
 
 
 class Run:
@@ -33,14 +44,16 @@ class Run:
     `chain` are the histories from the oldest to this run's own (`history`); `at` is the one that it stands in.
     `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
     `used` counts the steps towards `limit`. `mark` is the next step after which something rare is due.
-    `armed` is true when somebody listens, watches or breaks.
+    `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
+    `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
+    threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this run has left.
     """
 
     def __init__(self, plan: Plan, *, clock: Clock | None = None, seed: int = 0) -> None:
         self.plan, self.world = plan, plan.world
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns
-        self.random = random.Random(seed)  # noqa: S311  (a seeded source is what a run that can be repeated needs)
+        self.seed, self.max_frames = seed, MAX_FRAMES
         self.ids = IDGen()
         self.tables = Tables()
         self.history = self.at = History(self.tables)
@@ -48,13 +61,20 @@ class Run:
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
-        self.armed = self.dirty = self.concurrent = False
+        self.armed = self.dirty = self.threaded = self.past = False
+        self.halt = Halt()
         self.after: Callable[[Activation, int], int] = lambda _act, code: code
+        self.left: list[tuple[tuple[History, ...], int]] = []
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
-        self.hold: Callable[[Work, Any], bool] | None = None
+        self.hold: Callable[[Work, Any, str], bool] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
+
+    @cached_property
+    def random(self) -> random.Random:
+        """The run's own source of chance, from its seed."""
+        return random.Random(self.seed)  # noqa: S311  (a seeded source is what a run that can be repeated needs)
 
     def begin(self, inputs: Mapping[str, Any]) -> None:
         """Write row 0: the recipe's first values and the inputs, and the entry nodes as the frontier."""
@@ -257,6 +277,17 @@ class Run:
             end = history.base
         return 0
 
+    def calls_before(self, kind: str, node: str | None = None) -> int:
+        """Count the effects of a kind (of one node) that the steps up to here have called, each once."""
+        number = None if node is None else self.plan.index.get(node, -1)
+        ends = [*(history.base for history in self.chain[1:]), NEVER]
+        pairs = zip(self.chain, ends, strict=True)
+        return sum(history.calls_of(kind, number, min(self.position, end)) for history, end in pairs)
+
+    def node_of(self, act: int) -> str:
+        """Return the id of an activation's node."""
+        return self.plan.nodes[self.tables.acts[act].node].id
+
     def new_event(self, work: Work | None, type_: str, payload: Any, actor: str = "") -> Event:
         """Return a new event, numbered after those that are there."""
         from agentnb.engine.events import numbered
@@ -297,5 +328,3 @@ def _closed(scope: Scope, path: Path) -> BoardError:
             "write it when the branch or subgraph has ended, or inside it",
         )
     )
-
-

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agentnb.board.places import OPS, SET, changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT
+from agentnb.engine.frames import Frame
 from agentnb.engine.history import AGAIN, CARRIED, NOBODY, Checkpoint, History
 from agentnb.engine.run import CHECKPOINT_ROWS, NEVER, Run, put
+
+if TYPE_CHECKING:
+    from agentnb.engine.plan import Plan
 
 NEAR: Final = 32
 _UNCOUNTED: Final = bytes(number for number in range(256) if not number & 64)
@@ -35,15 +39,15 @@ def keep(run: Run) -> int:
 
 def repair(run: Run) -> None:
     """Undo whatever lies beyond the counter: what an interrupt or an error left of a step. May be done twice."""
-    if run.dirty:
-        restore(run, run.position)
-    if run.at is not run.history:
+    if run.past or run.at is not run.history:  # what lies beyond are committed steps
+        if run.dirty:
+            restore(run, run.position)
         return
     history = run.history
     row = run.position - history.base
     writes = history.s_wend[row]
     number = run.position + 1
-    if history.rare and history.rare[-1] >= number or number in history.opened or number in history.closed:
+    if (history.rare and history.rare[-1] >= number) or number in history.opened or number in history.closed:
         run.dirty = True
     filled = min(len(history.w_code), len(history.w_new), len(history.w_old))
     if filled > writes and not run.dirty:
@@ -51,6 +55,7 @@ def repair(run: Run) -> None:
     history.cut(run.position)
     if run.dirty:
         restore(run, run.position)
+        run.past = False
 
 
 def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
@@ -79,6 +84,7 @@ def undo(run: Run) -> None:
     """Stand one step further back."""
     at, position = run.at, run.position
     row = position - at.base
+    run.past = True
     if row == 0 or (at.rare and _rare(at, position)):
         restore(run, position - 1)
         return
@@ -131,7 +137,7 @@ def restore(run: Run, step: int) -> None:
             continue
         segments.append((parent, child.base))
         checkpoint = parent.checkpoint_before(child.base)
-    assert checkpoint is not None  # noqa: S101  (the first history begins with one)
+    assert checkpoint is not None
     _stand_at(run, checkpoint)
     start = checkpoint.step
     for history, end in reversed(segments):
@@ -146,6 +152,7 @@ def restore(run: Run, step: int) -> None:
     for number in target.p_act[run.pos : target.s_pend[row]]:
         if run.tables.acts[number].node >= 0:
             run.activation(number)
+    run.past = target is not run.history or step < target.tip
     run.dirty = False
     run.set_mark()
 
@@ -214,22 +221,89 @@ def _apply(run: Run, history: History, start: int, end: int) -> int:
     return end
 
 
+def open_tip(run: Run, *, amend: bool = False) -> bool:
+    """Make sure that a step can be appended where the run stands; say whether a branch was begun for it.
+
+    To `amend` the last step is allowed only where nobody has forked from it: what others share never changes.
+    """
+    repair(run)
+    history = run.history
+    if run.at is history and run.position == history.tip and not (amend and history.sealed >= run.position):
+        run.past = False
+        return False
+    branch(run)
+    return True
+
+
 def branch(run: Run, name: str | None = None) -> History:
     """Begin a history of its own where the run stands: from here on its steps are not its parent's.
 
     Returns the new history; the steps that came after this point stay with the old one.
     """
     old, queue = run.at, run.frontier()
+    if run.position < run.history.tip or old is not run.history:
+        run.left.append((tuple(run.chain), run.history.tip))
     new = History(run.tables, base=run.position, parent=old, name=name)
     old.sealed = max(old.sealed, run.position)
-    chain = [*run.chain[: run.chain.index(old) + 1], new]
+    chain = [*run.chain[: run.chain.index(old) + 1], new]  # by identity: a history equals itself alone
     run.history = run.at = new
     run.chain = chain
     run.first_row(queue)
     new.p_val[:] = [CARRIED] * len(queue)
+    run.past = False
     run.stop_at = NEVER
     run.checkpoint()
     return new
+
+
+def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
+    """Return a new run that shares this one's steps up to `step` and stands there, at the start of its own history."""
+    new = _beside(run, plan)
+    origin = home(run, step)
+    new.chain = run.chain[: run.chain.index(origin) + 1]
+    new.history = new.at = origin
+    if step == run.position and not run.dirty:
+        _as_it_stands(new, run)
+    else:
+        restore(new, step)
+    branch(new, name)
+    new.left.clear()  # what came after stays the parent's own
+    return new
+
+
+def reopened(run: Run, chain: tuple[History, ...], tip: int) -> Run:
+    """Return a run that stands at the end of a branch that this one has left."""
+    new = _beside(run, run.plan)
+    new.chain = list(chain)
+    new.history = new.at = chain[-1]
+    restore(new, tip)
+    return new
+
+
+def _beside(run: Run, plan: Plan) -> Run:
+    """Return an empty run that shares this one's tables."""
+    new = Run(plan, clock=run.clock, seed=run.seed)
+    new.tables = run.tables
+    new.root = Frame(run.tables.frames[0], None, Scope(0, "root"))
+    new.root.scope.codes = run.root.scope.codes
+    new.frames = {0: new.root}
+    new.limit, new.max_frames = run.limit, run.max_frames
+    return new
+
+
+def _as_it_stands(new: Run, run: Run) -> None:
+    """Copy where a run stands: what its scopes hold, and which frames are open."""
+    new.root.scope.data = dict(run.root.scope.data)
+    for frame in run.frames.values():
+        if frame.id:
+            opened = new.open_frame(frame.row)
+            opened.iteration = frame.iteration
+            if frame.row.policy != "shared":
+                opened.scope.data = dict(frame.scope.data)
+    new.position, new.pos, new.used = run.position, run.pos, run.used
+    for number in run.frontier():
+        if run.tables.acts[number].node >= 0:
+            new.activation(number)
 
 
 def amend(run: Run, queue: list[int]) -> None:

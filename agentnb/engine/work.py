@@ -80,6 +80,7 @@ class Effect:
 
     `arguments` are what is sent. `timeout` in seconds, `attempts` in all, `backoff` seconds between two attempts.
     `blocking` says that the call may hold its thread; `repeatable` that it may go out again after a crash.
+    `target` is the callable that does it, where the node brings its own (a tool, a bound agent).
     """
 
     kind: str
@@ -90,6 +91,7 @@ class Effect:
     backoff: float = 0.0
     blocking: bool = False
     repeatable: bool = False
+    target: Callable[..., Any] | None = None
 
 
 Result = dict[str, Any] | Outcome | Enter | Again | None

@@ -4,26 +4,38 @@ A rule is compiled by datalogic-py, whose one door this is, with a budget of ope
 that it reads. What the library would answer wrongly or silently is mended or told: see `make_ready`.
 
 R310: a condition is none of rule, text or callable
+R315: a rule cannot be compiled
 X310: an ordered comparison reads what is missing
 X311: a rule takes more work than it may
 X312: a value on the board cannot be compared by a rule
 X313: a rule failed while it ran
+X314: a condition gives no answer
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from agentnb.errors import ExecutionError, Place, Problem, RecipeError, did_you_mean
-from agentnb.expressions.reading import NOTHING, found_at, nearest, to_json
+from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
+from agentnb.expressions.callables import callable_text, check_callable, no_condition
+from agentnb.expressions.reading import (
+    NOTHING,
+    fitting,
+    found_at,
+    has_json,
+    is_number,
+    is_simple,
+    nearest,
+    put,
+    to_json,
+)
 from agentnb.expressions.rules import MISSING, Operator, Ready, Side, check_rule, make_ready, normal, rule_text
-from agentnb.expressions.templates import Template, compile_expression, compile_template, has_markers
+from agentnb.expressions.templates import Template, compile_expression, compile_template
 
 if TYPE_CHECKING:
     from datalogic_py import Engine
@@ -37,8 +49,8 @@ _EXPLAINED = 100_000  # the same where each one is written down
 _TRACE_SIZE = 10_000_000  # characters; the library writes down the whole context with each step
 _MAX_ROWS = 200
 _FAMILIES = ["Core", "DateTime", "ExtString", "ExtArray", "ExtObject", "ExtControl", "ErrorHandling", "ExtMath"]
-_ATOMS = frozenset({str, int, bool, type(None)})
-_MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and this one compares alike
+_SURE = frozenset({bool, type(None), str, int, float, list, dict, tuple, set})  # their truth cannot fail
+_THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
 
 @cache
@@ -61,20 +73,24 @@ def _operators() -> Mapping[str, Operator]:
 class Rule:
     """A compiled JsonLogic rule: `evaluate(board)` gives its value, not always a bool; its truth is Python's.
 
-    `text` is the rule as people read it, `reads` are the paths that it reads, () for the whole board. `warning` tells
-    what was odd about the last evaluation: text that was compared with a number.
+    `text` is the rule as people read it, `reads` are the paths that it reads; `whole` says that it may read any key.
+    `warning` tells what was odd about the last evaluation: text that was compared with a number.
+
+    Raises: RecipeError: R315, the library refuses the rule
     """
+
+    __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "text", "warning", "whole")
 
     def __init__(self, rule: Any, ready: Ready, place: Place | None) -> None:
         self.text, self.place, self.warning = rule_text(rule), place, ""
-        self._ready, self._compiled = ready, _engine(_OPERATIONS).compile(ready.rule)
+        self._ready, self._compiled = ready, _compiled(ready.rule, self.text, place)
+        self._pairs = ready.pairs
         facts = self._compiled.facts()
-        paths = [tuple(path) for path in facts["reads"] if path[:1] != [] and path[0] not in ready.slots]
-        whole = [] in facts["reads"] or not facts["reads_complete"]
-        # A path behind another adds nothing to what is handed over.
+        paths = [tuple(path) for path in facts["reads"] if path and path[0] not in ready.slots]
+        self.whole = [] in facts["reads"] or not facts["reads_complete"]
+        # A path behind another adds nothing to what is given to the rule.
         self._paths = [path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))]
-        self._whole = whole
-        used = [*([()] if whole else self._paths), *(path for each in ready.slots.values() for path in each.reads)]
+        used = [*self._paths, *(path for each in ready.slots.values() for path in each.reads)]
         self.reads: tuple[Path, ...] = tuple(dict.fromkeys(used))
 
     def __repr__(self) -> str:
@@ -86,13 +102,17 @@ class Rule:
         Raises: ExecutionError: X310 to X313, and those of the rule's templates
         """
         context, simple = self._context(board)
-        if self._ready.pairs:
+        if self._pairs:
             self.warning = self._oddity(context)
         try:
             return self._compiled.evaluate(context if simple else self._json(context))
         except ExecutionError:
             raise
+        except Exception as error:
+            raise ExecutionError(self._problem(error, board)) from error
         except BaseException as error:
+            if type(error).__name__ != "PanicException":  # how the library says that it broke down
+                raise
             raise ExecutionError(self._problem(error, board)) from error
 
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
@@ -102,14 +122,254 @@ class Rule:
         except ExecutionError as error:
             return [(self.text, f"fails: {error.problems[0].what}")]
         if len(text) * len(self._ready.texts) > _TRACE_SIZE:
-            rows = [(".".join(path), found_at(board, path)) for path in self.reads]
-            return [*rows, (self.text, self.evaluate(board))]
+            rows = [(".".join(path), value) for path in self.reads if (value := found_at(board, path)) is not NOTHING]
+            return [*rows, _told(self.text, lambda: self.evaluate(board))]
         told = json.loads(_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
         rows = []
         for step in told["steps"]:
             pointer = told["pointers"].get(str(step["node_id"]), "")
             if pointer and step["error"] is None and (seen := self._ready.texts.get(pointer)):
                 rows.append((seen, step["result"]))
-        rows = [row for at, row in enumerate(rows[:_MAX_ROWS]) if row not in rows[:at]]
-        failed = told.get("error")
-        return [*rows, (self.text, f"fails: {self._problem(failed, board).what}" if failed else told["result"])]
+        # By text and form: 1 equals True, and lists have no hash.
+        rows = list({(seen, repr(value)): (seen, value) for seen, value in rows[:_MAX_ROWS]}.values())
+        return [*rows, _told(self.text, lambda: self.evaluate(board))]
+
+    def _context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Return what the rule reads of the board, and whether the library can take it as it is."""
+        context: dict[str, Any] = {str(key): board[key] for key in board} if self.whole else {}
+        simple = not self.whole
+        if simple:
+            for path in self._paths:
+                value = board.get(path[0], NOTHING) if len(path) == 1 else found_at(board, path)
+                if value is NOTHING and (len(path) > 1 or (value := found_at(board, path)) is NOTHING):
+                    continue
+                simple = simple and is_simple(value)
+                put(context, path, value)
+        for key, template in self._ready.slots.items():
+            context[key] = value = template.render(board)
+            simple = simple and is_simple(value)
+        return context, simple
+
+    def _oddity(self, context: Mapping[str, Any]) -> str:
+        for left, right, text in self._pairs:
+            one, other = _side_of(context, left), _side_of(context, right)
+            if (one.__class__ is str) is not (other.__class__ is str) and is_number(
+                other if one.__class__ is str else one
+            ):
+                return f"{text} compares text with a number"
+        return ""
+
+    def _json(self, context: Mapping[str, Any]) -> str:
+        try:
+            return to_json({key: fitting(value) for key, value in context.items()})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ExecutionError(self._unfit(context, error)) from error
+
+    # -- wording
+
+    def _where(self) -> str:
+        return str(self.place or "<rule>")
+
+    def _unfit(self, context: Mapping[str, Any], error: Exception) -> Problem:
+        """Return the Problem of a value that JSON does not have, with the key that holds it."""
+        holder = next((key for key, value in context.items() if not has_json(value)), "the board")
+        why = "it is nested too deep" if isinstance(error, RecursionError) else f"a rule compares JSON values: {error}"
+        order = "compare a part of it, or use an expression or a callable"
+        return Problem("X312", f"the rule {_cut(self.text)} cannot read {holder!r}", self._where(), why, order)
+
+    def _problem(self, error: BaseException, board: Mapping[str, Any]) -> Problem:
+        said, where, sort = str(error), self._where(), getattr(error, "error_type", "")
+        missing = _THROWN.search(said)
+        if sort == "Thrown" and missing and int(missing[1]) < len(self._ready.guards):
+            return self._missing(*self._ready.guards[int(missing[1])], board)
+        what = f"the rule {_cut(self.text)}"
+        if sort == "BudgetExceeded" or type(error).__name__ == "PanicException":
+            why = f"one evaluation may take {_OPERATIONS:,} operations"
+            return Problem(
+                "X311", f"{what} asks for too much", where, why, "read less of it, or let a node work it out"
+            )
+        if sort == "ParseError":
+            return Problem(
+                "X312", f"{what} cannot read a value", where, said, "compare a part of it, or use a callable"
+            )
+        part = self._ready.texts.get(_pointer(error))
+        what = f"{what} failed" if part in (None, self.text) else f"{what} failed at {_cut(part)}"
+        if sort == "Thrown" and '"NaN"' in said:
+            return Problem(
+                "X313", what, where, "it reckons with what is no number", "look at what it reads: session.board"
+            )
+        return Problem("X313", what, where, said, "look at the values that it reads: session.board")
+
+    def _missing(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
+        what = f"the rule compares {operand!r}, which is missing"
+        order = f"write it before, or give a default: {{'var': [{operand!r}, 0]}}"
+        gap = next((gap for path in self.reads if ".".join(path) == operand and (gap := nearest(board, path))), None)
+        why = f"in {_cut(comparison)} nothing would count as 0"
+        if gap is None:
+            return Problem("X310", what, self._where(), why, order)
+        path, known = gap
+        why += f"; {'.'.join(path[:-1]) or 'the board'} has: {', '.join(known[:20]) or 'no names'}"
+        return Problem("X310", what, self._where(), why, did_you_mean(path[-1], known, order))
+
+
+def compile_rule(rule: Any, *, strict: bool = True, place: Place | None = None) -> Rule:
+    """Check and compile a JsonLogic rule; nothing of it runs.
+
+    Where `strict`, what is missing (or null) in an ordered comparison is an error, where JsonLogic takes it for 0.
+
+    Raises: RecipeError: R311 to R315 with a JSON pointer each, and those of its templates; all at once
+    """
+    problems = list(check_rule(rule, _operators(), place))
+    if problems:
+        raise RecipeError(*problems)
+    rule = normal(rule)
+    return Rule(rule, make_ready(rule, strict=strict, place=place), place)
+
+
+def _compiled(rule: Any, text: str, place: Place | None) -> Any:
+    try:
+        return _engine(_OPERATIONS).compile(rule)
+    except Exception as error:
+        what, where = f"the rule {_cut(text)} cannot be compiled", str(place or "<rule>")
+        do = "write smaller numbers and whole texts"
+        raise RecipeError(Problem("R315", what, where, f"{type(error).__name__}: {error}", do)) from error
+
+
+def _side_of(context: Any, side: Side) -> Any:
+    """Return a side's value in what the rule is given: dicts all the way, as `put` made them, or the board's own."""
+    if side.path is None:
+        return side.value
+    here = context
+    for key in side.path:
+        if here.__class__ is not dict:
+            return found_at(context, side.path)
+        here = here.get(key)
+    return here
+
+
+def _pointer(error: BaseException) -> str:
+    path = getattr(error, "path", None) or [{}]
+    return str(path[-1].get("json_pointer") or "")
+
+
+def _cut(text: str | None) -> str:
+    shown = text or ""
+    return repr(shown if len(shown) <= 200 else f"{shown[:199]}…")
+
+
+def _told(text: str, ask: Callable[[], Any]) -> Row:
+    try:
+        return text, ask()
+    except AgentNbError as error:
+        return text, f"fails: {error.problems[0].what}"
+
+
+# ----------------------------------------------------------------------------------------------------------- conditions
+
+
+class Condition:
+    """A question about the board, from whatever it was written as; `condition(board)` answers, its truth decides.
+
+    `text` is for people; `reads` are the paths that it reads; `whole` says that it may read any key; `call` is the
+    bare function behind it, for those who ask a million times; `kind` is rule, text or callable.
+    """
+
+    __slots__ = ("_asked", "call", "kind", "place", "reads", "source", "strict", "text", "whole")
+
+    def __init__(self, source: Any, place: Place | None, *, strict: bool) -> None:
+        self.source, self.place, self.strict = source, place, strict
+        self._asked: Rule | Template | None = None
+        self.reads: tuple[tuple[str | int, ...], ...] = ()
+        self.whole = False
+        self.call: Callable[[Mapping[str, Any]], Any]
+        match source:
+            case Mapping() | bool():
+                self._asked = asked = compile_rule(source, strict=strict, place=place)
+                self.kind, self.text, self.reads, self.whole = "rule", asked.text, asked.reads, asked.whole
+                self.call = asked.evaluate
+            case str():
+                self._asked = template = _expression(source, strict=strict, place=place)
+                self.kind, self.text, self.reads = "text", source.strip(), template.reads
+                self.call = self._sure(template.render)
+            case _:
+                check_callable(source, place)
+                # What says itself what it reads, is believed.
+                self.reads, self.whole = tuple(getattr(source, "reads", ())), not hasattr(source, "reads")
+                self.kind, self.text = "callable", str(getattr(source, "text", "") or callable_text(source))
+                self.call = self._sure(source)
+
+    def __call__(self, board: Mapping[str, Any], /) -> Any:
+        """Return the condition's value."""
+        return self.call(board)
+
+    def __repr__(self) -> str:
+        return f"<Condition {self.text!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy by what it was written as: what is compiled cannot be copied."""
+        return _again, (self.source, self.place, self.strict)
+
+    @property
+    def warning(self) -> str:
+        """What was odd about the last answer."""
+        return self._asked.warning if self._asked else ""
+
+    def strictly(self, strict: bool) -> Condition:
+        """Return this condition with another strictness about what is missing."""
+        return self if strict is self.strict else Condition(self.source, self.place, strict=strict)
+
+    def explain(self, board: Mapping[str, Any]) -> list[Row]:
+        """Return (text, value) of what it read and, last, (text, value) of the whole; a failure is told, not raised."""
+        if self._asked is None:
+            return [_told(self.text, lambda: self.call(board))]
+        return self._asked.explain(board)
+
+    def _sure(self, ask: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:
+        def call(board: Mapping[str, Any]) -> Any:
+            try:
+                value = ask(board)
+                if value.__class__ not in _SURE:
+                    self._check_answer(value)
+            except AgentNbError:
+                raise
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                raise ExecutionError(self._no_answer(why, "make sure of the keys that it reads")) from error
+            return value
+
+        return call
+
+    def _check_answer(self, value: Any) -> None:
+        if inspect.isawaitable(value):
+            getattr(value, "close", lambda: None)()
+            raise ExecutionError(self._no_answer("it must be awaited", "write a plain function, not an async one"))
+        bool(value)  # a DataFrame, an array of several items: raises
+
+    def _no_answer(self, why: str, order: str) -> Problem:
+        where = str(self.place or "<condition>")
+        return Problem("X314", f"the condition {_cut(self.text)} gives no answer", where, why, order)
+
+
+def as_condition(value: Any, place: Place | None = None, *, strict: bool = True) -> Condition:
+    """Return the Condition that a text, a JsonLogic rule (a dict) or a callable of the board is; compiled and checked.
+
+    Text is an expression in the language of templates; braces around it are allowed. What is a condition already
+    comes back as it is.
+
+    Raises: RecipeError: R301 to R305 (text), R310, R311 to R315 (rules): every problem of it
+    """
+    return value if isinstance(value, Condition) else Condition(value, place, strict=strict)
+
+
+def _again(value: Any, place: Place | None, strict: bool) -> Condition:
+    return Condition(value, place, strict=strict)
+
+
+def _expression(text: str, *, strict: bool, place: Place | None) -> Template:
+    if not text.lstrip().startswith(("{{", "{%")):
+        return compile_expression(text.strip(), strict=strict, place=place)
+    template = compile_template(text, strict=strict, place=place)
+    if not template.native:
+        why = "a text that is put together is always true"
+        raise RecipeError(no_condition(text, place, why, "write one expression, without braces: score > 3"))
+    return template

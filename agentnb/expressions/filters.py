@@ -19,14 +19,15 @@ from agentnb.expressions.sandbox import (
     STOCK_TESTS,
     Context,
     SecurityError,
-    Undefined,
     counted,
     joined,
     listed,
     pass_context,
     settled,
     text_of,
+    touch,
     weigh,
+    weighed,
     within,
 )
 
@@ -79,8 +80,7 @@ def _on_number(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, Undefined):
-        return +value  # raises: the name is undefined
+    touch(value)
     if not isinstance(value, Number):
         raise TypeError(f"a number is wanted, not {type(value).__name__}")
     return value
@@ -205,8 +205,7 @@ METHODS = tuple(sorted({*_OF_TEXT, *_OF_MAPPING}))
 
 def _called(value: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call one of the safe methods by our own function, so that no class of the value's has a say in it."""
-    if isinstance(value, Undefined):
-        return +value  # raises: the name is undefined
+    touch(value)
     table = _OF_TEXT if isinstance(value, str) else _OF_MAPPING if isinstance(value, Mapping) else {}
     if name not in table:
         usual = f"it has {', '.join(sorted(table))}" if table else "texts and mappings have methods"
@@ -219,4 +218,9 @@ def _concatenated(parts: Iterable[Any]) -> str:
 
 
 # What the checked tree is rewritten to; a template cannot name them.
-INNER: Mapping[str, Callable[..., Any]] = {"_called": _called, "_concatenated": _concatenated, "_counted": counted}
+INNER: Mapping[str, Callable[..., Any]] = {
+    "_called": _called,
+    "_concatenated": _concatenated,
+    "_counted": counted,
+    "_weighed": weighed,
+}

@@ -29,6 +29,7 @@ MAX_LENGTH = 20_000  # characters of a template
 MAX_NODES = 2_000
 MAX_DEPTH = 40
 MAX_LOOPS = 2  # one inside the other
+_AT_ONCE = ("count", "d", "default", "first", "last", "length")  # filters that do not go through their value
 _RESERVED = ("self", "super", "caller", "varargs", "kwargs")
 
 _ALLOWED: tuple[type[nodes.Node], ...] = (
@@ -71,7 +72,7 @@ class Refused(Exception):
 class Compiled(NamedTuple):
     """What a checked template becomes."""
 
-    run: Callable[[Mapping[str, Any]], Any]
+    run: Callable[[Mapping[str, Any], bool], Any]
     reads: tuple[Path, ...]
     native: bool
 
@@ -171,11 +172,41 @@ def _assignment(expression: nodes.Expr) -> nodes.Template:
 class _Rewriting(NodeTransformer):
     """Put what has to be counted or bounded while rendering into our own functions."""
 
+    def __init__(self) -> None:
+        self.loops = 0
+
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - jinja2 finds it by this name
+        parts = sum(1 for _ in node.find_all(nodes.Node))
+        self.loops += 1
         self.generic_visit(node)
+        self.loops -= 1
         assert isinstance(node.iter, nodes.Expr)
-        node.iter = _filtered("_counted", node.iter)
+        node.iter = _filtered("_counted", node.iter, [nodes.Const(parts)])
         return node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802 - the same
+        self.generic_visit(node)
+        node.expr = self._weighed(node.expr)
+        for operand in node.ops:
+            operand.expr = self._weighed(operand.expr)
+        return node
+
+    def visit_Filter(self, node: nodes.Filter) -> nodes.Filter:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if node.node is not None and node.name not in _AT_ONCE:
+            node.node = self._weighed(node.node)
+        return node
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if node.args:  # such as `is in xs`; the others look at nothing inside
+            node.args = [self._weighed(part) for part in node.args]
+            node.node = self._weighed(node.node)
+        return node
+
+    def _weighed(self, node: nodes.Expr) -> nodes.Expr:
+        """Have a value charged by its length where a loop goes through it again and again."""
+        return node if not self.loops or isinstance(node, nodes.Const) else _filtered("_weighed", node)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802 - the same
         self.generic_visit(node)
@@ -188,7 +219,7 @@ class _Rewriting(NodeTransformer):
         return _filtered("_called", method.node, [nodes.Const(method.attr), *node.args], node.kwargs)
 
 
-def _program(tree: nodes.Template) -> Callable[[Mapping[str, Any]], Any]:
+def _program(tree: nodes.Template) -> Callable[[Mapping[str, Any], bool], Any]:
     tree = _Rewriting().visit(tree)
     tree.set_environment(_environment())
     try:
@@ -245,7 +276,7 @@ def _refusal(node: nodes.Node) -> Refusal | None:
             return _private(node, name)
         case nodes.Call(node=nodes.Getattr(attr=name)) if name in METHODS and not _is_spread(node):
             return None
-        case nodes.Call(node=nodes.Getattr(attr=name)) if not _is_spread(node):
+        case nodes.Call(node=nodes.Getattr(attr=name) | nodes.Name(name=name)) if not _is_spread(node):
             why = f"a template may call {', '.join(name + '()' for name in METHODS)} and nothing else"
             order = did_you_mean(name, METHODS, "use a filter, or let a node work it out")
             return Refusal("R304", node.lineno, f"calls {name!r}", why, order)

@@ -29,13 +29,16 @@ def resolve_path(text: str, board: Mapping[str, object]) -> tuple[str, ...]:
     """
     if "." not in text or text in board:
         return (text,)
-    words, path, here = text.split("."), [], board
-    while words:
-        size = 1
-        if isinstance(here, Mapping):
-            size = next((n for n in range(len(words), 0, -1) if ".".join(words[:n]) in here), 1)
-        key = ".".join(words[:size])
+    words = text.split(".")
+    path: list[str] = []
+    here: object = board
+    start, size = 0, len(words)
+    while start < size:
+        if not isinstance(here, dict | Mapping):
+            return (*path, *words[start:])
+        end = size
+        while (key := ".".join(words[start:end])) not in here and end > start + 1:
+            end -= 1
         path.append(key)
-        here = here.get(key) if isinstance(here, Mapping) else None  # type: ignore[assignment]  # any value may come
-        words = words[size:]
+        here, start = here.get(key), end
     return tuple(path)

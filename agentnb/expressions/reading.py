@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
@@ -14,36 +15,50 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-__all__ = ["NOTHING", "found_at", "nearest", "plain", "to_json"]
+__all__ = [
+    "NOTHING",
+    "fitting",
+    "found_at",
+    "has_json",
+    "is_number",
+    "is_simple",
+    "nearest",
+    "plain",
+    "put",
+    "to_json",
+]
 
+_WIDE = 2**63  # whole numbers from here on are floats to many readers of JSON
+_MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and this one compares alike
 NOTHING = object()  # what is found where nothing lies; None is a value like any other
 
 
 def found_at(context: Any, path: Sequence[str]) -> Any:
     """Return what lies at a path of keys, NOTHING where nothing does. Attributes of objects are not looked at.
 
-    A key that is the path's dotted text wins over the path.
+    As on the board, a literal key with dots wins over the path that it reads as: at each mapping the longest one.
     """
-    if len(path) > 1 and isinstance(context, Mapping) and (text := ".".join(path)) in context:
-        return context[text]
-    here = context
-    for key in path:
-        if isinstance(here, Mapping):
-            here = _value_of(here, key)
-        elif isinstance(here, Sequence) and not isinstance(here, str | bytes) and _is_index(key, here):
-            here = here[int(key)]
+    here, start, size = context, 0, len(path)
+    while start < size:
+        if here.__class__ is dict or isinstance(here, Mapping):
+            end = size
+            found = _value_of(here, ".".join(path[start:end]))
+            while found is NOTHING and end > start + 1:
+                end -= 1
+                found = _value_of(here, ".".join(path[start:end]))
+            here, start = found, end
+        elif isinstance(here, Sequence) and not isinstance(here, str | bytes) and _is_index(path[start], here):
+            here, start = here[int(path[start])], start + 1
         else:
-            return NOTHING
-        if here is NOTHING:
             return NOTHING
     return here
 
 
 def _value_of(mapping: Mapping[Any, Any], key: str) -> Any:
-    if key in mapping:  # asked first: a defaultdict would grow
-        return mapping[key]
-    number = int(key) if key.isdecimal() and len(key) < 20 else None
-    return mapping[number] if number is not None and number in mapping else NOTHING
+    value = mapping.get(key, NOTHING)  # not by [key]: a defaultdict would grow
+    if value is NOTHING and key.isdecimal() and len(key) < 20:
+        return mapping.get(int(key), NOTHING)
+    return value
 
 
 def _is_index(key: str, items: Sequence[Any]) -> bool:
@@ -88,7 +103,48 @@ def plain(value: Any) -> Any:
             return list(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    for name in ("model_dump", "item"):  # a pydantic object, a numpy number
+    for name in ("model_dump", "tolist"):  # a pydantic object, a numpy number or array
         if callable(found := getattr(value, name, None)) and not isinstance(value, type):
             return found()
     raise TypeError(f"a {type(value).__name__} has no form in JSON")
+
+
+def put(context: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Write `value` at a path of dicts, which are made on the way."""
+    *way, last = path
+    for key in way:
+        context = context.setdefault(key, {})
+    context[last] = value
+
+
+def is_simple(value: Any) -> bool:
+    """Say whether a value is an atom that means the same in JSON: a text, a finite number, true, false, null."""
+    cls = value.__class__
+    if cls is int:
+        return bool(-_WIDE <= value < _WIDE)
+    return cls is str or cls is bool or value is None or (cls is float and math.isfinite(value))
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def fitting(value: Any) -> Any:
+    """Return `value` with finite numbers in place of infinite ones, and of whole ones that no float can hold."""
+    if isinstance(value, float) and math.isinf(value):
+        return math.copysign(_MOST, value)
+    if isinstance(value, int) and value.bit_length() > 1023:
+        return math.copysign(_MOST, value)
+    if isinstance(value, dict):
+        return {key: fitting(item) for key, item in value.items()}
+    return [fitting(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def has_json(value: Any) -> bool:
+    """Say whether `fitting` and `to_json` make JSON of a value."""
+    try:
+        to_json(fitting(value))
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

@@ -96,6 +96,8 @@ def check_rule(rule: Any, operators: Mapping[str, Operator], place: Place | None
 
 def _check_literal(value: Any, where: str) -> Iterator[Problem]:
     try:
+        if isinstance(plain(value), dict | list):
+            raise TypeError(f"a {type(value).__name__} is none")  # it would bring operators that nobody checked
         to_json(value)
     except (TypeError, ValueError) as error:
         what = f"the rule holds {value!r}"

@@ -1,24 +1,29 @@
 """sandbox: the one door to jinja2. An environment in which a template can read, count and word things, no more.
 
 It is imported late, by what compiles a template. Underneath lies Jinja's own ImmutableSandboxedEnvironment; on top of
-it a mapping's names are its keys, an item is never an attribute, no callable is a value, and every text, list and
-number that a template builds has a limit. A template that only reads passes on whatever size the board holds.
+it a mapping's names are its keys, an item is never an attribute, no callable is a value; every text, list and number
+that a template builds has a limit, and so has the work of one rendering: Jinja limits neither. A template that only
+reads passes on whatever size the board holds.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from types import ModuleType
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, nodes, pass_context
 from jinja2.environment import Template as JinjaTemplate
 from jinja2.exceptions import SecurityError, TemplateAssertionError, UndefinedError
 from jinja2.filters import FILTERS as STOCK_FILTERS
+from jinja2.nodes import EvalContext
 from jinja2.parser import Parser
-from jinja2.runtime import Context, new_context
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.tests import TESTS as STOCK_TESTS
+from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
@@ -37,8 +42,8 @@ __all__ = [
     "SecurityError",
     "TemplateAssertionError",
     "TemplateSyntaxError",
-    "Undefined",
     "UndefinedError",
+    "charge",
     "counted",
     "joined",
     "listed",
@@ -47,13 +52,16 @@ __all__ = [
     "program",
     "settled",
     "text_of",
+    "touch",
     "weigh",
+    "weighed",
     "within",
 ]
 
 MAX_TEXT = 1_000_000  # characters that a template may build
 MAX_ITEMS = 100_000  # items that a template may build or walk over in its loops
 MAX_BITS = 10_000  # of a whole number that a template may build
+MAX_WORK = 10_000_000  # of one rendering: parts of the template, items and sixteenths of texts that it goes through
 VALUE = "_value"  # where the value of a lone expression is kept; no template can name it
 
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes, complex})
@@ -63,10 +71,39 @@ class Limit(Exception):
     """A template asked for more than it may build or walk over."""
 
 
+class _Spending(threading.local):
+    """What is left of MAX_WORK for the rendering of this thread."""
+
+    left = MAX_WORK
+
+
+_spending = _Spending()
+
+
+def charge(work: int) -> None:
+    """Count work against what one rendering may do; Limit where it is spent."""
+    _spending.left -= work
+    if _spending.left < 0:
+        raise Limit(f"more than {MAX_WORK:,} operations")
+
+
 def within(size: int, most: int, what: str) -> None:
-    """Raise Limit where `size` is over `most`; `what` is counted."""
+    """Raise Limit where `size` is over `most`; `what` is counted, and charged as characters are."""
     if size > most:
-        raise Limit(f"more than {most:,} {what}")
+        raise _too_much(most, what)
+    charge(size >> 4)
+
+
+def weighed(value: Any) -> Any:
+    """Return `value`, charged by its length: a loop that looks through a long one each time is work."""
+    if isinstance(value, str | bytes):
+        charge(len(value) >> 4)
+    elif isinstance(value, Mapping | list | tuple | set | frozenset):
+        charge(len(value))
+        for item in value.values() if isinstance(value, Mapping) else value:
+            if item.__class__ not in _ATOMS:
+                weighed(item)
+    return value
 
 
 def weigh(value: Any) -> int:
@@ -85,25 +122,36 @@ def weigh(value: Any) -> int:
         else:
             total += 8
         # Before the children are listed: a list that is too long is not walked.
-        within(total, MAX_TEXT, "characters of text")
+        if total > MAX_TEXT:
+            raise _too_much(MAX_TEXT, "characters of text")
         if isinstance(item, Mapping):
             stack += item.keys()
             stack += item.values()
         elif isinstance(item, Sequence | AbstractSet) and not isinstance(item, str | bytes):
             stack += item
+    charge(total >> 4)
     return total
+
+
+def _too_much(most: int, what: str) -> Limit:
+    return Limit(f"more than {most:,} {what}")
 
 
 def text_of(value: Any) -> str:
     """Return `value` as a template shows it; an undefined name and a callable are errors, a huge text is a Limit."""
     if type(value) is str:
         return value
-    if isinstance(value, Undefined):
-        value._fail_with_undefined_error()  # noqa: SLF001 - how Jinja's own subclasses raise it
+    touch(value)
     if callable(value):
         _no_callable(value)
     weigh(value)
     return str(value)
+
+
+def touch(value: Any) -> None:
+    """Raise UndefinedError where `value` is an undefined name."""
+    if isinstance(value, Undefined):
+        value._fail_with_undefined_error()  # noqa: SLF001 - how Jinja's own subclasses raise it
 
 
 def _no_callable(value: Any) -> None:
@@ -116,7 +164,9 @@ def listed(items: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
         found.append(item)
-        within(len(found), MAX_ITEMS, "items in a list")
+        if len(found) > MAX_ITEMS:
+            raise _too_much(MAX_ITEMS, "items in a list")
+    charge(len(found))
     return found
 
 
@@ -126,8 +176,10 @@ def joined(parts: Iterable[Any], between: str = "") -> str:
     for part in parts:
         piece = text_of(part)
         total += len(piece) + len(between)
-        within(total, MAX_TEXT, "characters of text")
+        if total > MAX_TEXT:
+            raise _too_much(MAX_TEXT, "characters of text")
         pieces.append(piece)
+    charge(len(pieces) + (total >> 4))
     return between.join(pieces)
 
 
@@ -148,8 +200,7 @@ def settled(value: Any, seen: dict[int, Any] | None = None) -> Any:
 
 
 def _copied(value: Any, seen: dict[int, Any]) -> Any:
-    if isinstance(value, Undefined):
-        value._fail_with_undefined_error()  # noqa: SLF001 - how Jinja's own subclasses raise it
+    touch(value)
     if isinstance(value, Mapping):
         return {settled(key, seen): settled(item, seen) for key, item in value.items()}
     if isinstance(value, list):
@@ -167,18 +218,30 @@ def _copied(value: Any, seen: dict[int, Any]) -> Any:
     return value
 
 
-class _Counting(Context):
-    """A rendering's names, and how many items it has walked over."""
+class _Names(Context):
+    """A rendering's names, looked up in the context as it is, once each; and how many items it has walked over."""
 
     spent = 0
 
+    def __init__(self, environment: Sandbox, context: Mapping[str, Any]) -> None:
+        # Jinja's own copies names about, which takes longer than a short template itself.
+        self.environment, self.eval_ctx = environment, environment.eval_ctx
+        self.parent, self.vars = context, {}  # type: ignore[assignment]  # any Mapping will do
+        self.exported_vars, self.name, self.blocks = set(), None, {}
+
+    def resolve_or_missing(self, key: str) -> Any:
+        """Return the value of a name, `missing` where there is none."""
+        return self.parent.get(key, missing)
+
 
 @pass_context
-def counted(context: _Counting, items: Iterable[Any]) -> Iterator[Any]:
-    """Yield the items of a loop, counting those of the whole rendering."""
+def counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
+    """Yield the items of a loop whose inside has so many parts, counting those of the whole rendering."""
     for item in items:
         context.spent += 1
-        within(context.spent, MAX_ITEMS, "items in its loops")
+        if context.spent > MAX_ITEMS:
+            raise _too_much(MAX_ITEMS, "items in its loops")
+        charge(parts)
         yield item
 
 
@@ -192,7 +255,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox without anything to call, and with a size for whatever its operators build."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
-    context_class = _Counting
+    context_class = _Names
+    eval_ctx: EvalContext
 
     def __init__(self, filters: Mapping[str, Callable[..., Any]], tests: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(
@@ -207,6 +271,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {}
         self.filters = dict(filters)
         self.tests = dict(tests)
+        self.eval_ctx = EvalContext(self)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Work out `left operator right`, if what comes of it is not too large."""
@@ -226,14 +291,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return self.getitem(obj, attribute)
         if attribute.startswith("_"):
             raise SecurityError(f"{attribute!r} is private")
+        if callable(obj) or isinstance(obj, ModuleType):
+            _no_callable(obj)
         try:
             value = getattr(obj, attribute)
         except AttributeError:
             return self.undefined(obj=obj, name=attribute)
-        if not self.is_safe_attribute(obj, attribute, value):
-            raise SecurityError(f"{attribute!r} is private")
         if callable(value):
             raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is a method, and a template has values only")
+        if not self.is_safe_attribute(obj, attribute, value):
+            raise SecurityError(f"{attribute!r} is private")
         return value
 
     def getitem(self, obj: Any, argument: Any) -> Any:
@@ -261,7 +328,10 @@ def _check_product(left: Any, right: Any) -> None:
         within(left.bit_length() + right.bit_length(), MAX_BITS, "bits in a number")
     for many, times in ((left, right), (right, left)):
         if isinstance(many, Sequence) and isinstance(times, int) and times > 1:
-            _check_length(many, (len(many) if isinstance(many, str | bytes) else weigh(many)) * times)
+            # A list counts with what is in it: a list of long lists is as large as they are.
+            _check_length(
+                many, times * (len(many) if isinstance(many, str | bytes) else max(len(many), weigh(many) >> 2))
+            )
 
 
 def _check_length(kind: Sequence[Any], length: int) -> None:
@@ -269,21 +339,30 @@ def _check_length(kind: Sequence[Any], length: int) -> None:
         within(length, MAX_TEXT, "characters of text")
     else:
         within(length, MAX_ITEMS, "items in a list")
+        charge(length)
 
 
-def program(environment: Sandbox, tree: nodes.Template) -> Callable[[Mapping[str, Any]], Any]:
-    """Compile a checked tree; what comes back renders it for a context, as text or, if it is lone, as a value."""
+def program(environment: Sandbox, tree: nodes.Template) -> Callable[[Mapping[str, Any], bool], Any]:
+    """Compile a checked tree to a function of a context, giving text or, of a lone expression, its settled value.
+
+    Where the function's second argument is false, a lone expression that is undefined is NOTHING; else it is an error.
+    """
     native = bool(tree.body) and isinstance(tree.body[0], nodes.Assign)
     code = environment.compile(tree)
     render = JinjaTemplate.from_code(environment, code, {}).root_render_func
 
-    def run(context: Mapping[str, Any]) -> Any:
-        # Shared: the context is looked up as it is, so that only what is read is read.
-        names = new_context(environment, None, {}, context, shared=True)  # type: ignore[arg-type]  # any Mapping will do
-        if not native:
-            return joined(render(names))
+    def text(context: Mapping[str, Any], strict: bool) -> str:  # noqa: ARG001 - text is strict always
+        _spending.left = MAX_WORK
+        return joined(render(_Names(environment, context)))
+
+    def value(context: Mapping[str, Any], strict: bool) -> Any:
+        _spending.left = MAX_WORK
+        names = _Names(environment, context)
         for _ in render(names):
             pass
-        return names.vars[VALUE]
+        found = names.vars[VALUE]
+        if found.__class__ in _ATOMS:
+            return found
+        return NOTHING if not strict and isinstance(found, Undefined) else settled(found)
 
-    return run
+    return value if native else text

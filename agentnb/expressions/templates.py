@@ -17,6 +17,7 @@ X304: a template failed while it was rendered
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
@@ -38,6 +39,7 @@ __all__ = [
 Path = tuple[str, ...]
 _MARKERS = ("{{", "{%", "{#")
 _MAX_LEVELS = 64
+_NOTHINGS = (("null",), ("nil",), ("undefined",))
 
 
 def has_markers(text: str) -> bool:
@@ -57,7 +59,7 @@ class Template:
 
     def __init__(self, text: str, compiled: Compiled | None, *, strict: bool, place: Place | None, bare: bool) -> None:
         self.text, self.strict, self.place, self._bare = text, strict, place, bare
-        self._run: Callable[[Mapping[str, Any]], Any] | None = compiled.run if compiled else None
+        self._run: Callable[[Mapping[str, Any], bool], Any] | None = compiled.run if compiled else None
         self.reads: tuple[Path, ...] = compiled.reads if compiled else ()
         self.native = compiled.native if compiled else False
         self.warning = ""
@@ -72,19 +74,25 @@ class Template:
         """
         if self._run is None:
             return self.text
-        from agentnb.expressions.sandbox import Undefined, settled
-
         self.warning = ""
         try:
-            value = self._run(context)
-            if self.native and not self.strict and isinstance(value, Undefined):
-                self.warning = f"{_quoted(self.text, bare=self._bare)} is undefined and was taken as None"
-                return None
-            return settled(value) if self.native else value
+            value = self._run(context, self.strict)
         except AgentNbError:
             raise  # the board's own
         except Exception as error:
             raise ExecutionError(self._problem(error, context)) from error
+        if value is not NOTHING:
+            return value
+        self.warning = f"{_quoted(self.text, bare=self._bare)} is undefined and was taken as None"
+        return None
+
+    def strictly(self, strict: bool) -> Template:
+        """Return this template, compiled once, with another strictness."""
+        if strict is self.strict:
+            return self
+        other = copy(self)
+        other.strict, other.warning = strict, ""
+        return other
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (path, value) of what it reads and, last, (text, value) of the whole."""
@@ -117,23 +125,27 @@ class Template:
         """Return the Problem of a name that is not there, with the names that are."""
         what, where = _quoted(self.text, bare=self._bare), _where(self.place, self.text, 1)
         order = "write it before, or give a default: |default('')"
-        gap = next((gap for path in self.reads if (gap := nearest(context, path))), None)
+        gaps = [gap for path in self.reads if (gap := nearest(context, path))]
+        # Others may be missing as well, behind a default; Jinja names the one that hurt.
+        gap = next((gap for gap in gaps if repr(gap[0][-1]) in str(error)), None)
         if gap is None:
             return Problem("X301", f"{what} reads what is not there", where, str(error), order)
         path, known = gap
         holder = repr(".".join(path[:-1])) if len(path) > 1 else "the board"
         why = f"{holder} has: {', '.join(known[:20]) or 'no names'}"
         what = f"{what} reads {'.'.join(path)!r}, which is not there"
+        if path in _NOTHINGS:
+            order = "write none"
         return Problem("X301", what, where, why, did_you_mean(path[-1], known, order))
 
 
 class Structure:
     """Dicts and lists with templates in them, compiled: only values are rendered, never keys."""
 
-    __slots__ = ("_build", "_templates", "reads")
+    __slots__ = ("_again", "_build", "_templates", "reads")
 
-    def __init__(self, build: _Build, templates: Sequence[Template]) -> None:
-        self._build, self._templates = build, tuple(templates)
+    def __init__(self, build: _Build, templates: Sequence[Template], again: Callable[[bool], Structure]) -> None:
+        self._build, self._templates, self._again = build, tuple(templates), again
         self.reads: tuple[Path, ...] = tuple(dict.fromkeys(path for each in templates for path in each.reads))
 
     def __repr__(self) -> str:
@@ -147,6 +159,10 @@ class Structure:
     def render(self, context: Mapping[str, Any]) -> Any:
         """Return a new structure of the same shape with every template rendered."""
         return self._build(context)
+
+    def strictly(self, strict: bool) -> Structure:
+        """Return this structure with another strictness of its templates."""
+        return self if all(each.strict is strict for each in self._templates) else self._again(strict)
 
 
 def compile_template(text: str, *, strict: bool = True, place: Place | None = None) -> Template:
@@ -173,7 +189,7 @@ def compile_structure(value: Any, *, strict: bool = True, place: Place | None = 
     build = building.build_of(value, place)
     if building.problems:
         raise RecipeError(*building.problems)
-    return Structure(build, building.templates)
+    return Structure(build, building.templates, lambda again: compile_structure(value, strict=again, place=place))
 
 
 def render_structure(value: Any, context: Mapping[str, Any], *, strict: bool = True) -> Any:

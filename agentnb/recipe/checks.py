@@ -55,7 +55,7 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
             yield Problem("R120", f"router {node.id!r} has no routes", place,
                           "a router chooses one of its routes by a value; without any, the run ends there",
                           "give it routes, or a default", "warning")  # fmt: skip
-        for value, target in ways.items():
+        for value, target in ways:
             if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
                 continue  # a draft's missing targets, and those that are drawn as edges, are told as edges
             yield Problem("R120", f"route {value!r} of {node.id!r} leads to {target!r}, which does not exist", place,
@@ -147,19 +147,19 @@ def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
 def check_kinds(recipe: Recipe) -> Iterator[Problem]:
     """R117: a node's kind is one of those that there are."""
     # Late: the kinds stand on a higher floor than the recipe.
-    from agentnb.kinds import KINDS as kinds
+    from agentnb.kinds import KINDS
 
     for node in recipe.nodes.values():
-        if node.kind in kinds:
+        if node.kind in KINDS:
             continue
         if node.kind in DRAWN_ONLY:
             yield Problem("R117", f"node {node.id!r} is of kind {node.kind!r}, which nothing runs yet",
-                          where_is(recipe, node.place), f"the kinds that run are: {listed(kinds, 30)}",
+                          where_is(recipe, node.place), f"the kinds that run are: {listed(KINDS, 30)}",
                           "read and draw it, but lead no run through it", "warning")  # fmt: skip
         else:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
-                          where_is(recipe, node.place), f"the kinds are: {listed(kinds, 30)}",
-                          did_you_mean(node.kind, kinds, "name one of them"))  # fmt: skip
+                          where_is(recipe, node.place), f"the kinds are: {listed(KINDS, 30)}",
+                          did_you_mean(node.kind, KINDS, "name one of them"))  # fmt: skip
 
 
 PARTS: tuple[Rule, ...] = (

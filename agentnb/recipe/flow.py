@@ -111,7 +111,8 @@ def _may_end(node: Node, out: list[Edge]) -> bool:
     if node.on or not out:
         return True
     if ways := choices(node):
-        return END in ways.values() or (node.kind == "router" and "otherwise" not in ways)
+        without_default = node.kind == "router" and node.params.get("default") is None
+        return without_default or any(target == END for _, target in ways)
     return all(edge.when is not None for edge in out)
 
 

@@ -9,6 +9,8 @@ from agentnb.recipe.model import Node, Recipe
 
 # A route with this target ends the run.
 END = ""
+# What stands at the route of a router that is taken when no other fits.
+OTHERWISE = "otherwise"
 # Kinds that choose where to go; their ordinary edges are never asked.
 CHOOSERS = frozenset({"router", "evaluator"})
 MOST_GUESSES = 100
@@ -38,14 +40,14 @@ class Guesses:
         return did_you_mean(word, self.known, otherwise) if self.left >= 0 else otherwise
 
 
-def choices(node: Node) -> dict[str, str]:
-    """Return where a node that chooses may go: the value's text -> the target; an empty target is the end."""
+def choices(node: Node) -> list[tuple[str, str]]:
+    """Return where a node that chooses may go: (the value's text, the target); an empty target is the end."""
     params = node.params
     if node.kind == "evaluator":
-        return {word: params[key] for word, key in (("pass", "pass_route"), ("fail", "fail_route")) if key in params}
+        return [(word, params[key]) for word, key in (("pass", "pass_route"), ("fail", "fail_route")) if key in params]
     if node.kind != "router":
-        return {}
+        return []
     routes = params.get("routes")
-    found = {str(value): target for value, target in routes.items()} if isinstance(routes, Mapping) else {}
+    found = [(str(value), target) for value, target in routes.items()] if isinstance(routes, Mapping) else []
     default = params.get("default")
-    return found if default is None else found | {"otherwise": default}
+    return found if default is None else [*found, (OTHERWISE, default)]

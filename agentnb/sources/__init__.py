@@ -16,7 +16,7 @@ from agentnb.sources import faults
 from agentnb.sources.builder import Builder, StopReadingError
 from agentnb.sources.source import TEXT, Lines, Path, Source, path_of
 
-__all__ = ["MAX_BYTES", "SUFFIXES", "Source", "path_of", "plain_source", "read_file", "read_text"]
+__all__ = ["MAX_BYTES", "SUFFIXES", "Path", "Source", "path_of", "plain_source", "read_file", "read_text"]
 
 MAX_BYTES = 10_000_000
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -30,6 +30,8 @@ def read_file(path: FilePath) -> Source:
     """Return a file's content with its places; what is wrong with it is in `problems`."""
     name = str(path)
     try:
+        if path.exists() and not path.is_file():  # a folder; or a device, which may never end
+            return Source(None, name, problems=(faults.no_plain_file(name),))
         if (size := path.stat().st_size) > MAX_BYTES:
             return Source(None, name, problems=(faults.too_large(name, size, MAX_BYTES),))
         text = path.read_bytes().decode("utf-8-sig")
@@ -108,4 +110,3 @@ def _walk(value: Any, builder: Builder) -> None:
         builder.close()
     else:
         builder.scalar(value, nowhere)
-

@@ -13,6 +13,12 @@ def unreadable(where: str, error: OSError, otherwise: str) -> Problem:
     return Problem("R101", f"{where!r} cannot be read", where, f"the system says: {reason}", otherwise)
 
 
+def no_plain_file(where: str) -> Problem:
+    """R101: a path leads to no file that can be read."""
+    return Problem("R101", f"{where!r} is not a file", where, "a recipe is one file of YAML or JSON",
+                   "give the path of a file in it")  # fmt: skip
+
+
 def no_such_file(where: str, names: Iterable[str], folder: str) -> Problem:
     """R101: a path leads to no file that can be read."""
     known = sorted(names)
@@ -60,8 +66,13 @@ def unknown_alias(name: str, place: Place, anchors: Iterable[str]) -> Problem:
 
 def bad_merge(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
-    return Problem("R102", "'<<' brings in something that is not a mapping", str(place),
-                   "'<<' merges a mapping, or a list of mappings", "give it a mapping's '*name', or quote it")  # fmt: skip
+    return Problem(
+        "R102",
+        "'<<' brings in something that is not a mapping",
+        str(place),
+        "'<<' merges a mapping, or a list of mappings",
+        "give it a mapping's '*name', or quote it",
+    )
 
 
 def duplicate_key(key: str, place: Place, first: tuple[int, int]) -> Problem:
@@ -97,11 +108,17 @@ def holds_itself(name: str, place: Place) -> Problem:
 
 def unquoted_key(word: str, place: Place) -> Problem:
     """R109: an unquoted word that YAML takes for a boolean or null where a text is needed."""
+    if not place.line:  # of a dict: nobody left out quotes
+        return Problem("R109", f"key {word} is not a text", str(place), "the keys of a recipe are texts",
+                       f"write {word!r}")  # fmt: skip
     return Problem("R109", f"key {word!r} is not a text", str(place), _why_no_text(word), f'quote it: "{word}":')
 
 
 def unquoted_value(word: str, place: Place) -> Problem:
     """R109: an unquoted word that YAML takes for a boolean or null where a text is needed."""
+    if not place.line:
+        return Problem("R109", f"value {word} is not a text", str(place), "a text is needed here",
+                       f"write {word!r}")  # fmt: skip
     return Problem("R109", f"value {word!r} is not a text", str(place), _why_no_text(word), f'quote it: "{word}"')
 
 

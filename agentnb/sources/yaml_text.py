@@ -53,7 +53,7 @@ def _read_events(loader: Any, builder: Builder) -> None:
                 if documents > 1:
                     builder.stop(faults.second_document(Place(builder.file, *spot)))
             case yaml.AliasEvent():
-                builder.alias(event.anchor, spot)
+                builder.alias(event.anchor or "", spot)
             case yaml.ScalarEvent():
                 _scalar(loader, event, spot, builder)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
@@ -87,7 +87,7 @@ def _value(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder:
     text = event.value
     if kind not in _SCALARS or kind == "str" or (kind in ("int", "float") and ":" in text):
         return text
-    node = yaml.ScalarNode(_TAG + kind, text, event.start_mark, event.end_mark)
+    node = yaml.ScalarNode(_TAG + kind, text)
     try:
         return getattr(loader, f"construct_yaml_{kind}")(node)
     except (ValueError, KeyError, IndexError):

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from agentnb.dialects.coreason.ways import edges_of, ids, settled, twice
 from agentnb.errors import Place, Problem
 from agentnb.recipe.checks import dangling, missing_entry
-from agentnb.recipe.flow import ORDINARY, ignored_edge, shut_out
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
-from agentnb.recipe.words import CHOOSERS, END
 from agentnb.sources import Source, plain_source
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.mistakes import Written
-    from agentnb.dialects.coreason.schema import RecipeDefinition, RecipeNode
+    from agentnb.dialects.coreason.schema import AgentNode, RecipeDefinition, RecipeNode
 
 MAX_STEPS = 50
 # Parts of a node that its kind may ask for, beside the fields of its type.
 _KEPT = ("recovery", "reasoning", "interaction", "collaboration", "visualization", "model_policy", "cognitive_profile")
-_SHOWN_ONLY = ("guardrails", "identity", "compliance")
+# What every node may have, and what therefore says nothing about its type.
+_COMMON = {"id", "type", "metadata", "presentation", *_KEPT}
 
 
 def recognise(content: object) -> bool:
@@ -38,26 +38,35 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
 
     given = None if isinstance(source.content, Mapping) else source.content
     if given is not None:
-        file = f"<RecipeDefinition {given.metadata.name!r}>"
-        source = plain_source(given.model_dump(by_alias=True), file)
+        source = _dumped(given)
     problems = [*source.problems, *word_problems(source)]
     if not isinstance(source.content, dict):
         return None, problems
     written = Written(source, source.content)
     definition, found = _definition(given, written)
     problems += found
-    edges, ids = list(_edges(written)), _ids(written)
-    problems += _twice(written)
+    edges, known = list(edges_of(written)), ids(written)
+    problems += twice(written)
     if definition is None:
         # The checks will not see this recipe, so its graph is looked at here.
         draft = written.at(("topology", "status")) == "draft"
         entry = written.at(("topology", "entry_point"))
-        problems += dangling(edges, ids, "", draft=draft)
-        if isinstance(entry, str) and entry not in ids:
-            problems.append(missing_entry(entry, ids, str(written.place(("topology", "entry_point")))))
+        problems += dangling(edges, known, "", draft=draft)
+        if isinstance(entry, str) and entry not in known:
+            place = written.place(("topology", "entry_point"))
+            problems.append(missing_entry(entry, known, str(place), draft=draft))
         return None, problems
-    recipe, notes = _recipe(definition, written, edges)
-    return replace(recipe, notes=tuple(notes)), problems
+    return _recipe(definition, written, edges), problems
+
+
+def _dumped(given: Any) -> Source:
+    """Return a RecipeDefinition as a source; one of another package's as JSON, for its enums are not ours."""
+    from agentnb.dialects.coreason.schema import RecipeDefinition
+
+    mode = "python" if isinstance(given, RecipeDefinition) else "json"
+    content = given.model_dump(mode=mode, by_alias=True)
+    name = getattr(getattr(given, "metadata", None), "name", "")
+    return plain_source(content, f"<RecipeDefinition {name!r}>")
 
 
 def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, list[Problem]]:
@@ -74,95 +83,130 @@ def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, 
         return None, list(schema_problems(error, written))
 
 
-def _ids(written: Written) -> dict[str, Place]:
-    """Return the ids of the nodes, in order, with the place of the first that bears it."""
-    ids: dict[str, Place] = {}
-    for number, node in written.items("nodes"):
-        if isinstance(name := node.get("id"), str):
-            ids.setdefault(name, written.place(("topology", "nodes", number, "id")))
-    return ids
+def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> Recipe:
+    from agentnb.dialects.coreason.notes import notes
 
-
-def _twice(written: Written) -> Iterator[Problem]:
-    """R106: two nodes have the same id."""
-    first = _ids(written)
-    for number, node in written.items("nodes"):
-        name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
-        if isinstance(name, str) and first[name] != place:
-            yield Problem("R106", f"node id {name!r} is there twice", str(place),
-                          f"an id names one node, and {first[name]} has it already",
-                          "rename one of the two, and the edges that mean it")  # fmt: skip
-
-
-def _edges(written: Written) -> Iterator[Edge]:
-    """Yield the ways as they are written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges."""
-    for number, edge in written.items("edges"):
-        source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
-        if isinstance(source, str) and isinstance(target, str):
-            place = written.place(("topology", "edges", number))
-            yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
-    for number, node in written.items("nodes"):
-        if isinstance(name := node.get("id"), str):
-            for path, condition, target in _ways(node):
-                place = written.place(("topology", "nodes", number, *path))
-                kind = "error" if path[0] == "recovery" else "route"
-                if isinstance(target, str) and target != END:
-                    yield Edge(name, target, kind, condition=condition, place=place)  # type: ignore[arg-type]
-
-
-def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """Yield (path in the node, condition, target) of each way out that a node names itself."""
-    match node.get("type"):
-        case "router":
-            routes = node.get("routes")
-            for value, target in routes.items() if isinstance(routes, Mapping) else ():
-                yield ("routes", value), value, target
-            yield ("default_route",), "otherwise", node.get("default_route")
-        case "evaluator":
-            yield ("pass_route",), "pass", node.get("pass_route")
-            yield ("fail_route",), "fail", node.get("fail_route")
-    if isinstance(recovery := node.get("recovery"), Mapping):
-        yield ("recovery", "fallback_node_id"), "", recovery.get("fallback_node_id")
-
-
-def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> tuple[Recipe, list[Problem]]:
-    topology, interface = definition.topology, definition.interface
+    topology, interface, name = definition.topology, definition.interface, definition.metadata.name
     draft = topology.status == "draft" and definition.status != "published"
     nodes: dict[str, Node] = {}
     for number, node in enumerate(topology.nodes):
         nodes.setdefault(node.id, _node(node, written.place(("topology", "nodes", number, "id"))))
-    notes = list(_notes(definition, written))
-    edges, ignored = _without_ignored(edges, nodes, definition)
-    notes += ignored
+    ways = settled(edges, nodes, written, draft=draft)
+    for source, target in ways.missing.items():
+        nodes[source] = replace(nodes[source], params=_frozen({**nodes[source].params, "missing": target}))
     entry, entry_place = topology.entry_point, written.place(("topology", "entry_point"))
-    missing: tuple[tuple[str, str], ...] = ()
-    if draft:
-        notes += dangling((edge for edge in edges if edge.kind != "error"), nodes, "", draft=True)
-        if entry not in nodes:
-            notes.append(missing_entry(entry, nodes, str(entry_place), draft=True))
-        edges, missing, shut = _without_missing(edges, nodes)
-        notes += shut
-        for source in dict(missing):
-            nodes[source] = replace(nodes[source], params=_frozen({**nodes[source].params, "missing": dict(missing)[source]}))
+    told = [*notes(definition, written), *ways.notes]
+    if draft and entry not in nodes:
+        told.append(missing_entry(entry, nodes, str(entry_place), draft=True))
     entries = (entry,) if entry in nodes or not draft else ()
-    inputs = _properties(interface.inputs)
-    recipe = Recipe(
-        name=definition.metadata.name,
+    inputs, state = _properties(interface.inputs), definition.state
+    return Recipe(
+        name=name,
         dialect="coreason",
         nodes=_frozen(nodes),
-        edges=tuple(edges),
+        edges=ways.edges,
         entry=entries,
         inputs=_frozen(inputs),
         outputs=tuple(_properties(interface.outputs)),
-        regions=_frozen({ROOT: Region(ROOT, entries, definition.metadata.name)}),
-        init=_frozen({key: schema["default"] for key, schema in inputs.items() if _has_default(schema)}),
+        regions=_frozen({ROOT: Region(ROOT, entries, name)}),
+        init=_frozen(_defaults(_properties(state.properties) if state else {}) | _defaults(inputs)),
         limits=_frozen({"max_steps": MAX_STEPS}),
         meta=_frozen({
             "definition": definition,
             "draft": draft,
             "entry_place": entry_place,
-            "missing": missing,
-            "required": tuple(_required(interface.inputs)),
+            "missing": _frozen(ways.missing),
+            "required": _required(interface.inputs),
         }),
+        notes=tuple(told),
     )  # fmt: skip
-    return recipe, notes
+
+
+def _node(node: RecipeNode, place: Place) -> Node:
+    """Return a node as its kind needs it; what there is beyond that is kept in `params` under the file's own words."""
+    params = {key: _plain(value) for key in _KEPT if (value := getattr(node, key, None)) is not None}
+    inputs: dict[str, tuple[str, ...]] | None = None
+    writes: tuple[str, ...] = ()
+    match node.type:
+        case "agent":
+            inputs = {argument: (key,) for argument, key in node.inputs_map.items()}
+            writes = ("output",)
+            params |= _agent(node)
+        case "human":
+            writes = ("response",)
+            params |= {"prompt": node.prompt, "output": "response", "timeout": node.timeout_seconds}
+            params["role"] = node.required_role
+        case "router":
+            params |= {"input_key": (node.input_key,), "routes": _frozen(node.routes), "default": node.default_route}
+        case "evaluator":
+            writes = (node.feedback_variable,)
+            params |= node.model_dump(exclude=_COMMON)
+        case "generative":
+            params |= node.model_dump(exclude=_COMMON)
+    return Node(
+        id=node.id,
+        kind=node.type,
+        label=(node.presentation and node.presentation.label) or "",
+        inputs=None if inputs is None else _frozen(inputs),
+        reads=_reads(node),
+        writes=writes,
+        params=_frozen({key: value for key, value in params.items() if value is not None}),
+        place=place,
+    )
+
+
+def _agent(node: AgentNode) -> dict[str, Any]:
+    """Return who answers: a name to bind, what it is told first, and where an answer that is no mapping goes."""
+    named = isinstance(node.agent_ref, str)
+    params: dict[str, Any] = {"ref": node.agent_ref if named else node.id, "output": "output"}
+    params["prompt"] = node.system_prompt_override
+    params["wanted"] = None if named else _plain(node.agent_ref)
+    params["simulated"] = _simulated(node.metadata.get("simulated"))
+    return params
+
+
+def _simulated(given: Any) -> tuple[Mapping[str, Any], ...] | None:
+    """Return what a node's metadata say that its simulated agent answers: one mapping, or several in turn."""
+    answers = given if isinstance(given, list) else [given]
+    return tuple(answers) if answers and all(isinstance(answer, Mapping) for answer in answers) else None
+
+
+def _reads(node: RecipeNode) -> tuple[str, ...]:
+    match node.type:
+        case "agent":
+            return tuple(dict.fromkeys(node.inputs_map.values()))
+        case "router":
+            return (node.input_key,)
+        case "evaluator":
+            return (node.target_variable,)
+    return ()
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def _properties(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name -> schema of an interface: a map of properties as it is, or the properties of a JSON Schema."""
+    inner = described.get("properties")
+    if isinstance(inner, Mapping) and described.get("type", "object") == "object":
+        return dict(inner)
+    return dict(described)
+
+
+def _required(described: Mapping[str, Any]) -> tuple[str, ...]:
+    names = described.get("required")
+    known = _properties(described)
+    return tuple(name for name in names if name in known) if known != described and isinstance(names, list) else ()
+
+
+def _defaults(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: schema["default"]
+        for key, schema in properties.items()
+        if isinstance(schema, Mapping) and "default" in schema
+    }
+
+
+def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(mapping))

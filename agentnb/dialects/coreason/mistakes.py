@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from agentnb.dialects.coreason.schema import BESIDE_STEPS, NODE_TYPES, RecipeDefinition, written_out
 from agentnb.errors import Place, Problem, did_you_mean
 from agentnb.sources import Path, Source, path_of
 from agentnb.sources.faults import unquoted_key, unquoted_value
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 _QUOTED = re.compile(r"'([^']*)'")
 
@@ -140,9 +142,13 @@ def _unknown(path: Path, written: Written) -> Problem:
 def _not_one_of(path: Path, expected: str, written: Written) -> Problem:
     """R114: a value is not what is needed there."""
     value, known = written.at(path), _QUOTED.findall(expected)
-    return Problem("R114", f"{path[-1]} {_short(value)} is not one of those that there are",
-                   str(written.place(path)), f"it is one of: {', '.join(known) or expected}",
-                   did_you_mean(str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"))  # fmt: skip
+    return Problem(
+        "R114",
+        f"{path[-1]} {_short(value)} is not one of those that there are",
+        str(written.place(path)),
+        f"it is one of: {', '.join(known) or expected}",
+        did_you_mean(str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
+    )
 
 
 def _not_text(path: Path, written: Written) -> Problem:
@@ -153,7 +159,9 @@ def _not_text(path: Path, written: Written) -> Problem:
         return unquoted_value(word or str(value), place)
     name = path_of(path[-1:])
     if value is None:
-        return Problem("R114", f"{name!r} is empty", str(place), "a text is needed here", "write one, or remove the key")
+        return Problem(
+            "R114", f"{name!r} is empty", str(place), "a text is needed here", "write one, or remove the key"
+        )
     if isinstance(value, int | float):
         return Problem("R114", f"{name!r} is the number {word or value}", str(place), "a text is needed here",
                        f'quote it: "{word or value}"')  # fmt: skip
@@ -162,7 +170,9 @@ def _not_text(path: Path, written: Written) -> Problem:
 
 def _wrong(path: Path, message: str, written: Written) -> Problem:
     """R114: a value is not what is needed there."""
-    what = f"{path_of(path[-1:])!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
+    what = (
+        f"{path_of(path[-1:])!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
+    )
     rule = message[:1].lower() + message[1:]
     return Problem("R114", what, str(written.place(path)), f"the rule is: {rule}", "write a value that keeps the rule")
 

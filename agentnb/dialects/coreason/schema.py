@@ -9,9 +9,19 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 
 from agentnb.dialects.coreason.extras import (
     Closed,
@@ -217,9 +227,7 @@ class GenerativeNode(_NodeFields):
 
 
 NODE_TYPES = ("agent", "human", "router", "evaluator", "generative")
-RecipeNode = Annotated[
-    AgentNode | HumanNode | RouterNode | EvaluatorNode | GenerativeNode, Field(discriminator="type")
-]
+RecipeNode = Annotated[AgentNode | HumanNode | RouterNode | EvaluatorNode | GenerativeNode, Field(discriminator="type")]
 
 
 class GraphEdge(Closed):
@@ -282,7 +290,7 @@ def written_out(topology: Any) -> Any:
     ids = [node.get("id") if isinstance(node, dict) else getattr(node, "id", None) for node in nodes]
     names = [name for name in ids if isinstance(name, str)]
     # A node whose id is missing or no text is told as that; the sequence goes on around it.
-    edges = [{"source": a, "target": b} for a, b in zip(names, names[1:], strict=False)]
+    edges = [{"source": a, "target": b} for a, b in pairwise(names)]
     return {"nodes": nodes, "edges": edges, "entry_point": names[0] if names else ""} | {
         f"{key}{BESIDE_STEPS}": value for key, value in rest.items()
     }

@@ -1,0 +1,160 @@
+"""revived: what a type tag opens as. Looks classes up among those imported already, and runs nothing of theirs."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from enum import Enum, Flag
+from fractions import Fraction
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from agentnb.board import foreign
+from agentnb.board.secrets import MASK, short
+from agentnb.board.values import ABSENT
+
+Decode = Callable[[Any], Any]
+Reader = Callable[[Mapping[str, Any], Decode], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A stored value whose class is not known here: its tag, and the JSON document that it is stored as."""
+
+    tag: str
+    document: Any
+
+    def __repr__(self) -> str:
+        """Return the tag, the class's name and the value as text."""
+        name, value = self.document.get("type", ""), self.document.get("v")
+        return f"<{self.tag} {name}: {short(value)}>" if name else f"<{self.tag}: {short(value)}>"
+
+
+def name_of(cls: type) -> str:
+    """Return what a class is called in a file: its module and its name there."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def class_of(name: str) -> type:
+    """Return the class of this name, if its module is imported already.
+
+    Raises:
+        KeyError: there is none.
+    """
+    module, _, path = name.partition(":")
+    found: Any = sys.modules[module]
+    for part in path.split("."):
+        found = vars(found)[part]  # not getattr: a module's own __getattr__ could import
+    if not isinstance(found, type):
+        raise KeyError(name)
+    return found
+
+
+def zone_of(zone: tzinfo | None) -> str | None:
+    """Return the name of a time zone that has one; any other is kept as its offset."""
+    return zone.key if isinstance(zone, ZoneInfo) else None
+
+
+def _zoned(value: Any, document: Mapping[str, Any]) -> Any:
+    if "zone" in document:
+        try:
+            value = value.replace(tzinfo=ZoneInfo(document["zone"]))
+        except (ZoneInfoNotFoundError, OSError):
+            pass  # no such zone on this machine: the offset still tells the instant
+    return value.replace(fold=document.get("fold", 0))
+
+
+def _enum(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls = class_of(document["type"])
+    if not issubclass(cls, Enum):
+        raise TypeError(cls)
+    if document["name"] in cls.__members__:
+        return cls.__members__[document["name"]]
+    if not issubclass(cls, Flag):
+        raise KeyError(document["name"])
+    return cls(decode(document["v"]))
+
+
+def _namedtuple(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls, parts = class_of(document["type"]), document["v"]
+    if not issubclass(cls, tuple) or getattr(cls, "_fields", None) != tuple(parts):
+        raise TypeError(cls)
+    return tuple.__new__(cls, [decode(item) for item in parts.values()])
+
+
+def _dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls, parts = class_of(document["type"]), document["v"]
+    if not is_dataclass(cls) or not parts.keys() <= {field.name for field in fields(cls)}:
+        raise TypeError(cls)
+    made = object.__new__(cls)
+    for name, item in parts.items():
+        object.__setattr__(made, name, decode(item))
+    return made
+
+
+def _model(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls = class_of(document["type"])
+    if not foreign.is_model(cls) or not document["v"].keys() <= cls.model_fields.keys():  # type: ignore[attr-defined]  # a pydantic class, as was just asked
+        raise TypeError(cls)
+    made = object.__new__(cls)
+    extra = {name: decode(item) for name, item in document.get("extra", {}).items()}
+    object.__setattr__(made, "__dict__", {name: decode(item) for name, item in document["v"].items()})
+    object.__setattr__(made, "__pydantic_fields_set__", set(document["set"]))
+    object.__setattr__(made, "__pydantic_extra__", extra if cls.model_config.get("extra") == "allow" else None)  # type: ignore[attr-defined]  # as above
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
+
+
+def _path(document: Mapping[str, Any], _: Decode) -> PurePath:
+    match document["flavour"]:
+        case "PurePosixPath":
+            return PurePosixPath(document["v"])
+        case "PureWindowsPath":
+            return PureWindowsPath(document["v"])
+        case flavour if flavour == type(Path()).__name__:
+            return Path(document["v"])
+        case "WindowsPath":
+            return PureWindowsPath(document["v"])
+    return PurePosixPath(document["v"])
+
+
+def _timezone(document: Mapping[str, Any], _: Decode) -> timezone:
+    microseconds, name = document["v"]
+    offset = timedelta(microseconds=microseconds)
+    plain = timezone(offset)
+    return plain if plain.tzname(None) == name else timezone(offset, name)
+
+
+DECODERS: dict[str, Reader] = {
+    "masked": lambda *_: MASK,
+    "absent": lambda *_: ABSENT,
+    "float": lambda document, _: float(document["v"]),
+    "dict": lambda document, decode: {decode(key): decode(item) for key, item in document["v"]},
+    "tuple": lambda document, decode: tuple(decode(item) for item in document["v"]),
+    "set": lambda document, decode: {decode(item) for item in document["v"]},
+    "frozenset": lambda document, decode: frozenset(decode(item) for item in document["v"]),
+    "bytes": lambda document, _: base64.b64decode(document["v"], validate=True),
+    "complex": lambda document, _: complex(document["v"]),
+    "decimal": lambda document, _: Decimal(document["v"]),
+    "fraction": lambda document, _: Fraction(document["v"]),
+    "uuid": lambda document, _: UUID(document["v"]),
+    "range": lambda document, _: range(*document["v"]),
+    "datetime": lambda document, _: _zoned(datetime.fromisoformat(document["v"]), document),
+    "time": lambda document, _: _zoned(time.fromisoformat(document["v"]), document),
+    "date": lambda document, _: date.fromisoformat(document["v"]),
+    "timedelta": lambda document, _: timedelta(*document["v"]),
+    "timezone": _timezone,
+    "path": _path,
+    "enum": _enum,
+    "namedtuple": _namedtuple,
+    "dataclass": _dataclass,
+    "model": _model,
+    "array": foreign.load_array,
+    "pandas": lambda document, _: foreign.load_scalar(document),
+}

@@ -1,0 +1,1 @@
+"""coreason: recipes with a blackboard, agents, people and routers, in YAML, JSON or as a RecipeDefinition."""

@@ -1,0 +1,136 @@
+"""ways: where the nodes of a coreason recipe lead: edges, routes and fallbacks, as they are written and as they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agentnb.errors import Place, Problem
+from agentnb.recipe.checks import dangling
+from agentnb.recipe.flow import ORDINARY, ignored_edge, shut_out
+from agentnb.recipe.model import Edge, EdgeKind, Node
+from agentnb.recipe.words import CHOOSERS, END, OTHERWISE
+
+if TYPE_CHECKING:
+    from agentnb.dialects.coreason.mistakes import Written
+
+
+class Ways(NamedTuple):
+    """The edges that a run can take; by source the missing target that a draft leads to; what is to be told."""
+
+    edges: tuple[Edge, ...]
+    missing: Mapping[str, str]
+    notes: tuple[Problem, ...]
+
+
+def settled(edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool) -> Ways:
+    """Return the ways as they run."""
+    kept, ignored = _without_ignored(edges, nodes, written)
+    kept, strays = _without_idle_fallbacks(kept, nodes)
+    if not draft:
+        return Ways(tuple(kept), {}, (*ignored, *strays))
+    told = dangling((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
+    kept, missing, shut = _without_missing(kept, nodes)
+    return Ways(tuple(kept), missing, (*ignored, *strays, *told, *shut))
+
+
+def ids(written: Written) -> dict[str, Place]:
+    """Return the ids of the nodes, in order, with the place of the first that bears it."""
+    found: dict[str, Place] = {}
+    for number, node in written.items("nodes"):
+        if isinstance(name := node.get("id"), str):
+            found.setdefault(name, written.place(("topology", "nodes", number, "id")))
+    return found
+
+
+def twice(written: Written) -> Iterator[Problem]:
+    """R106: two nodes have the same id."""
+    first = ids(written)
+    for number, node in written.items("nodes"):
+        name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
+        if isinstance(name, str) and first[name] != place:
+            yield Problem("R106", f"node id {name!r} is there twice", str(place),
+                          f"an id names one node, and {first[name]} has it already",
+                          "rename one of the two, and the edges that mean it")  # fmt: skip
+
+
+def edges_of(written: Written) -> Iterator[Edge]:
+    """Yield the ways as they are written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges."""
+    for number, edge in written.items("edges"):
+        source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
+        if isinstance(source, str) and isinstance(target, str):
+            place = written.place(("topology", "edges", number))
+            yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
+    for number, node in written.items("nodes"):
+        if isinstance(name := node.get("id"), str):
+            for path, condition, target in _ways(node):
+                place = written.place(("topology", "nodes", number, *path))
+                kind: EdgeKind = "error" if path[0] == "recovery" else "route"
+                if isinstance(target, str) and target != END:
+                    yield Edge(name, target, kind, condition=condition, place=place)
+
+
+def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    """Yield (path in the node, condition, target) of each way out that a node names itself."""
+    match node.get("type"):
+        case "router":
+            routes = node.get("routes")
+            for value, target in routes.items() if isinstance(routes, Mapping) else ():
+                yield ("routes", value), value, target
+            yield ("default_route",), OTHERWISE, node.get("default_route")
+        case "evaluator":
+            yield ("pass_route",), "pass", node.get("pass_route")
+            yield ("fail_route",), "fail", node.get("fail_route")
+    if isinstance(recovery := node.get("recovery"), Mapping):
+        yield ("recovery", "fallback_node_id"), "", recovery.get("fallback_node_id")
+
+
+def _without_ignored(
+    edges: list[Edge], nodes: Mapping[str, Node], written: Written
+) -> tuple[list[Edge], list[Problem]]:
+    """Leave out the edges that a node which chooses its way never takes; those of a sequence nobody wrote."""
+    kept, notes = [], []
+    for edge in edges:
+        source = nodes.get(edge.source)
+        if edge.kind not in ORDINARY or source is None or source.kind not in CHOOSERS:
+            kept.append(edge)
+        elif written.steps is None:
+            notes.append(ignored_edge(edge, source.kind, str(edge.place)))
+    return kept, notes
+
+
+def _without_missing(edges: list[Edge], nodes: Mapping[str, Node]) -> tuple[list[Edge], dict[str, str], list[Problem]]:
+    """Split a draft's edges: those that hang together, and by source the missing target that a run comes to.
+
+    An edge behind one that leads nowhere is never taken. A fallback has to exist in a draft too, so it stays.
+    """
+    kept: list[Edge] = []
+    missing: dict[str, str] = {}
+    notes: list[Problem] = []
+    first: dict[str, Edge] = {}
+    for edge in edges:
+        whole = edge.source in nodes and edge.target in nodes
+        if edge.kind in ORDINARY and edge.source in nodes:
+            taken = first.setdefault(edge.source, edge)
+            if taken is edge and not whole:
+                missing[edge.source] = edge.target
+            elif edge.source in missing:
+                notes.append(shut_out(edge, taken, str(edge.place)))
+                continue
+        if whole or edge.kind == "error":
+            kept.append(edge)
+    return kept, missing, notes
+
+
+def _without_idle_fallbacks(edges: list[Edge], nodes: Mapping[str, Node]) -> tuple[list[Edge], list[Problem]]:
+    """Leave out the fallbacks of nodes whose recovery is another one. They have to exist all the same."""
+    kept: list[Edge] = []
+    idle: list[Edge] = []
+    for edge in edges:
+        falls_back = edge.kind != "error" or _recovers_so(nodes[edge.source], "route_to_fallback")
+        (kept if falls_back else idle).append(edge)
+    return kept, list(dangling(idle, nodes, ""))
+
+
+def _recovers_so(node: Node, behavior: str) -> bool:
+    return bool(node.params.get("recovery", {}).get("behavior") == behavior)

@@ -1,0 +1,166 @@
+"""loader: a networkx graph becomes a Recipe. Translation only: no function of the graph is called.
+
+Graph attributes: name, entry, inputs, outputs, init, limits. Node attributes: kind, label, inputs, reads, writes, and
+those of its kind. Edge attributes: when, kind, value (of a route), label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from agentnb.dialects.networkx import attributes as words
+from agentnb.dialects.networkx.levels import INSIDE, Level, is_graph, kind_of, levels
+from agentnb.dialects.networkx.routes import Routes
+from agentnb.errors import Place, Problem
+from agentnb.expressions.paths import path_text
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.sources import Source
+
+recognise = is_graph
+# Kinds whose answer is written under one key where it is no mapping.
+_WRITING = frozenset({"function", "tool", "agent", "human"})
+_CALLED = frozenset({"function", "tool", "agent"})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe, and what is wrong with it beyond what the checks will find."""
+    return _Loading(source.content).recipe()
+
+
+class _Loading:
+    """One graph on its way to a recipe: its parts, and the problems so far."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph, self.problems = graph, list[Problem]()
+        self.name = str(graph.graph.get("name") or "graph")
+        self.nodes: dict[str, Node] = {}
+        self.edges: list[Edge] = []
+        self.regions: dict[str, Region] = {}
+
+    def recipe(self) -> tuple[Recipe, list[Problem]]:
+        outermost, *_ = found = levels(self.graph, self.name, self.problems)
+        for level in found:
+            self._read(level)
+        top = words.read(self.graph.graph, words.GRAPH, outermost.place, self.problems)
+        inputs: Mapping[str, Any] = top.get("inputs", _NOTHING)
+        defaults = {
+            key: each["default"] for key, each in inputs.items() if isinstance(each, Mapping) and "default" in each
+        }
+        recipe = Recipe(
+            name=self.name,
+            dialect="networkx",
+            nodes=MappingProxyType(self.nodes),
+            edges=tuple(self.edges),
+            entry=self.regions[ROOT].entry,
+            inputs=inputs,
+            outputs=top.get("outputs", ()),
+            regions=MappingProxyType(self.regions),
+            init=MappingProxyType({**top.get("init", {}), **defaults}),
+            limits=top.get("limits", _NOTHING),
+            meta=MappingProxyType({"entry_place": outermost.at("entry")}),
+        )
+        return recipe, self.problems
+
+    def _read(self, level: Level) -> None:
+        """Take one graph's nodes and edges, and the region that it is."""
+        routes: dict[str, Routes] = {}
+        for node, attributes in level.graph.nodes(data=True):
+            made = self._node(level, node, attributes)
+            self.nodes.setdefault(made.id, made)
+            if made.kind == "router":
+                routes[made.id] = Routes(made, level, attributes, self.problems)
+        edges: list[Edge] = []
+        for source, target, attributes in level.graph.edges(data=True):
+            place = level.at(f"edges[{source!r}, {target!r}]")
+            edge = self._edge(level.ids[source], level.ids[target], attributes, place)
+            if edge.source not in routes or routes[edge.source].keeps(edge, self.problems):
+                edges.append(edge)
+        for name, chosen in routes.items():
+            edges += chosen.undrawn()
+            self.nodes[name] = replace(self.nodes[name], params=chosen.params())
+        self.edges += edges
+        self.regions[level.region] = Region(level.region, _entry(level, edges), level.title, level.owner)
+
+    def _edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
+        found = words.read(attributes, words.EDGE, place, self.problems)
+        when = found.get("when")
+        ordinary = "route" if "value" in found else "conditional" if when is not None else "sequential"
+        label = str(found["value"]) if "value" in found else getattr(when, "text", found.get("label", ""))
+        return Edge(source, target, found.get("kind", ordinary), when, label, place)
+
+    def _node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
+        kind, name, own = kind_of(attributes), level.ids[node], str(node)
+        place = level.at(f"nodes[{node!r}]")
+        known = words.BY_KIND.get(kind)
+        found = words.read(attributes, {**words.COMMON, **(known or {})}, place, self.problems)
+        params = {key: found[key] for key in known or () if key in found and key not in {"graph", "routes", "default"}}
+        if known is None:  # a kind that the checks may know
+            params = {key: value for key, value in attributes.items() if key not in words.COMMON}
+        if kind in _WRITING:
+            params.setdefault("output", own)
+        if kind in _CALLED:
+            self._named(kind, params, own)
+        if kind == "subgraph" and "inputs" in found:
+            params["inputs"] = found["inputs"]
+        self._needed(kind, params, place)
+        return Node(
+            id=name,
+            kind=kind,
+            label=found.get("label", "" if name == own else own),
+            scope=level.region,
+            inputs=found.get("inputs") if kind in _CALLED else None,
+            reads=found.get("reads", _reads(found, params)),
+            writes=found.get("writes", _writes(kind, params)),
+            params=MappingProxyType(params),
+            bodies=(name,) if kind in INSIDE and is_graph(attributes.get("graph")) else (),
+            place=place,
+        )
+
+    def _named(self, kind: str, params: dict[str, Any], own: str) -> None:
+        """Say by which name a node that was given nothing to call is bound: its own."""
+        if kind == "agent":
+            params["ref"] = params.get("ref", params.pop("agent_ref", own))
+        else:
+            params.setdefault("function", own)
+
+    def _needed(self, kind: str, params: Mapping[str, Any], place: Place) -> None:
+        """R113: a key that is needed is missing."""
+        if kind == "router" and "input_key" not in params:
+            self.problems.append(
+                Problem("R113", "attribute 'input_key' is missing", str(place),
+                        "a router chooses by a value on the board", "add input_key='...', the value's path")
+            )  # fmt: skip
+        if kind == "loop" and not params.keys() & {"times", "while", "until"}:
+            self.problems.append(
+                Problem("R113", "attribute 'until' is missing", str(place),
+                        "a loop goes on so many 'times', 'while' a condition holds, or 'until' one does",
+                        "add one of the three")
+            )  # fmt: skip
+
+
+def _reads(found: Mapping[str, Any], params: Mapping[str, Any]) -> tuple[str, ...]:
+    paths = [*found.get("inputs", {}).values()]
+    paths += [params["input_key"]] if "input_key" in params else []
+    for word in ("while", "until"):
+        paths += getattr(params.get(word), "reads", ())
+    return tuple(dict.fromkeys(path_text(path) for path in paths))
+
+
+def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
+    if kind == "human":
+        return (params["output"],)
+    return tuple(params.get("outputs", ())) if kind == "subgraph" else ()
+
+
+def _entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
+    """Return where a graph begins: at the nodes that it names, else at those that no way leads to."""
+    given = level.graph.graph.get("entry")
+    if given is None:
+        targets = {edge.target for edge in edges}
+        return tuple(name for name in level.ids.values() if name not in targets)
+    several = isinstance(given, list) or (isinstance(given, tuple) and given not in level.ids)
+    return tuple(dict.fromkeys(map(level.id_of, given if several else [given])))

@@ -1,0 +1,77 @@
+"""table: the dialects that can be loaded, and the one way from a source to a Recipe that has been checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from agentnb.dialects.coreason import loader as coreason
+from agentnb.dialects.networkx import loader as networkx
+from agentnb.errors import Problem, RecipeError
+from agentnb.recipe.model import Recipe
+from agentnb.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A row: what a dialect is, what it is told by, and its two functions.
+
+    `written` says that it can be written as YAML, JSON or a dict; else it comes as an object only.
+    """
+
+    name: str
+    about: str
+    sources: str
+    told_by: str
+    written: bool
+    recognise: Callable[[object], bool]
+    load: Callable[[Source], tuple[Recipe | None, list[Problem]]]
+
+
+# In the order in which they are asked.
+DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
+    dialect.name: dialect
+    for dialect in (
+        Dialect(
+            "coreason",
+            "agents, people and routers around a blackboard",
+            "YAML, JSON, a dict, a RecipeDefinition",
+            "a key 'topology', or an apiVersion that begins with 'coreason.ai/'",
+            written=True,
+            recognise=coreason.recognise,
+            load=coreason.load,
+        ),
+        Dialect(
+            "networkx",
+            "Python functions, tools, loops and branches, as a directed graph",
+            "a networkx DiGraph or MultiDiGraph",
+            "being a networkx graph",
+            written=False,
+            recognise=networkx.recognise,
+            load=networkx.load,
+        ),
+    )
+})  # fmt: skip
+
+
+def recipe_of(source: Source, dialect: Dialect) -> Recipe:
+    """Return the recipe in a source, with its warnings among its notes.
+
+    Raises:
+        RecipeError: all problems of the source, the dialect and the recipe's checks, errors first.
+    """
+    recipe, problems = dialect.load(source)
+    if recipe is None:
+        raise RecipeError(*in_order(problems))
+    recipe = replace(recipe, notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
+    found = recipe.check()
+    if any(problem.severity == "error" for problem in found):
+        raise RecipeError(*in_order(found))
+    return recipe
+
+
+def in_order(problems: list[Problem]) -> list[Problem]:
+    """Return each problem once, errors first."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem.severity != "error")

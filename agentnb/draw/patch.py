@@ -1,0 +1,95 @@
+"""patch: what a run changes in a picture that stands already: classes and texts, as JSON. Nothing is laid out again.
+
+A patch is measured against the picture without a run, so any patch can follow any other. It has five parts:
+
+- `nodes`: node id -> {"classes": the marks that `g.node[data-node]` has beside its own, "count": text of `.count`}
+- `edges`: the edge's place in the recipe, as text -> {"classes": marks of `g.edge[data-edge]`}
+- `rows`: the row's place, as text -> {"key", "label", "value", "tip", "classes"} for `g.row[data-index]`: the texts of
+  `.key`, `.value` and `title`, and `data-row` and `.value[data-key]`; all classes of the group
+- `flows`: "read ID" or "write ID" -> {"node", "way", "classes", "line", "heads", "tip"}: the `d` of the paths `.line`
+  and `.heads` in `g.flow[data-node][data-way]`, which is made inside `g.flows` where it is not there yet
+- `board`: {"more": the text of `.board .more`}
+
+The svg element wears the class `has-run`. What a part does not name is as it was without a run: a node has its own
+classes, a row is empty and `spare`, a flow that the recipe does not draw is gone. Texts are set as texts, never as
+markup.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agentnb.draw.board import BoardTable, Flow, Row, board_table
+from agentnb.draw.picture import count_text, edge_marks
+from agentnb.draw.svg_board import board_place, flow_classes, flow_lines, row_classes
+from agentnb.draw.text import safe
+
+if TYPE_CHECKING:
+    from agentnb.draw.geometry import Geometry
+    from agentnb.draw.picture import Picture
+    from agentnb.draw.view import RunView
+    from agentnb.recipe.model import Recipe
+
+Patch = dict[str, dict[str, Any]]
+PARTS = ("nodes", "edges", "rows", "flows", "board")
+
+
+def patch_of(recipe: Recipe, picture: Picture, geometry: Geometry, view: RunView) -> Patch:
+    """Return what this state of a run changes in `picture`, which was laid out as `geometry`. Pure, and plain JSON."""
+    patch: Patch = {part: {} for part in PARTS}
+    for id in _touched(view):
+        if id in recipe.nodes and (marks := view.marks(id)):
+            patch["nodes"][safe(id)] = {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
+    for index in sorted(view.taken):
+        if 0 <= index < len(recipe.edges):
+            patch["edges"][str(index)] = {"classes": list(edge_marks(index, view))}
+    if picture.board:
+        room = len(picture.board.rows) + picture.board.spare
+        table = board_table(recipe, view, spare=picture.board.spare, room=room)
+        patch["rows"] = {str(index): _row(row) for index, row in enumerate(table.rows)}
+        patch["flows"] = _flows(picture, picture.board, table, geometry)
+        patch["board"] = {"more": table.last_line}
+    return patch
+
+
+def changed(before: Patch, after: Patch) -> Patch:
+    """Return the part of `after` that differs from `before`; None stands for what is as without a run again.
+
+    Example:
+        >>> changed({"nodes": {"a": 1, "b": 2}}, {"nodes": {"b": 3}})
+        {'nodes': {'a': None, 'b': 3}}
+    """
+    parts = {}
+    for part in dict.fromkeys([*before, *after]):
+        old, new = before.get(part, {}), after.get(part, {})
+        parts[part] = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+    return {part: found for part, found in parts.items() if found}
+
+
+def _touched(view: RunView) -> dict[str, None]:
+    current = () if view.current is None else (view.current,)
+    sets = (view.next, view.waiting, view.failed, view.breakpoints)
+    return dict.fromkeys([*view.visited, *current, *(id for ids in sets for id in sorted(ids))])
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "key": safe(row.key), "label": row.label, "value": row.value, "tip": safe(row.tip), "classes": row_classes(row),
+    }  # fmt: skip
+
+
+def _flows(picture: Picture, drawn: BoardTable, table: BoardTable, geometry: Geometry) -> dict[str, Any]:
+    """The flows that are not as they were drawn: where the run stands, and what only the run has shown."""
+    known = {(flow.way, flow.node): flow for flow in drawn.flows}
+    news = [flow for flow in table.flows if known.get((flow.way, flow.node)) != flow]
+    some = BoardTable(table.rows, tuple(news))
+    spot = board_place(drawn, geometry, picture.direction)
+    lines = zip(news, flow_lines(picture, some, geometry, spot), strict=True)
+    return {f"{flow.way} {safe(flow.node)}": _flow(flow, line, heads) for flow, (line, heads) in lines}
+
+
+def _flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:
+    return {
+        "node": safe(flow.node), "way": flow.way, "classes": flow_classes(flow), "line": line, "heads": heads,
+        "tip": safe(flow.tip),
+    }  # fmt: skip

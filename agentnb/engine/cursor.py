@@ -1,0 +1,130 @@
+"""cursor: where a run stands, as a value: what is next and why, and how it is nested. Built on demand."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentnb.board.secrets import short
+from agentnb.engine.history import CARRIED, FAIL, RESUME
+
+if TYPE_CHECKING:
+    from agentnb.engine.frames import Activation, Frame
+    from agentnb.engine.run import Run
+
+Turn = Literal["start", "resume", "fail", "event"]
+LOOK_BACK = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """One entry of the frontier: a node whose turn comes, in which frame, and why.
+
+    `turn` is `start`, `resume` (its inside has ended), `fail` (its inside has failed) or `event` (not yet matched).
+    """
+
+    node: str
+    frame: int
+    depth: int
+    why: str
+    turn: Turn = "start"
+    branch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFrame:
+    """One open frame: the node that opened it (none for the root), its region, and how often its body has begun."""
+
+    id: int
+    node: str | None
+    region: str
+    depth: int
+    iteration: int
+    scope: str
+    branch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a run stands: after which step, what is next (front first), and which frames are open."""
+
+    position: int
+    frontier: tuple[Next, ...]
+    frames: tuple[OpenFrame, ...]
+
+
+def cursor_of(run: Run) -> Cursor:
+    """Return where a run stands."""
+    return Cursor(run.position, frontier_of(run), tuple(map(_open, run.frames.values(), [run] * len(run.frames))))
+
+
+def frontier_of(run: Run) -> tuple[Next, ...]:
+    """Return what is next, front first, each with the reason."""
+    return tuple(_next(run, number, place) for place, number in enumerate(run.frontier()))
+
+
+def stack_of(run: Run) -> tuple[OpenFrame, ...]:
+    """Return the frames around the next activation, the outermost first."""
+    queue = run.frontier()
+    known = queue and run.tables.acts[queue[0]].node >= 0
+    frame: Frame | None = run.activation(queue[0]).frame if known else run.root
+    found = []
+    while frame is not None:
+        found.append(_open(frame, run))
+        frame = frame.parent
+    return tuple(reversed(found))
+
+
+def _open(frame: Frame, run: Run) -> OpenFrame:
+    row = frame.row
+    owner = run.plan.nodes[row.owner].id if row.owner >= 0 else None
+    branch = row.branch if row.branch >= 0 else None
+    return OpenFrame(frame.id, owner, row.region, frame.depth, frame.iteration, frame.scope.name, branch)
+
+
+def _next(run: Run, number: int, place: int) -> Next:
+    row = run.tables.acts[number]
+    if row.node < 0:
+        event = run.event(row.event)
+        name = event.type if event else "an event"
+        return Next(name, 0, 0, f"event {name!r} is to be matched", "event")
+    act = run.activation(number)
+    turn: Turn = "resume" if row.what == RESUME else "fail" if row.what == FAIL else "start"
+    branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
+    return Next(act.node.id, act.frame.id, act.frame.depth, _why(run, act, place, turn), turn, branch)
+
+
+def _why(run: Run, act: Activation, place: int, turn: Turn) -> str:
+    if turn == "resume":
+        return "its inside has ended"
+    if turn == "fail":
+        return "its inside has failed"
+    event = run.event(act.event)
+    if event is not None:
+        return f"event {event.id} of type {event.type!r}"
+    found = _pushed(run, act.id, run.pos + place)
+    if found is None:
+        entry = act.node.id in _entries(run, act)
+        return f"entry of {act.frame.row.region!r}" if entry else "it waits in the queue"
+    source, value = found
+    reason = "" if value is None else f", as {short(value)}"
+    return f"edge {source!r} -> {act.node.id!r}{reason}"
+
+
+def _entries(run: Run, act: Activation) -> list[str]:
+    return [run.plan.nodes[number].id for number in run.plan.entries.get(act.frame.row.region, ())]
+
+
+def _pushed(run: Run, number: int, at: int) -> tuple[str, Any] | None:
+    """Return the node whose step pushed an activation, and the value of the condition, looking back over the moves."""
+    history = run.at
+    for row in range(at, max(at - LOOK_BACK, -1), -1):
+        if history.p_act[row] != number or history.p_val[row] is CARRIED:
+            continue
+        step = bisect_right(history.s_pend, row)
+        if step == 0 or step >= len(history.s_act):
+            return None
+        source = run.tables.acts[history.s_act[step]]
+        return run.plan.nodes[source.node].id, history.p_val[row]
+    return None

@@ -1,0 +1,64 @@
+"""hooks: who is told of a run. Spectators cannot stop the play: one that raises is dropped with a warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from agentnb.errors import ExecutionError, Problem, did_you_mean
+
+Listener = Callable[[Any], Any]
+# When a listener is called: after each step, after a failed one, when a run ends, and after anything at all changed.
+MOMENTS: Final = ("step", "error", "end", "change")
+
+
+class Hooks:
+    """The listeners of one session, by moment.
+
+    `step` and `error` are given the SimulationStep, `end` and `change` the session. `change` follows steps, travel,
+    edits and status changes; while a run goes it comes a few times a second, not at each step.
+    """
+
+    def __init__(self, armed: Callable[[], None]) -> None:
+        self.rows: dict[str, list[Listener]] = {moment: [] for moment in MOMENTS}
+        self._armed = armed
+
+    def add(self, moment: str, listener: Listener) -> Callable[[], None]:
+        """Add a listener and return the function that takes it away.
+
+        Raises:
+            ExecutionError: X114, there is no such moment.
+        """
+        if moment not in self.rows:
+            raise ExecutionError(
+                Problem("X114", f"there is no moment {moment!r} to listen to", "hooks",
+                        f"the moments are: {', '.join(MOMENTS)}", did_you_mean(moment, MOMENTS, "use one of them"))
+            )  # fmt: skip
+        self.rows[moment].append(listener)
+        self._armed()
+
+        def remove() -> None:
+            if listener in self.rows[moment]:
+                self.rows[moment].remove(listener)
+                self._armed()
+
+        return remove
+
+    def add_all(self, hooks: Mapping[str, Listener | Iterable[Listener]]) -> None:
+        """Add the listeners of a mapping from moment to one listener, or to several."""
+        for moment, given in hooks.items():
+            for listener in [given] if callable(given) else given:
+                self.add(moment, listener)
+
+    def tell(self, moment: str, what: Any) -> None:
+        """Call the listeners of a moment; drop one that raises."""
+        for listener in list(self.rows[moment]):
+            try:
+                listener(what)
+            except Exception as error:  # noqa: BLE001  (a spectator cannot stop the play)
+                self.rows[moment].remove(listener)
+                self._armed()
+                warnings.warn(
+                    f"a listener of {moment!r} was dropped, it raised {type(error).__name__}: {error}", stacklevel=2
+                )

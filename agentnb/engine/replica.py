@@ -1,0 +1,164 @@
+"""replica: the data of every scope, built again from write rows alone. Needs no plan, no world and no run."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from agentnb.board.places import SET, changed, look
+from agentnb.board.scopes import DELETED
+from agentnb.board.values import ABSENT
+from agentnb.engine.history import AGAIN, Checkpoint, History, Tables
+
+EVERY: Final = 512
+
+
+class Replica:
+    """What every scope holds after some write row, and which frames are open: {id: how often its body ran}."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.data: dict[int, dict[str, Any]] = {0: {}}
+        self.frames: dict[int, int] = {0: 1}
+        self.used = 0
+
+    @classmethod
+    def of(cls, history: History) -> Replica:
+        """Return the state that a history starts from: its parent's after step `base`."""
+        replica = cls(history.tables)
+        if history.parent is None:
+            return replica
+        replica.stand(history.parent, history.base)
+        return replica
+
+    def stand(self, history: History, step: int) -> None:
+        """Stand after a step of a history, or of one that it came from: from a checkpoint and the rows since."""
+        while step < history.base and history.parent is not None:
+            history = history.parent
+        checkpoint, segments = history.checkpoint_before(step), [(history, step)]
+        while checkpoint is None and history.parent is not None:
+            history, step = history.parent, history.base
+            segments.append((history, step))
+            checkpoint = history.checkpoint_before(step)
+        writes = 0
+        if checkpoint is not None:
+            self.data = {scope: dict(data) for scope, data in checkpoint.data.items()}
+            self.frames, self.used, writes = dict(checkpoint.frames), checkpoint.used, checkpoint.writes
+        for place, (part, end) in enumerate(reversed(segments)):
+            first = part.base if place or checkpoint is None else checkpoint.step
+            self.roll(part, first, end, 0 if place else writes)
+
+    def roll(self, history: History, start: int, end: int, writes: int) -> None:
+        """Apply the rows of a history after step `start` up to step `end`, the first of them being row `writes`."""
+        base, rare = history.base, history.rare
+        for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
+            row = step - base
+            begun = step == start and row > 0  # only what people did after this step is left
+            if row and not begun:
+                writes = self.apply(history, writes, history.s_wend[row - 1])
+                self._open(history, step)
+            elif not begun:
+                self._open(history, step)
+            writes = self.apply(history, writes, history.s_wend[row])
+            for number in history.closed.get(step, ()):
+                self.frames.pop(number, None)
+        self.apply(history, writes, history.s_wend[end - base])
+        self.used += sum(flag >> 6 for flag in history.s_flag[start - base + 1 : end - base + 1])
+
+    def _open(self, history: History, step: int) -> None:
+        row = step - history.base
+        for number in history.opened.get(step, ()):
+            self.frames[number] = 1
+            frame = self.tables.frames[number]
+            if frame.policy != "shared":
+                self.data[frame.scope] = {}
+        if row and history.s_flag[row] & 3 == AGAIN:
+            act = self.tables.acts[history.s_act[row]]
+            for number in self.frames:
+                frame = self.tables.frames[number]
+                if frame.parent == act.frame and frame.owner == act.node:
+                    self.frames[number] += 1
+
+    def apply(self, history: History, start: int, end: int) -> int:
+        """Apply write rows; return `end`, or `start` where that is behind it."""
+        for code, new in zip(history.w_code[start:end], history.w_new[start:end], strict=True):
+            self.write(code, new)
+        return max(start, end)
+
+    def get(self, scope: int, key: str) -> Any:
+        """Return the frozen value of a key as it is seen from a scope; ABSENT when there is none."""
+        at: int | None = scope
+        while at is not None:
+            data = self.data.get(at)
+            if data is not None and key in data:
+                return ABSENT if data[key] is DELETED else data[key]
+            at = self.parent(at)
+        return ABSENT
+
+    def parent(self, scope: int) -> int | None:
+        """Return the scope that reads of this one fall through to; a scope has the number of the frame that opened it."""
+        frame = self.tables.frames[scope]
+        return self.tables.frames[frame.parent].scope if frame.policy == "child" else None
+
+    def seen(self, scope: int) -> dict[str, Any]:
+        """Return every key that is seen from a scope with its frozen value, the outermost scope's first."""
+        outer = self.parent(scope)
+        keys = {} if outer is None else self.seen(outer)
+        for key, value in self.data.get(scope, {}).items():
+            if value is DELETED:
+                keys.pop(key, None)
+            else:
+                keys[key] = value
+        return keys
+
+    def write(self, code: int, new: Any) -> Any:
+        """Do one write; return what stood under its first key in this scope before."""
+        scope, path = self.tables.codes[code >> 2]
+        data, key, op = self.data.setdefault(scope, {}), str(path[0]), code & 3
+        old = data.get(key, ABSENT)
+        if op == SET and len(path) == 1:
+            data[key] = new
+            return old
+        top = changed(self.get(scope, key), path[1:], op, new, path)
+        if top is not ABSENT:
+            data[key] = top
+        elif self.parent(scope) is not None:
+            data[key] = DELETED
+        else:
+            data.pop(key, None)
+        return old
+
+    def fill(self, history: History, documents: Sequence[Any], back: Callable[[Any, Any], Any]) -> None:
+        """Fill `w_new` and `w_old` of a history that was read; this replica stands where it starts.
+
+        `back(document, old)` gives a row's value, from what stood at its path before.
+        """
+        codes = self.tables.codes
+        for code, document in zip(history.w_code, documents, strict=True):
+            scope, path = codes[code >> 2]
+            old = ABSENT
+            if code & 3 == SET:
+                old = self.get(scope, str(path[0]))
+                old = old if len(path) == 1 else look(old, path[1:])
+            new = back(document, old)
+            history.w_new.append(new)
+            history.w_old.append(self.write(code, new))
+
+    def mark(self, history: History) -> None:
+        """Keep checkpoints along a history; this replica stands where it starts."""
+        at, writes = history.base, 0
+        if history.parent is None:
+            history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ((0, 1),)))
+        due = at + EVERY
+        for step in range(at + EVERY, history.tip + 1, EVERY):
+            self.roll(history, at, step, writes)
+            at, writes = step, history.s_wend[step - history.base]
+            if step >= due:
+                scopes = {self.tables.frames[number].scope for number in self.frames}
+                data = {scope: dict(self.data[scope]) for scope in scopes}
+                history.checkpoints.append(Checkpoint(step, writes, self.used, data, tuple(self.frames.items())))
+                due = step + EVERY + sum(map(len, data.values()))
+
+
+__all__ = ["Replica"]

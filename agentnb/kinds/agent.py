@@ -1,0 +1,74 @@
+"""agent: an AI agent: bound to a callable, else answered by the session's model, else simulated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.recipe.model import Node
+from agentnb.world.calls import arguments_of, check_signature, positional
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that runs the agent named by `params["ref"]`.
+
+    A mapping that it answers is merged into the board; anything else is written under `params["output"]`.
+
+    Raises:
+        RecipeError: the bound callable could never be called with the node's inputs.
+    """
+    ref, key = str(node.params.get("ref", node.id)), str(node.params.get("output", node.id))
+    arguments = arguments_of(node.inputs or {})
+    bound = world.tools.get(ref)
+    if bound is not None:
+        effect_of = _bound(node, ref, world.tool(ref, node))
+    elif world.llm is not None:
+        effect_of = _asking(node, ref)
+    else:
+        effect_of = _simulated(ref, key)
+
+    async def perform(work: Work) -> Outcome:
+        given = arguments(work)
+        answer = await work.call(effect_of(work, given))
+        answer = getattr(answer, "content", answer)
+        writes = {} if answer is None else answer if isinstance(answer, Mapping) else {key: answer}
+        return Outcome(writes, inputs=given, observation=dict(writes))
+
+    return perform
+
+
+EffectOf = Callable[[Work, dict[str, Any]], Effect]
+
+
+def _bound(node: Node, ref: str, function: Callable[..., Any]) -> EffectOf:
+    if node.inputs:
+        check_signature(node, function)
+    elif positional(function):  # without inputs it is given the board, where it takes one
+        return lambda work, _given: Effect("agent", ref, {}, target=lambda: function(work.board))
+    return lambda _work, given: Effect("agent", ref, given, target=function)
+
+
+def _asking(node: Node, ref: str) -> EffectOf:
+    system = node.params.get("prompt")
+
+    def effect(_work: Work, given: dict[str, Any]) -> Effect:
+        text = "\n".join(
+            f"{name}: {value if isinstance(value, str) else _json(value)}" for name, value in given.items()
+        )
+        messages = [{"role": "system", "content": str(system)}] if system else []
+        return Effect("llm", ref, {"messages": [*messages, {"role": "user", "content": text or ref}]})
+
+    return effect
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _simulated(ref: str, key: str) -> EffectOf:
+    return lambda _work, given: Effect("agent", ref, given, target=lambda **_: {key: f"Mocked output from {ref}"})
+
+
+KIND = Kind("agent", bind, step_type="TOOL_EXECUTION", shape="box")

@@ -1,0 +1,52 @@
+"""loop: runs its body while a condition holds, until one does, or so many times; the body shares the board."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agentnb.engine.work import Again, Body, Enter, Kind, Perform, Work
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.model import Node
+
+MAX_ROUNDS: Final = 1000
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that checks `params`: `while` before each round, `until` after it, or `times`.
+
+    `max` rounds (1,000 where it is left out) end the loop as a failure, X401: then its condition never came.
+    """
+    params = node.params
+    before, until, times = params.get("while"), params.get("until"), params.get("times")
+    limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
+    opening = Enter([Body(region) for region in node.bodies])
+
+    def goes_on(work: Work, done: int) -> bool:
+        if times is not None and done >= times:
+            return False
+        if before is not None and not before(work.board):
+            return False
+        return not (until is not None and done and until(work.board))
+
+    def perform(work: Work) -> Any:
+        done = work.iteration
+        if not goes_on(work, done):
+            return {}
+        if done >= limit:
+            raise ExecutionError(_endless(node, limit))
+        return Again() if done else opening
+
+    return perform
+
+
+def _endless(node: Node, limit: int) -> Problem:
+    return Problem(
+        "X401",
+        f"loop {node.id!r} has run {limit} times without an end",
+        str(node.place or f"node {node.id!r}"),
+        "its condition still asks for one more round, and its `max` is reached",
+        "mend what the condition reads, or give the loop a larger `max`",
+    )
+
+
+KIND = Kind("loop", bind, step_type="SYSTEM_EVENT", shape="doubleoctagon")

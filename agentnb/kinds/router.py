@@ -1,0 +1,50 @@
+"""router: reads one value and goes where the routes say: the text of the value, else the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.board.values import ABSENT
+from agentnb.engine.work import Kind, Outcome, Perform, Work
+from agentnb.expressions.paths import path_text
+from agentnb.recipe.model import Node
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that chooses among `params["routes"]` by the value at `params["input_key"]`."""
+    path, routes, default = node.params["input_key"], node.params["routes"], node.params.get("default")
+    path = (path,) if isinstance(path, str) else tuple(path)
+    key = path_text(path)
+
+    def perform(work: Work) -> Outcome:
+        work.reads[path[0]] = None
+        value = work.arg(path)
+        value = None if value is ABSENT else value
+        target = choice(routes, value, default)
+        return Outcome(
+            route=(target,) if target else (),
+            value=value,
+            thought=f"Router decision based on {key}={value}: Go to {target or 'the end'}",
+            observation={"decision": target, "value": value},
+            inputs={key: value},
+        )
+
+    return perform
+
+
+def choice(routes: Mapping[str, str], value: Any, default: str | None) -> str | None:
+    """Return the target for a value: its text is the route's key, True and False match in either case.
+
+    None matches no key. Without a match it is the default; an empty target is the end of the run.
+    """
+    if value is None:
+        return default
+    if str(value) in routes:
+        return routes[str(value)]
+    if isinstance(value, bool):
+        return routes.get(str(value).lower(), default)
+    return default
+
+
+KIND = Kind("router", bind, step_type="REASONING", shape="diamond")

@@ -1,0 +1,34 @@
+"""tool: a callable that touches the world: an effect, recorded, and not run again on replay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentnb.engine.work import Effect, Kind, Perform, Work
+from agentnb.kinds.function import found
+from agentnb.recipe.model import Node
+from agentnb.world.calls import arguments_of, as_writes, positional
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that calls the node's tool through the effect door.
+
+    Raises:
+        RecipeError: the tool is not there, or could never be called so.
+    """
+    function, params = found(node, world), node.params
+    wanted = params.get("function", node.id)
+    name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
+    options = {option: params[option] for option in ("timeout", "attempts", "backoff", "blocking") if option in params}
+    arguments = arguments_of(node.inputs) if node.inputs else None
+    whole = arguments is None and bool(positional(function))
+
+    async def perform(work: Work) -> Any:
+        target = (lambda: function(work.board)) if whole else function
+        given = arguments(work) if arguments is not None else {}
+        return as_writes(node.id, await work.call(Effect("tool", name, given, target=target, **options)))
+
+    return perform
+
+
+KIND = Kind("tool", bind, step_type="TOOL_EXECUTION", shape="component")

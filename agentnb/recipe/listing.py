@@ -1,0 +1,45 @@
+"""listing: a list of named things that shows itself as a table, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T", bound=NamedTuple)
+
+
+class Listing(list[T]):
+    """Rows that are NamedTuples of one type, with their fields as columns.
+
+    Example:
+        >>> from typing import NamedTuple
+        >>> Pet = NamedTuple("Pet", [("name", str), ("legs", int)])
+        >>> Listing([Pet("cat", 4), Pet("canary", 2)])
+        name    legs
+        cat     4
+        canary  2
+    """
+
+    def _rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        head: tuple[str, ...] = getattr(self[0], "_fields", ()) if self else ()
+        return head, [tuple(map(str, row)) for row in self]
+
+    def __repr__(self) -> str:
+        head, rows = self._rows()
+        lines = [head, *rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        head, rows = self._rows()
+        body = "".join(_line("td", row) for row in rows)
+        return f"<table><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("..." if cycle else repr(self))  # IPython would print it as the list that it is
+
+
+def _line(tag: str, words: tuple[str, ...]) -> str:
+    return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(word)}</{tag}>' for word in words) + "</tr>"

@@ -1,0 +1,70 @@
+"""samples: recipes that ship with agentnb; they run offline, without a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple, overload
+
+from agentnb.dialects.table import DIALECTS, recipe_of
+from agentnb.errors import Problem, RecipeError, did_you_mean
+from agentnb.recipe.listing import Listing
+from agentnb.recipe.model import Recipe
+from agentnb.sources import Source, read_file
+
+__all__ = ["Sample", "samples"]
+
+_FOLDER: Final = Path(__file__).parent
+
+
+class Sample(NamedTuple):
+    """A line of `nb.samples()`: the name to load it by, its dialect, and what it shows."""
+
+    name: str
+    dialect: str
+    about: str
+
+
+_ALL: Final = (
+    Sample(
+        "triage",
+        "coreason",
+        "a support desk: agents, two routers, a person, and a reply that goes round until it is good",
+    ),
+    Sample("pipeline", "coreason", "three agents in a row"),
+    Sample("refine", "networkx", "a loop around a subgraph: a square root, nearer with each round"),
+    Sample("fanout", "networkx", "three parallel branches, a join, and a choice by a condition"),
+)
+
+
+@overload
+def samples() -> Listing[Sample]: ...
+@overload
+def samples(name: str) -> Recipe: ...
+def samples(name: str | None = None) -> Listing[Sample] | Recipe:
+    """Return the list of recipes that ship with agentnb, or with `name` the recipe of that name.
+
+    Raises:
+        RecipeError: R132, there is no such sample.
+
+    Example:
+        >>> samples("pipeline")
+        <Recipe 'pipeline' (coreason): 3 nodes, 2 edges>
+    """
+    if name is None:
+        return Listing(_ALL)
+    known = {sample.name: sample for sample in _ALL}
+    if name not in known:
+        raise RecipeError(
+            Problem("R132", f"there is no sample {name!r}", "nb.samples()", f"the samples are: {', '.join(known)}",
+                    did_you_mean(name, known, "name one of them"))
+        )  # fmt: skip
+    return recipe_of(_source(known[name]), DIALECTS[known[name].dialect])
+
+
+def _source(sample: Sample) -> Source:
+    if sample.dialect == "networkx":
+        # Late: the list of samples needs no networkx.
+        from agentnb.samples import graphs
+
+        return Source(getattr(graphs, sample.name)(), f"<{sample.name}>")
+    return read_file(_FOLDER / f"{sample.name}.yaml")

@@ -1,0 +1,215 @@
+"""core: what a session is made of, and what all its verbs share: who is told, where it stops, how it stays whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentnb.board.scopes import Board
+from agentnb.engine import people, travel
+from agentnb.engine.breakpoints import Breakpoint, Breakpoints
+from agentnb.engine.budget import Budget
+from agentnb.engine.hooks import Hooks, Listener
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, Run
+from agentnb.ids import new_run_id
+from agentnb.kinds import KINDS
+from agentnb.recipe.model import Recipe
+from agentnb.session.checks import check_inputs, check_recipe, not_running
+from agentnb.session.limits import Limits
+from agentnb.session.live import Live
+from agentnb.session.seen import Seen
+from agentnb.session.tree import Branches
+from agentnb.session.watches import Watches
+from agentnb.world.world import World
+
+if TYPE_CHECKING:
+    from agentnb.clock import Clock
+    from agentnb.engine.frames import Activation
+    from agentnb.trace.trace import SimulationTrace
+
+Status = Literal[
+    "ready", "running", "pausing", "paused", "waiting", "in_flight", "idle", "finished", "failed", "exhausted"
+]
+TELL_SECONDS = 0.05  # how often, at most, `change` is told while a run goes
+
+
+class Core:
+    """The parts of a session. `engine` is the run itself; nothing above touches what is inside it."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        llm: Any = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        resources: Mapping[type, Any] | None = None,
+        answers: Any = None,
+        budget: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        seed: int = 0,
+        run_id: str | None = None,
+        name: str | None = None,
+        hooks: Mapping[str, Listener | Iterable[Listener]] | None = None,
+        validate_inputs: bool = True,
+    ) -> None:
+        """Make a session that stands before the first step.
+
+        Args:
+            inputs: the first values on the board.
+            llm: what speaks for the model: a client, a callable of the request, a list or a mapping node -> list.
+            tools: name (of a tool, a function, an agent) -> callable.
+            answers: what people answer: a list, or a mapping from node to a list or one value.
+            budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...).
+            hooks: moment (step, error, end, change) -> listener or listeners.
+
+        Raises:
+            RecipeError: the recipe has errors, a tool is missing, or inputs are missing or of a wrong type.
+            ExecutionError: a limit or a hook is wrong.
+        """
+        check_recipe(recipe)
+        self.inputs = dict(inputs or {})
+        if validate_inputs:
+            check_inputs(recipe, self.inputs)
+        world = World(tools=tools, llm=llm, answers=answers, resources=resources)
+        limits = Limits(Budget.of(budget, recipe.limits))
+        run = Run(Plan(recipe, KINDS, world), clock=clock, seed=seed)
+        run.begin({**run.plan.recipe.init, **self.inputs})
+        self._wire(recipe, run, limits, name or recipe.name, run_id or new_run_id())
+        self.hooks.add_all(hooks or {})
+
+    def _wire(self, recipe: Recipe, run: Run, limits: Limits, name: str, run_id: str) -> None:
+        self.recipe, self.engine, self.name, self.run_id = recipe, run, name, run_id
+        self.limits = limits
+        limits.apply(run)
+        self.parent: Session | None = None
+        self.branches = Branches(self)
+        self.breakpoints = Breakpoints(lambda: recipe.nodes, self._arm)
+        self.watches = Watches(lambda: self.board)
+        self.hooks = Hooks(self._arm)
+        self.crash: BaseException | None = None
+        self.stopped_by: Breakpoint | None = None
+        self._until: Callable[[Mapping[str, Any]], Any] | str | None = None
+        self._view = Board(lambda: people.here(self.engine))
+        self._seen = Seen()
+        self.live = Live(self)
+        self._unsure = False
+        self._told = 0.0
+        self._trace: SimulationTrace | None = None
+        self._arm()
+
+    def _arm(self) -> None:
+        """Make the engine ask us after each step, only where somebody listens, breaks or counts."""
+        run, rows = self.engine, self.hooks.rows if hasattr(self, "hooks") else {}
+        calls = [row for row in self.breakpoints if row.call is not None]
+        listens = any(rows.get(moment) for moment in ("step", "error"))
+        run.armed = bool(listens or self.limits.asked or len(self.breakpoints) > len(calls) or self._until is not None)
+        run.after = self._after
+        run.hold = self.breakpoints.at_call if calls else None
+
+    def _after(self, act: Activation, code: int) -> int:
+        """After a step, where somebody listens: tell, then say whether the run stops here."""
+        run, hooks = self.engine, self.hooks
+        if hooks.rows["step"]:
+            hooks.tell("step", self.trace.steps[run.position - 1])
+        if hooks.rows["error"] and run.position in run.history.errors:
+            hooks.tell("error", self.trace.steps[run.position - 1])
+        if code not in (GO, LANES):
+            return code
+        if self.limits.asked and self.limits.reached(run):
+            return EXHAUSTED
+        return BREAK if self._stops(act) else code
+
+    def _stops(self, act: Activation | None) -> bool:
+        """Say whether a breakpoint or the end of `run(until=...)` is met where the run stands."""
+        if self._until is not None:
+            if isinstance(self._until, str):
+                if self.current == self._until:
+                    return True
+            elif act is not None and self._until(self._view):
+                return True
+        self.stopped_by = self.breakpoints.after_step(self.engine, act, self._view) if self.breakpoints.rows else None
+        return self.stopped_by is not None
+
+    @property
+    def trace(self) -> SimulationTrace:
+        """The trace of this run, live: it grows as the run goes on."""
+        if self._trace is None:
+            from agentnb.trace.trace import trace_of
+
+            self._trace = trace_of(self)
+        return self._trace
+
+    def replace_engine(self, run: Run) -> None:
+        """Go on with another run of the same recipe."""
+        self.engine = run
+        self.limits.apply(run)
+        self._seen, self._trace, self.stopped_by = Seen(), None, None
+        self._arm()
+
+    # -- staying whole ---------------------------------------------------------------------------------------------
+
+    def _safely(self, work: Callable[[], Any]) -> None:
+        """Do something that moves the run; whatever cuts it short, the run stands after its last finished step."""
+        self._mend()
+        self._unsure = True
+        try:
+            work()
+        except BaseException:
+            self._land(why="interrupted")
+            self._mend()
+            raise
+        self._unsure = False
+
+    async def _asafely(self, work: Awaitable[Any]) -> None:
+        """Like `_safely`, for async code."""
+        self._mend()
+        self._unsure = True
+        try:
+            await work
+        except BaseException:
+            self._land(why="interrupted")
+            self._mend()
+            raise
+        self._unsure = False
+
+    def _mend(self) -> None:
+        """Undo what an interrupt has left of a step."""
+        if self._unsure or self.engine.dirty:
+            travel.repair(self.engine)
+            self._unsure = False
+
+    def _land(self, why: str = "cancelled") -> None:
+        """Cancel the steps in flight; they are recorded, and run again when they are stepped."""
+        run = self.engine
+        for flight in list(run.flights.values()):
+            del run.flights[flight.act.id]
+            flight.cancel()
+            people.note(run, why, flight.act.node.id)
+
+    def open_tip(self) -> None:
+        """Get ready to go on: where later steps stand, they become a branch of their own."""
+        run = self.engine
+        if run.past or run.at is not run.history:
+            travel.open_tip(run)
+
+    def _act(self, verb: str) -> None:
+        """Get ready for an act of a person."""
+        not_running(self, verb)
+        self._mend()
+        self._land()
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Tell who listens that something changed."""
+        self._told = time.monotonic()
+        if self.hooks.rows["change"]:
+            self.hooks.tell("change", self)
+
+    def tick(self) -> None:
+        """Tell the same while a run goes, a few times a second."""
+        if self.hooks.rows["change"] and time.monotonic() - self._told > TELL_SECONDS:
+            self.changed()

@@ -1,0 +1,125 @@
+"""live: a run that goes on by itself on the kernel's loop, while the notebook stays usable. One owner loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from agentnb.engine.effects import in_loop
+from agentnb.engine.executor import run_in_loop
+from agentnb.engine.run import Halt
+from agentnb.engine.travel import repair
+from agentnb.errors import ExecutionError, Problem
+
+if TYPE_CHECKING:
+    from agentnb.session.session import Session
+
+
+class Live:
+    """The task of a session's own run. The loop is taken where the session is made, in the main thread.
+
+    `begun` counts the starts: a task that finds another number ends before its next step.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._loop = asyncio.get_running_loop() if in_loop() else None
+        self._task: asyncio.Task[None] | None = None
+        self._ended: asyncio.Event | None = None
+        self.begun = 0
+        self.going = False
+
+    def start(self) -> None:
+        """Begin, or begin again after a pause.
+
+        Raises:
+            ExecutionError: X113, no event loop runs here.
+        """
+        loop = asyncio.get_running_loop() if in_loop() else self._loop
+        if loop is None or not loop.is_running():
+            raise ExecutionError(
+                Problem(
+                    "X113",
+                    "start() needs an event loop, and none is running here",
+                    "session.start()",
+                    "it runs beside other code, as in a notebook's kernel; a plain script has nothing to run beside",
+                    "call session.run(), or await session.arun()",
+                )
+            )
+        self._loop = loop
+        self.begun += 1
+        self.going = True
+        self._session.engine.halt = Halt()
+        if in_loop() and asyncio.get_running_loop() is loop:
+            self._begin(self.begun)
+        else:
+            loop.call_soon_threadsafe(self._begin, self.begun)
+
+    def _begin(self, number: int) -> None:
+        before, self._ended = self._task, asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._go(number, before, self._ended))
+
+    async def _go(self, number: int, before: asyncio.Task[None] | None, ended: asyncio.Event) -> None:
+        session = self._session
+        try:
+            if before is not None and not before.done():
+                await asyncio.wait([before])
+            if number == self.begun and self.going:
+                await self._run(number)
+        except asyncio.CancelledError:
+            pass
+        except BaseException as error:
+            session.crash = error
+            raise
+        finally:
+            if number == self.begun:
+                self.going = False
+            ended.set()
+            session.changed()
+
+    async def _run(self, number: int) -> None:
+        session, run = self._session, self._session.engine
+        session.open_tip()
+        run.threaded, before = True, run.threaded
+        try:
+            if session.may_go() and not session.stops_here():
+                session.changed()
+                await run_in_loop(run, session.tick)
+        finally:
+            run.threaded = before
+            if number == self.begun:
+                repair(run)
+                session.ended()
+
+    def pause(self) -> None:
+        """Ask it to begin no further step; what is in flight ends first."""
+        if self.going:
+            self._session.engine.halt.on = True
+
+    def drop(self) -> None:
+        """End it here and now: what is in flight is cancelled, the task finds out when its turn comes."""
+        if self.going:
+            self.going = False
+            self.begun += 1
+            self._session.engine.halt.on = True
+
+    async def wait(self, timeout: float | None) -> None:
+        """Wait until it has ended.
+
+        Raises:
+            TimeoutError: it still runs after `timeout` seconds; it goes on.
+        """
+        while self.going and self._ended is None:
+            await asyncio.sleep(0)
+        if self._ended is not None and (self.going or not self._ended.is_set()):
+            await asyncio.wait_for(self._ended.wait(), timeout)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop that it runs on, once there is one."""
+        return self._loop
+
+    def on_loop(self) -> bool:
+        """Say whether this is the thread of its loop, so that nothing needs to be posted."""
+        return threading.current_thread() is threading.main_thread()

@@ -1,0 +1,172 @@
+"""reading: what can be said of a run where it stands: its status, what failed, who wrote what, how it looks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.history import CANCELLED, ERROR, UNCAUGHT, Failure, History
+from agentnb.engine.people import current, here
+from agentnb.errors import AgentNbError, Problem
+from agentnb.expressions.paths import Path, resolve_path
+from agentnb.world.people import in_kernel, on_terminal
+
+if TYPE_CHECKING:
+    from agentnb.draw.view import RunView
+    from agentnb.engine.run import Run
+    from agentnb.recipe.model import Node
+    from agentnb.session.limits import Limits
+    from agentnb.session.seen import Seen
+
+
+def status_of(run: Run, limits: Limits) -> str:
+    """Return where a run that is not running stands, in one word."""
+    for flight in run.flights.values():
+        if flight.held and flight.hold is not None:
+            return "waiting" if flight.hold.kind == "answer" else "in_flight"
+    if failure_of(run) is not None:
+        return "failed"
+    if run.pos >= run.at.s_pend[run.position - run.at.base]:
+        return "idle" if run.plan.listeners else "finished"
+    if limits.reached(run) is not None:
+        return "exhausted"
+    return "paused" if run.position else "ready"
+
+
+def failure_of(run: Run) -> tuple[int, Failure] | None:
+    """Return the step and the failure at which the run stands; None where it does not stand at one."""
+    at, step = run.at, run.position
+    while step > at.base and at.s_flag[step - at.base] & 12 == CANCELLED:
+        step -= 1
+    row = step - at.base
+    if row <= 0:
+        before = run.chain.index(at) - 1
+        if before < 0 or row < 0:
+            return None
+        at, row = run.chain[before], step - run.chain[before].base
+        if row <= 0 or not _stands(run, at, row):
+            return None
+        return step, at.errors[step]
+    return (step, at.errors[step]) if _stands(run, at, row) else None
+
+
+def _stands(run: Run, at: History, row: int) -> bool:
+    """Say whether the step of a row failed, nothing handled it, and its node is still the next one."""
+    head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
+    return bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & 12 == ERROR and head == at.s_act[row]
+
+
+def problem_of(run: Run) -> Problem | None:
+    """Return what failed, or who is asked where nobody can answer."""
+    found = failure_of(run)
+    if found is not None:
+        step, failure = found
+        act = current(run)
+        assert act is not None
+        if isinstance(failure.error, AgentNbError) and failure.error.problems:
+            first = failure.error.problems[0]
+            return Problem(first.code, first.what, f"step {step}, {first.where}", first.why, first.do)
+        return Problem(
+            "X100",
+            f"node {act.node.id!r} ({act.node.kind.name}) failed: {failure.type}: {failure.message}",
+            f"step {step}, {act.node.node.place or 'node ' + repr(act.node.id)}",
+            "nothing in the recipe handles this failure (no error edge leads on)",
+            "mend the node or edit the board, then retry(); or skip() it, or go back()",
+        )
+    waits = [flight for flight in run.flights.values() if flight.held and flight.hold and flight.hold.kind == "answer"]
+    if waits and not in_kernel() and not on_terminal():
+        names = ", ".join(repr(flight.act.node.id) for flight in waits)
+        return Problem(
+            "X110",
+            f"{names} waits for a person, and nobody can be asked here",
+            f"after step {run.position}",
+            "no answer is left in the script, and this is neither a notebook nor a terminal",
+            "pass answers={node: [...]} to the Session, or call session.answer(value)",
+        )
+    return None
+
+
+def who_wrote(run: Run, text: str, at: int) -> int | None:
+    """Return the step that wrote what stands at a path after step `at`; 0 for the inputs, None where nobody did.
+
+    A write or a delete of `a` counts for `a.b`, and one of `a.b.0` for `a.b`.
+    """
+    path = tuple(map(str, resolve_path(text, here(run).seen())))
+    end = at
+    for history in reversed(run.chain):
+        if history.base > at:
+            continue
+        row = history.s_wend[min(end, history.tip) - history.base]
+        for number in range(row - 1, -1, -1):
+            scope, written = run.tables.codes[history.w_code[number] >> 2]
+            if scope == here(run).id and _touches(tuple(map(str, written)), path):
+                return _step_of_write(history, number)
+        end = history.base
+    return None
+
+
+def _touches(written: Path, path: Path) -> bool:
+    size = min(len(written), len(path))
+    return written[:size] == path[:size]
+
+
+def _step_of_write(history: History, number: int) -> int:
+    return history.base + bisect_right(history.s_wend, number)
+
+
+def view_of(run: Run, seen: Seen, breakpoints: frozenset[str]) -> RunView:
+    """Return the run as a picture shows it."""
+    from agentnb.draw.view import RunView
+
+    nodes, tables = run.plan.nodes, run.tables
+    head, found = current(run), failure_of(run)
+    visited, wrote, read = seen.up_to(run)
+    for name in visited:
+        if keys := first_keys(run.plan.recipe.nodes[name]):
+            read.setdefault(name, set()).update(keys)
+    last_writes, last_reads = _last(run)
+    waiting = {flight.act.node.id for flight in run.flights.values() if flight.held}
+    queue = [nodes[tables.acts[number].node].id for number in run.frontier() if tables.acts[number].node >= 0]
+    around = [] if head is None else _owners(run, head.frame)
+    return RunView(
+        current=None if head is None else head.node.id,
+        next=frozenset(queue[1:]) | frozenset(around),
+        visited=visited,
+        failed=frozenset() if found is None or head is None else frozenset({head.node.id}),
+        waiting=frozenset(waiting),
+        breakpoints=breakpoints,
+        board=here(run).seen(),
+        written=frozenset(last_writes),
+        read=frozenset(last_reads),
+        seen_reads=read,
+        seen_writes=wrote,
+    )
+
+
+def _owners(run: Run, frame: Any) -> list[str]:
+    found = []
+    while frame.parent is not None:
+        found.append(run.plan.nodes[frame.row.owner].id)
+        frame = frame.parent
+    return found
+
+
+def _last(run: Run) -> tuple[list[str], list[str]]:
+    """Return the keys that the last step wrote and read."""
+    at, row = run.at, run.position - run.at.base
+    codes = run.tables.codes
+    start = at.s_wend[row - 1] if row else 0
+    wrote = [str(codes[code >> 2][1][0]) for code in at.w_code[start : at.s_wend[row]]]
+    if run.position == 0:
+        wrote = []
+    reads = at.r_code[bisect_left(at.r_step, run.position) : bisect_right(at.r_step, run.position)]
+    read = [str(codes[code >> 2][1][0]) for code in reads]
+    act = run.tables.acts[at.s_act[row]] if row else None
+    if act is not None and not act.what:  # what a node's inputs name is read each time, and not recorded
+        read += first_keys(run.plan.nodes[act.node].node)
+    return wrote, read
+
+
+def first_keys(node: Node) -> list[str]:
+    """Return the board keys that a node's inputs read."""
+    return [str(path[0]) for path in (node.inputs or {}).values()]

@@ -1,0 +1,85 @@
+"""seen: which nodes have run up to a step, and which keys each has touched. Each row is looked at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentnb.engine.history import History
+    from agentnb.engine.run import Run
+
+Touched = dict[str, set[str]]
+
+
+class _Rows:
+    """What is known of one history: how far it was read, and the first step of each (node, key)."""
+
+    def __init__(self) -> None:
+        self.row = self.read = 0
+        self.wrote: dict[tuple[int, int], int] = {}
+        self.reads: dict[tuple[int, int], int] = {}
+        self.counts: Counter[int] = Counter()
+        self.counted = 0  # the row up to which `counts` count
+
+    def look(self, history: History) -> None:
+        """Read the rows that came since the last time."""
+        wrote, codes, before = self.wrote, history.w_code, history.s_wend[self.row]
+        size = len(history.s_act)
+        for row in range(self.row + 1, size):
+            end = history.s_wend[row]
+            for number in range(before, end):
+                pair = (history.s_act[row], codes[number] >> 2)
+                if pair not in wrote:
+                    wrote[pair] = row
+            before = end
+        self.row = size - 1
+        for number in range(self.read, len(history.r_code)):
+            row = history.r_step[number] - history.base
+            if row < size:
+                self.reads.setdefault((history.s_act[row], history.r_code[number] >> 2), row)
+        self.read = len(history.r_code)
+
+    def count_to(self, history: History, row: int) -> Counter[int]:
+        """Return how often each activation has run up to a row."""
+        if row >= self.counted:
+            self.counts.update(history.s_act[self.counted + 1 : row + 1])
+        else:
+            self.counts.subtract(history.s_act[row + 1 : self.counted + 1])
+        self.counted = row
+        return self.counts
+
+
+class Seen:
+    """What the nodes of a session have done, for its picture."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, _Rows] = {}
+        self._histories: list[History] = []  # held, so that an id means one history
+
+    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched]:
+        """Return, up to where the run stands, how often each node ran, and the keys that each wrote and read."""
+        visited: Counter[str] = Counter()
+        wrote: Touched = {}
+        read: Touched = {}
+        for number, history in enumerate(run.chain):
+            if history.base > run.position:
+                break
+            end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
+            last = min(end, run.position) - history.base
+            rows = self._of(history)
+            rows.look(history)
+            for act, times in rows.count_to(history, last).items():
+                visited[run.node_of(act)] += times
+            for into, pairs in ((wrote, rows.wrote), (read, rows.reads)):
+                for (act, code), first in pairs.items():
+                    if first <= last:
+                        key = str(run.tables.codes[code][1][0])
+                        into.setdefault(run.node_of(act), set()).add(key)
+        return dict(+visited), wrote, read
+
+    def _of(self, history: History) -> _Rows:
+        if id(history) not in self._rows:
+            self._rows[id(history)] = _Rows()
+            self._histories.append(history)
+        return self._rows[id(history)]

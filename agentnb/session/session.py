@@ -1,0 +1,213 @@
+"""session: the Session: one run of one recipe, for people. Here is what they do to it, and what they ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from agentnb.board.scopes import Board
+from agentnb.board.values import ABSENT
+from agentnb.engine import people
+from agentnb.engine.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
+from agentnb.engine.events import emit_from_outside
+from agentnb.engine.hooks import Listener
+from agentnb.session import reading
+from agentnb.session.checks import not_running
+from agentnb.session.core import Status
+from agentnb.session.driver import Driver
+from agentnb.session.pending import Pending, change, held, pending_of
+
+if TYPE_CHECKING:
+    from agentnb.draw.drawing import Drawing
+    from agentnb.draw.view import RunView
+    from agentnb.errors import Problem
+    from agentnb.trace.trace import SimulationStep
+
+
+class Session(Driver):
+    """One run of a recipe: step it, go back, edit, fork; every step stays in its history.
+
+    A failure of a recipe is never raised: the run stands at the failed node, `status` is `failed` and `error` says why.
+
+    Example:
+        >>> import networkx as nx
+        >>> import agentnb as nb
+        >>> graph = nx.DiGraph(name="count")
+        >>> graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+        >>> session = nb.Session(nb.load(graph), {"n": 1})
+        >>> session.step().outputs
+        {'n': 2}
+        >>> session.back().board["n"]
+        1
+    """
+
+    # -- acts of a person --------------------------------------------------------------------------------------------
+
+    def retry(self) -> SimulationStep | None:
+        """Run the failed node again, as a new step."""
+        return self.step()
+
+    def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:
+        """Go on as if the next node had written this."""
+        self._act("skip()")
+        people.skip(self.engine, writes or {})
+        self.changed()
+        return self.trace.steps[self.engine.position - 1]
+
+    def edit(self, changes: Mapping[str, Any]) -> Self:
+        """Write values by path where the run stands (`ABSENT` deletes); made in the past, this starts a branch.
+
+        Raises:
+            BoardError: a value or a path that the board cannot take; then nothing is written.
+        """
+        self._act("edit()")
+        people.edit(self.engine, changes)
+        self.changed()
+        return self
+
+    def set_next(self, node: str) -> Self:
+        """Make `node` the next one.
+
+        Raises:
+            ExecutionError: X101, there is no such node; X107, its frame is not open.
+        """
+        self._act("set_next()")
+        people.set_next(self.engine, node)
+        self.changed()
+        return self
+
+    def emit(self, type: str, payload: Any = None) -> Self:
+        """Emit an event from outside, for the nodes that listen to its type."""
+        self._act("emit()")
+        self.open_tip()
+        event = emit_from_outside(self.engine, type, payload)
+        people.note(self.engine, "emit", type, ABSENT, event.payload)
+        self.changed()
+        return self
+
+    def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:
+        """Give a person's answer to the node that waits, and commit its step.
+
+        Raises:
+            ExecutionError: X115, nobody is asked.
+        """
+        not_running(self, "answer()")
+        flight = held(self.engine, "answer", node)
+        hold = flight.hold
+        assert hold is not None
+        hold.answer, hold.answered, hold.go = value, True, True
+        people.note(self.engine, "answer", flight.act.node.id, ABSENT, value)
+        before = self.engine.position
+        self._safely(self._one)
+        self.changed()
+        return self._last(before)
+
+    def change(self, id: str, arguments: Mapping[str, Any] | None = None, answer: Any = ABSENT) -> Self:
+        """Change a held call: what it sends, or what it answers (before it goes out, the answer replaces it).
+
+        Raises:
+            ExecutionError: X115, there is no such call.
+        """
+        flight = held(self.engine, "call", id)
+        change(flight, arguments, answer)
+        people.note(self.engine, "change", flight.act.node.id, ABSENT, answer if arguments is None else dict(arguments))
+        self.changed()
+        return self
+
+    def fork(self, at: int | str | None = None, name: str | None = None, edit: Mapping[str, Any] | None = None, *,
+             llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None) -> Session:  # fmt: skip
+        """Return a new session that shares the steps up to `at` (a step number or an event id; left out: here).
+
+        Raises:
+            ExecutionError: X111, there is no such step or event.
+        """
+        not_running(self, "fork()")
+        return self.branches.fork(at, name, edit, llm, tools)
+
+    @property
+    def forks(self) -> tuple[Session, ...]:
+        """The sessions that began here, and the branches that this one has left."""
+        return self.branches.all()
+
+    def tree(self) -> str:
+        """Return this session and all its forks, one a line."""
+        return self.branches.tree()
+
+    # -- what can be asked --------------------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """The number of the step after which the run stands; 0 before the first."""
+        return self.engine.position
+
+    @property
+    def frontier(self) -> tuple[Next, ...]:
+        """The next activations, front first, each with the reason why it is next."""
+        return frontier_of(self.engine)
+
+    @property
+    def frames(self) -> tuple[OpenFrame, ...]:
+        """The frames around the next node, the outermost first."""
+        return stack_of(self.engine)
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where the run stands, as an immutable value."""
+        return cursor_of(self.engine)
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands, in one word."""
+        if self.live.going:
+            return "pausing" if self.engine.halt.on else "running"
+        return reading.status_of(self.engine, self.limits)  # type: ignore[return-value]  # one of those words
+
+    @property
+    def error(self) -> Problem | None:
+        """What failed where the run stands, or who is asked where nobody can answer; else None."""
+        return reading.problem_of(self.engine)
+
+    @property
+    def board(self) -> Board:
+        """The blackboard where the run stands, read-only: `board["a.b"]` reads a path."""
+        return self._view
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """What waits for a person."""
+        return pending_of(self.engine)
+
+    def watch(self, expression: Any) -> Self:
+        """Watch a condition text, JsonLogic, or a callable of the board; `watches` shows its value where it stands."""
+        self.watches.add(expression)
+        self.changed()
+        return self
+
+    def who_wrote(self, path: str, at: int | None = None) -> int | None:
+        """Return the step that wrote what stands at a path; 0 for the inputs, None where nobody did."""
+        return reading.who_wrote(self.engine, path, self.engine.position if at is None else at)
+
+    def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
+        """Call `listener` at a moment (step, error, end, change); return the function that ends it."""
+        return self.hooks.add(to, listener)
+
+    def view(self) -> RunView:
+        """Return where the run stands, for a picture."""
+        stops = frozenset(row.node for row in self.breakpoints if row.enabled and row.node is not None)
+        return reading.view_of(self.engine, self._seen, stops)
+
+    def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
+        """Return the recipe's drawing with the run on it."""
+        from agentnb.draw.dot import draw_recipe
+
+        return draw_recipe(self.recipe, board=board, direction=direction, view=self.view())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        from agentnb.display import session_bundle
+
+        return session_bundle(self, include, exclude)
+
+    def __repr__(self) -> str:
+        """Return one line: where it stands."""
+        following = f", next {self.current!r}" if self.current else ""
+        return f"<Session {self.name!r}: {self.status} after step {self.position}{following}>"

@@ -1,0 +1,124 @@
+"""cockpit: the widget that shows a session and steers it: graph, board, buttons, slider, answers and what went wrong.
+
+One widget for all of it. The drawing is laid out and sent once; after that only `state` changes, and the page restyles
+what is there. Everything from the page comes as a message, never as a changed trait: a trait may be held back while a
+cell runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
+
+import anywidget
+import traitlets
+
+from agentnb.draw.look import palette, stylesheet
+from agentnb.draw.text import clean
+from agentnb.ui.desk import Command, Desk, problems_of
+from agentnb.ui.screen import screen
+from agentnb.ui.still import still_html
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+_STATIC: Final = Path(__file__).parent / "static"
+_MODULES: Final = ("dom.js", "graph.js", "board.js", "cards.js", "bar.js", "cockpit.js")
+_IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
+_EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
+_BLANK: Final = {
+    "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
+    "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
+}  # fmt: skip
+
+
+def page_module() -> str:
+    """Return the cockpit's ES module: its files joined to one, since a widget's module cannot import its neighbours."""
+    texts = ((_STATIC / name).read_text(encoding="utf-8") for name in _MODULES)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+
+
+def page_style() -> str:
+    """Return the cockpit's CSS: the pictures' rules, their colours in the dark, and the cockpit's own."""
+    own = (_STATIC / "cockpit.css").read_text(encoding="utf-8")
+    dark = palette('.agentnb-cockpit[data-theme="dark"]', dark=True)
+    return f"{stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
+
+
+class Debugger(anywidget.AnyWidget):
+    """The cockpit of a session: what a Session shows when it is the last line of a cell.
+
+    Several views of it stay the same, and a view that is opened late shows where the session stands. Where no page can
+    run it (GitHub, nbconvert), a picture stands in its place.
+
+    Example:
+        >>> nb.Debugger(session)                # doctest: +SKIP
+    """
+
+    _esm = page_module()
+    _css = page_style()
+    svg = traitlets.Unicode().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, session: Session, **options: Any) -> None:
+        self.session = session
+        super().__init__(**options)
+        self._drawing = session.recipe.draw(board=False)
+        self._desk = Desk(session, self._paint)
+        with self.hold_sync():
+            self.svg = self._drawing.bare_svg
+            self._desk.refresh()
+        self.on_msg(self._hear)
+
+    def close(self) -> None:
+        """Take the cockpit off every page, and hear no more of the session."""
+        desk = getattr(self, "_desk", None)
+        if desk is not None:
+            desk.close()
+        super().close()
+
+    def _paint(self) -> None:
+        try:
+            self.state = screen(self.session, self._drawing, self._desk.problems)
+        except Exception as error:  # noqa: BLE001  (a picture that fails must neither stop the run nor stay silent)
+            problems = [asdict(problem) for problem in problems_of(error, "view")]
+            self.state = {**_BLANK, **self.state, "problems": problems}
+
+    def _hear(self, _: object, message: Any, __: object = None) -> None:
+        """Take a message of a page: {do, value, target, view, number}; `number` comes back once it is carried out."""
+        if not isinstance(message, dict):
+            return
+        answer = {"heard": message.get("number"), "view": message.get("view")}
+        command = Command(
+            str(message.get("do")), message.get("value"), message.get("target"), lambda: self.send(answer)
+        )
+        self._desk.ask(command)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**options)
+        if bundle is None:
+            return None
+        content, metadata = bundle
+        picture = self.session.draw().svg
+        still = {"text/html": still_html(self.state, picture), "image/svg+xml": picture}
+        return {**content, **still, "text/plain": repr(self)}, metadata
+
+    def __repr__(self) -> str:
+        """Return one line: the recipe, where its run stands and what just happened."""
+        state = {**_BLANK, **self.state}
+        where = f"step {state['position']} of {state['length']}, {state['status']}"
+        return f"<Debugger of {self.session.recipe.name!r}: {where}. {clean(state['said'])}>"
+
+
+_OPEN: Final[WeakValueDictionary[int, Debugger]] = WeakValueDictionary()
+
+
+def cockpit(session: Session) -> Debugger:
+    """Return the cockpit of a session, the same one each time: every cell that shows it is a view of one widget."""
+    found = _OPEN.get(id(session))
+    if found is None or found.comm is None:
+        found = _OPEN[id(session)] = Debugger(session)
+    return found

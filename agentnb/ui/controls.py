@@ -1,0 +1,86 @@
+"""controls: plain ipywidgets for a session: buttons, a slider, an answer's box and the line that says what happened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import ipywidgets
+
+from agentnb.ui.desk import Command, Desk
+from agentnb.ui.screen import abilities, said
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+_BUTTONS: Final = (
+    ("back", "Back", "step-backward", "one step back"),
+    ("step", "Step", "step-forward", "the next node"),
+    ("run", "Run", "fast-forward", "run until something says stop"),
+    ("pause", "Pause", "pause", "no further node starts"),
+    ("reset", "Reset", "undo", "begin again"),
+)
+
+
+class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no types
+    """Controls bound to a session, to be put beside other widgets; they stay as its cockpit is.
+
+    `buttons` maps step, back, run, pause and reset to their Button; `slider`, `answer` and `line` are the others.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._painting = False
+        auto = ipywidgets.Layout(width="auto")
+        self.buttons = {
+            verb: ipywidgets.Button(description=text, icon=icon, tooltip=tip, layout=auto)
+            for verb, text, icon, tip in _BUTTONS
+        }
+        self.slider = ipywidgets.IntSlider(0, 0, 0, description="step")
+        self.answer = ipywidgets.Text(continuous_update=False, layout=ipywidgets.Layout(display="none", width="auto"))
+        self.line = ipywidgets.Label()
+        row = ipywidgets.HBox([*self.buttons.values(), self.slider], layout=ipywidgets.Layout(flex_flow="row wrap"))
+        super().__init__([row, self.line, self.answer])
+        self._desk = Desk(session, self._paint)
+        for verb, button in self.buttons.items():
+            button.on_click(lambda _, verb=verb: self._desk.ask(Command(verb)))
+        self.slider.observe(self._slid, "value")
+        self.answer.observe(self._answered, "value")
+        self._desk.refresh()
+
+    def close(self) -> None:
+        """Take the controls off every page, and hear no more of the session."""
+        desk = getattr(self, "_desk", None)
+        if desk is not None:
+            desk.close()
+        super().close()
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        if not self._painting:
+            self._desk.ask(Command("goto", change["new"]))
+
+    def _answered(self, change: dict[str, Any]) -> None:
+        if not self._painting and change["new"] and self.session.pending:
+            self._desk.ask(Command("answer", change["new"], self.session.pending[0].node))
+
+    def _paint(self) -> None:
+        session, able = self.session, abilities(self.session)
+        problems = "; ".join(f"{problem.code}: {problem.what}" for problem in self._desk.problems)
+        self._painting = True
+        try:
+            for verb, button in self.buttons.items():
+                button.disabled = not able[verb]
+            self.slider.max = len(session.trace)
+            self.slider.value = session.position
+            self.slider.disabled = not able["goto"]
+            if not session.pending:
+                self.answer.value = ""
+            self.answer.layout.display = "" if session.pending else "none"
+            self.answer.placeholder = session.pending[0].node if session.pending else ""
+        finally:
+            self._painting = False
+        self.line.value = problems or said(session)
+
+
+def controls(session: Session) -> Controls:
+    """Return new ipywidgets controls bound to a session."""
+    return Controls(session)

@@ -1,0 +1,196 @@
+"""desk: between a person and a session: posts commands to the kernel's loop, and says when the screen must be painted anew.
+
+Commands come from any thread and are carried out one after the other on the loop; pause goes first. The screen is
+painted at most some fifteen times a second, and always once more after the last change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.ui.loop import kernel_loop
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+INTERVAL: Final = 1 / 15  # seconds from one picture to the next while a run goes
+_SHARE: Final = 5  # painting takes at most one part in this many of the loop's time
+_PATIENCE: Final = 0.1  # seconds until a step that has not ended shows as running
+VERBS: Final = ("step", "back", "goto", "run", "pause", "reset", "answer")
+
+
+def _nothing() -> None:
+    """Nobody asked to be told."""
+
+
+@dataclass
+class Command:
+    """What a person asks for; `value` is a step number, or an answer, `target` the node that is answered."""
+
+    verb: str
+    value: Any = None
+    target: str | None = None
+    done: Callable[[], None] = _nothing
+
+
+class Desk:
+    """Takes commands for one session and calls `paint` when something has changed.
+
+    `problems` are those of the last command, for the screen: a kernel shows the errors of callbacks nowhere.
+    """
+
+    def __init__(self, session: Session, paint: Callable[[], None]) -> None:
+        self.session = session
+        self.problems: tuple[Problem, ...] = ()
+        self._paint = paint
+        self._loop = kernel_loop()
+        self._queue: deque[Command] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._lock = threading.Lock()
+        self._painted, self._rest, self._due = 0.0, INTERVAL, False
+        self._unsubscribe = session.subscribe(self._heard, to="change")
+
+    def close(self) -> None:
+        """Hear no more of the session."""
+        self._unsubscribe()
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def ask(self, command: Command) -> None:
+        """Take a command, from any thread; it is carried out on the kernel's loop, here and now where there is none."""
+        if self._loop is None or self._loop.is_closed():
+            self._now(command)
+        else:
+            self._loop.call_soon_threadsafe(self._take, command)
+
+    def _take(self, command: Command) -> None:
+        last = self._queue[-1] if self._queue else None
+        if command.verb == "pause":
+            self._now(command)
+            return
+        if command.verb == "goto" and last is not None and last.verb == "goto":
+            self._queue.pop().done()  # a slider on its way: the last place wins
+        self._queue.append(command)
+        if self._task is None:
+            assert self._loop is not None
+            self._task = self._loop.create_task(self._serve(), name="agentnb-desk")
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._queue:
+                command = self._queue.popleft()
+                late = loop.call_later(_PATIENCE, self.refresh)
+                await self._guarded(command)
+                late.cancel()
+                self.refresh()
+                command.done()
+        finally:
+            self._task = None
+
+    async def _guarded(self, command: Command) -> None:
+        self.problems = ()
+        try:
+            if command.verb == "step":
+                await self.session.astep()
+            elif command.verb == "run":
+                self.session.start()
+            else:
+                self._plain(command)
+        except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
+            self.problems = problems_of(error, command.verb)
+
+    def _now(self, command: Command) -> None:
+        """Carry out a command without a loop: as a script does, and pause."""
+        self.problems = ()
+        try:
+            if command.verb == "step":
+                self.session.step()
+            elif command.verb == "run":
+                self.session.run()
+            else:
+                self._plain(command)
+        except Exception as error:  # noqa: BLE001  (the same)
+            self.problems = problems_of(error, command.verb)
+        self.refresh()
+        command.done()
+
+    def _plain(self, command: Command) -> None:
+        session = self.session
+        match command.verb:
+            case "back":
+                session.back()
+            case "goto":
+                session.goto(int(command.value))
+            case "pause":
+                session.pause()
+            case "reset":
+                session.reset()
+            case "answer":
+                session.answer(command.value, node=command.target)
+            case verb:
+                raise AgentNbError(
+                    Problem(
+                        "U301",
+                        f"the cockpit has no command {verb!r}",
+                        "a message from the page",
+                        f"its commands are: {', '.join(VERBS)}",
+                        did_you_mean(verb, VERBS, "reload the page, so that it fits this version"),
+                    )
+                )
+
+    # -- painting --------------------------------------------------------------------------------------------------
+
+    def _heard(self, *_: object) -> None:
+        """Something changed. Paints at once if the last picture is old enough, else a little later."""
+        if self._loop is None or self._loop.is_closed():
+            self.refresh()
+            return
+        rest = self._painted + self._rest - time.monotonic()
+        if rest <= 0:
+            self.refresh()
+        elif not self._due:
+            self._due = True
+            self._loop.call_soon_threadsafe(self._later, rest)
+
+    def _later(self, rest: float) -> None:
+        assert self._loop is not None
+        self._loop.call_later(rest, self.refresh)
+
+    def refresh(self) -> None:
+        """Paint now. What goes wrong is shown too: no error of a picture may reach the run."""
+        if not self._lock.acquire(blocking=False):
+            if self._loop is not None:  # painted in another thread at this moment: once more, later
+                self._loop.call_soon_threadsafe(self._later, INTERVAL)
+            return
+        try:
+            self._due = False
+            begun = time.monotonic()
+            self._paint()
+            self._painted = time.monotonic()
+            self._rest = max(INTERVAL, _SHARE * (self._painted - begun))
+        finally:
+            self._lock.release()
+
+
+def problems_of(error: Exception, verb: str) -> tuple[Problem, ...]:
+    """Return what an error says, as Problems that the screen can show."""
+    if isinstance(error, AgentNbError) and error.problems:
+        return error.problems
+    name = type(error).__name__
+    return (
+        Problem(
+            "U302",
+            f"{verb} did not work: {name}",
+            f"the cockpit's {verb}",
+            str(error) or f"it raised {name} and said no more",
+            f"call session.{verb} in a cell to see where it comes from",
+        ),
+    )

@@ -1,0 +1,175 @@
+"""screen: what a cockpit shows of a session, as plain values for its page. Reads the session, changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import masked, short
+from agentnb.draw.board import row_of
+from agentnb.draw.text import clean
+from agentnb.errors import AgentNbError, Problem
+
+if TYPE_CHECKING:
+    from agentnb.draw.drawing import Drawing
+    from agentnb.draw.view import RunView
+    from agentnb.recipe.model import Recipe
+    from agentnb.session import Session
+
+ROWS: Final = 200  # keys of the board that are shown
+VALUE_WIDTH: Final = 400  # characters of a value; the page cuts it further and shows the rest on demand
+_SAID_WIDTH: Final = 48
+RUNNING: Final = frozenset({"running", "pausing"})
+_PHASES: Final = {"enter": "was entered", "again": "goes round again", "leave": "was left"}
+_ENDS: Final = {
+    "running": "Running.",
+    "pausing": "Pausing: the node in flight comes to its end, no further one starts.",
+    "finished": "The run has finished.",
+    "exhausted": "The budget is used up.",
+    "idle": "Idle: nothing is due.",
+}
+
+
+def screen(session: Session, drawing: Drawing, problems: tuple[Problem, ...] = ()) -> dict[str, Any]:
+    """Return everything that a page needs to show where the session stands. All of it is JSON, cut and masked.
+
+    Args:
+        drawing: the picture that stands on the page; `picture` is what the run changes in it.
+        problems: those of the last command.
+    """
+    view, status = session.view(), session.status
+    rows, more = _board(session.recipe, view)
+    return {
+        "name": clean(session.recipe.name),
+        "status": status,
+        "position": session.position,
+        "length": len(session.trace),
+        "current": session.current,
+        "said": said(session),
+        "picture": {part: marks for part, marks in drawing.patch(view).items() if part in {"nodes", "edges"}},
+        "board": rows,
+        "more": more,
+        "pending": [_pending(pending) for pending in session.pending],
+        "problems": [asdict(problem) for problem in (*_failure(session), *problems)],
+        "can": [verb for verb, able in abilities(session).items() if able],
+    }
+
+
+def abilities(session: Session) -> dict[str, bool]:
+    """Return which commands make sense where the session stands."""
+    status, position, length = session.status, session.position, len(session.trace)
+    running = status in RUNNING
+    alone = len(session.frontier) < 2
+    onwards = not running and session.current is not None and not (status == "waiting" and alone)
+    return {
+        "step": onwards and status != "exhausted",
+        "back": position > 0,
+        "goto": length > 0,
+        "run": onwards and status != "exhausted",
+        "pause": status == "running",
+        "reset": not running and (length > 0 or status != "ready"),
+        "answer": not running and bool(session.pending),
+    }
+
+
+def said(session: Session) -> str:
+    """Return the line that says what just happened, and what comes next."""
+    status, position, current = session.status, session.position, session.current
+    line = f"{_happened(session)} " if position else ""
+    if status in _ENDS:
+        return f"{line}{_ENDS[status]}"
+    if status == "waiting":
+        nodes = ", ".join(repr(pending.node) for pending in session.pending)
+        return f"{line}{nodes or repr(current)} waits for a person."
+    if status == "failed":
+        return f"{line}Step tries it again."
+    later = len(session.trace) - position
+    if later > 0:
+        line += f"{later} later {'step is' if later == 1 else 'steps are'} kept. "
+    if current is None:
+        return f"{line}Nothing is next."
+    if status == "in_flight":
+        return f"{line}{current!r} is in flight."
+    return f"{line}Next: {current!r}." if position else f"{line}At the start: {current!r} is first."
+
+
+def _happened(session: Session) -> str:
+    step = session.trace.steps[session.position - 1]
+    named = f"Step {step.step}: {step.node_id!r}"
+    if step.status == "error":
+        return f"{named} failed."
+    if step.status in {"cancelled", "skipped"}:
+        return f"{named} was {step.status}."
+    wrote = [f"{key} = {_text(key, value, _SAID_WIDTH)}" for key, value in list(step.outputs.items())[:3]]
+    wrote += [f"{len(step.outputs) - 3} more"] if len(step.outputs) > 3 else []
+    did = f"wrote {', '.join(wrote)}" if wrote else _PHASES.get(step.phase, "wrote nothing")
+    return f"{named} {did}."
+
+
+def _board(recipe: Recipe, view: RunView) -> tuple[list[list[Any]], int]:
+    """Return the rows (key, text or None where there is no value, marks), and how many more there are."""
+    board = view.board
+    literal = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *board])
+    keys = dict.fromkeys(_keys(recipe, view, literal))
+    marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
+    rows = [
+        [
+            key,
+            _text(key, board[key], VALUE_WIDTH) if key in board else None,
+            [word for word, found in zip(("written", "read"), marked, strict=True) if key in found],
+        ]
+        for key in list(keys)[:ROWS]
+    ]
+    return rows, max(len(keys) - ROWS, 0)
+
+
+def _keys(recipe: Recipe, view: RunView, literal: Mapping[str, Any]) -> Iterator[str]:
+    """The keys in an order that no step changes: those that the recipe names, then what the run brought."""
+    yield from recipe.init
+    yield from recipe.inputs
+    for node in recipe.nodes.values():
+        yield from (row_of(path, literal) for path in (*node.reads, *node.writes))
+    yield from (row_of(path, literal) for path in recipe.outputs)
+    yield from view.board
+    yield from (row_of(path, literal) for path in sorted(view.written))
+
+
+def _text(key: str, value: Any, width: int) -> str:
+    try:
+        return clean(short(value, key, width))
+    except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
+        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+
+
+def _pending(pending: Any) -> dict[str, Any]:
+    arguments = masked(dict(pending.arguments or {}))
+    options = arguments.get("options") or ()
+    return {
+        "id": str(pending.id),
+        "kind": pending.kind,
+        "node": pending.node,
+        "name": str(pending.name),
+        "prompt": str(arguments.get("prompt") or pending.name or pending.node),
+        "options": [str(option) for option in options] if isinstance(options, list | tuple) else [],
+    }
+
+
+def _failure(session: Session) -> tuple[Problem, ...]:
+    error: Any = session.error
+    if error is None:
+        return ()
+    if isinstance(error, Problem):
+        return (error,)
+    if isinstance(error, AgentNbError):
+        return error.problems
+    name = type(error).__name__
+    return (
+        Problem(
+            "U303",
+            f"{session.current!r} failed: {name}",
+            f"{session.recipe.name!r}, step {session.position}",
+            str(error) or f"it raised {name} and said no more",
+            "read session.error in a cell",
+        ),
+    )

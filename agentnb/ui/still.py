@@ -1,0 +1,44 @@
+"""still: a session as a picture that needs no kernel and no script: for nbconvert, GitHub and e-mail."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from typing import Any, Final
+
+_ANSWERS: Final = ("where", "why", "do")
+_CELL: Final = "padding:2px 10px;text-align:left;vertical-align:top;border-top:1px solid #8884"
+
+
+def still_html(state: dict[str, Any], picture: str) -> str:
+    """Return HTML without scripts: where the session stands, what is wrong, the picture and the board.
+
+    Args:
+        state: what `screen` gave.
+        picture: an SVG; it is put into an image, so nothing in it can act.
+    """
+    where = f"step {state['position']} of {state['length']}, {state['status']}"
+    source = b64encode(picture.encode()).decode()
+    parts = [
+        f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['said'])}</p>",
+        *(_problem(problem) for problem in state["problems"]),
+        *(f"<p>{escape(pending['node'])} asks: {escape(pending['prompt'])}</p>" for pending in state["pending"]),
+        f'<p><img alt="{escape(where)}" style="max-width:100%" src="data:image/svg+xml;base64,{source}"></p>',
+        _board(state),
+    ]
+    return f'<div class="agentnb-still">{"".join(parts)}</div>'
+
+
+def _problem(problem: dict[str, Any]) -> str:
+    answers = "".join(f"<dt>{name}</dt><dd>{escape(str(problem[name]))}</dd>" for name in _ANSWERS)
+    return f"<div><strong>{escape(problem['code'])}: {escape(problem['what'])}</strong><dl>{answers}</dl></div>"
+
+
+def _board(state: dict[str, Any]) -> str:
+    rows = "".join(
+        f'<tr><th style="{_CELL}">{escape(key)}{" ●" if "written" in marks else ""}</th>'
+        f'<td style="{_CELL}"><code>{escape(value or "")}</code></td></tr>'
+        for key, value, marks in state["board"]
+    )
+    more = f"<p>and {state['more']} more keys</p>" if state["more"] else ""
+    return f"<details><summary>Blackboard</summary><table>{rows}</table>{more}</details>"
