@@ -96,7 +96,7 @@ def _read(source: Any) -> tuple[Source, str | None]:
 
 def _is_text(source: str) -> bool:
     """Return whether this is a recipe's text and no path: several lines, a brace, or a key with its value."""
-    if "\n" in source or source.lstrip().startswith(("{", "[")):
+    if "\n" in source or not source.strip() or source.lstrip().startswith(("{", "[")):
         return True
     return ": " in source and not source.lower().endswith(SUFFIXES)
 

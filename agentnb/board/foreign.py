@@ -124,7 +124,11 @@ def _dump_numpy(value: Any, encode: Encode) -> dict[str, Any] | None:
     if value.dtype.kind == "O":
         return {"shape": list(value.shape), "items": [encode(item) for item in value.ravel().tolist()]}
     if value.dtype.kind == "U":
-        return {"shape": list(value.shape), "dtype": value.dtype.str, "items": [encode(str(item)) for item in value.flat]}
+        return {
+            "shape": list(value.shape),
+            "dtype": value.dtype.str,
+            "items": [encode(str(item)) for item in value.flat],
+        }
     if value.dtype.kind not in "biufcmMS":
         return None
     return {"shape": list(value.shape), "dtype": value.dtype.str, "v": base64.b64encode(value.tobytes()).decode()}
@@ -191,7 +195,11 @@ def _load_column(column: Mapping[str, Any], decode: Decode) -> Any:
         return import_module("pandas").array([decode(item) for item in column["items"]], dtype=column["pandas"])
     if "items" in column:
         items = [decode(item) for item in column["items"]]
-        made = numpy.array(items, dtype=column["dtype"]) if "dtype" in column else numpy.fromiter(items, object, len(items))
+        made = (
+            numpy.array(items, dtype=column["dtype"])
+            if "dtype" in column
+            else numpy.fromiter(items, object, len(items))
+        )
         return made.reshape(column["shape"])
     made = numpy.frombuffer(base64.b64decode(column["v"]), dtype=column["dtype"])
     return made.reshape(column["shape"]).copy()

@@ -7,6 +7,7 @@ The texts belong to the process, not to one run: a secret of one session must no
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList, FrozenRecord, FrozenSet, thaw
@@ -23,7 +24,18 @@ SHORTEST: Final = 4  # a shorter text would be found everywhere
 _HIDDEN: set[str] = set()
 # Whole words of a key's name: `api_key`, `x-auth-token`, `apiKey`; `tokens_in` and `keyboard` stay visible.
 _WORDS: Final = frozenset(
-    {"password", "passwd", "passphrase", "secret", "secrets", "token", "authorization", "apikey", "credential", "credentials"}
+    {
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "secrets",
+        "token",
+        "authorization",
+        "apikey",
+        "credential",
+        "credentials",
+    }
 )
 _PAIRS: Final = frozenset({("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("auth", "key")})
 _SPLIT: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
@@ -36,8 +48,11 @@ def is_secret(key: object) -> bool:
         >>> is_secret("api_key"), is_secret("OpenAI-Api-Key"), is_secret("tokens_in")
         (True, True, False)
     """
-    if not isinstance(key, str):
-        return False
+    return isinstance(key, str) and _names_secret(key)
+
+
+@lru_cache(maxsize=4096)
+def _names_secret(key: str) -> bool:
     words = [word.lower() for word in _SPLIT.split(key) if word]
     return not _WORDS.isdisjoint(words) or not _PAIRS.isdisjoint(zip(words, words[1:], strict=False))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -12,6 +13,8 @@ from agentnb.dialects.networkx import loader as networkx
 from agentnb.errors import Problem, RecipeError
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
+
+_SPOT = re.compile(r":(\d+):(\d+)(?=,|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +76,10 @@ def recipe_of(source: Source, dialect: Dialect) -> Recipe:
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:
-    """Return each problem once, errors first."""
-    return sorted(dict.fromkeys(problems), key=lambda problem: problem.severity != "error")
+    """Return each problem once: errors first, and those of a text in its order."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.severity != "error", *_line(problem)))
+
+
+def _line(problem: Problem) -> tuple[int, int]:
+    spot = _SPOT.search(problem.where)
+    return (int(spot[1]), int(spot[2])) if spot else (0, 0)

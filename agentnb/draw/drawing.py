@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -115,8 +116,8 @@ class Drawing:
         bundle = {form: forms[form]() for form in wanted}
         return {form: shown for form, shown in bundle.items() if shown is not None}
 
-    def _small_png(self) -> bytes | None:
-        """The PNG where Graphviz makes it quickly and it does not swell the notebook; else nothing."""
+    def _small_png(self) -> str | None:
+        """The PNG in base64, where Graphviz makes it quickly and it does not swell the notebook; else nothing."""
         from agentnb.draw.render import png
 
         if len(self.picture.boxes) > _MOST_BOXES:
@@ -125,7 +126,7 @@ class Drawing:
             made = png(self.dot, seconds=2.0)
         except AgentNbError:
             return None
-        return made if len(made) <= _MOST_BYTES else None
+        return b64encode(made).decode() if len(made) <= _MOST_BYTES else None
 
     def __repr__(self) -> str:
         """Return one line: what is drawn and how large it is."""

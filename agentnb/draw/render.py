@@ -74,7 +74,7 @@ def _cure(name: str) -> str:
     return "Graphviz, from your system's packages" if name == "dot" else "`pip install pygraphviz`"
 
 
-def lay_out(picture: Picture, *, seconds: float = 10.0) -> Geometry:
+def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
     """Return the geometry of a picture from the best backend there is, after about `seconds` at the latest.
 
     The plain one always has an answer. The same picture is laid out once: a run changes only texts and classes, so

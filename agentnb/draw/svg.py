@@ -20,6 +20,7 @@ from agentnb.draw.svg_board import board_parts, board_place
 from agentnb.draw.text import attribute, content
 
 MARGIN: Final = 12.0
+_FITS: Final = 2000.0
 _LINES: Final = {"enter": "area-line", "error": "failed", "timeout": "waiting", "event": "react-line"}
 _LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "invhouse": -5.0}
 
@@ -36,7 +37,9 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
     flows, table = board_parts(picture, geometry, spot) if spot else ("", "")
     classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
-    alone = ' data-static=""' if styled else ""
+    # A page shrinks it to its width, as long as it can then still be read.
+    fit = ' style="max-width:100%;height:auto"' if width <= _FITS else ""
+    alone = f' data-static=""{fit}' if styled else ""
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}"{alone} '
         f'data-layout="{geometry.layout}" width="{number(width)}pt" height="{number(height)}pt" '

@@ -17,6 +17,7 @@ from agentnb.engine.history import (
     RESUME,
     UNCAUGHT,
     ActRow,
+    Call,
     Failure,
     FrameRow,
 )
@@ -190,13 +191,13 @@ def _returned(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
 
 
 def flush(run: Run, act: Activation, number: int) -> None:
-    """Keep the reads, events and calls of a step under its number."""
-    work, scope = act.work, act.scope
-    for key in work.reads:
-        run.history.r_code.append(scope.codes[key] if key in scope.codes else run.code(scope, key))
-        run.history.r_step.append(number)
-    run.history.events.extend(event._replace(step=number, at=number) for event in work.emitted)
-    run.history.calls.extend(call._replace(step=number) for call in work.calls)
+    """Keep the events and calls of a step under its number, and forget what it held."""
+    work = act.work
+    if work.emitted:
+        run.history.events.extend([event._replace(step=number, at=number) for event in work.emitted])
+    for call in work.calls:
+        run.history.calls.append(Call(number, *call[1:]))
+    work.reset()
 
 
 def announced(run: Run, work: Any) -> Pushes:

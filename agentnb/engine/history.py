@@ -166,7 +166,7 @@ def _ints() -> array[int]:
     return array("I")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class History:
     """The steps after `base` of one branch of a run; what came before is the parent's."""
 
@@ -202,6 +202,10 @@ class History:
     sealed: int = -1
     counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
     indexed: int = 0
+
+    def __repr__(self) -> str:
+        """Return one line: which steps it holds."""
+        return f"<History {self.name or ''} of steps {self.base + 1} to {self.tip}>"
 
     @property
     def tip(self) -> int:

@@ -13,12 +13,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import TAG, decode, encode
-from agentnb.board.places import Path, look
 from agentnb.board.secrets import hidden, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenDict, FrozenList, freeze, frozen_dict
 from agentnb.clock import Clock
 from agentnb.engine.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
-from agentnb.engine.replica import Replica
+from agentnb.engine.replica import Replica, before
 from agentnb.errors import Problem, StoreError
 
 if TYPE_CHECKING:
@@ -164,21 +163,18 @@ def _history(history: History, lenient: bool) -> Json:
 def _writes(history: History, size: int, lenient: bool) -> Json:
     codes = history.tables.codes
     rows = zip(history.w_code[:size], history.w_new[:size], history.w_old[:size], strict=True)
+    secret = [next(filter(is_secret, path), None) for _, path in codes]
     return {
         "code": history.w_code[:size].tolist(),
-        "new": [_change(new, old, codes[code >> 2][1], lenient) for code, new, old in rows],
+        "new": [
+            encode(new, secret[code >> 2], lenient=lenient)
+            if new.__class__ in ATOMS or secret[code >> 2] or code & 3
+            else _difference(new, before(old, codes[code >> 2][1]), lenient)
+            for code, new, old in rows
+        ],
         "in_place": sorted(row for row in history.in_place if row < size),
         "order": [[row, behind] for row, behind in history.order.items() if row < size],
     }
-
-
-def _change(new: Any, old: Any, path: Path, lenient: bool) -> Any:
-    if new.__class__ in ATOMS:
-        secret = next(filter(is_secret, path), path[-1])
-        return encode(new, secret, lenient=lenient)
-    if any(map(is_secret, path)):
-        return {TAG: "masked"}
-    return _difference(new, old if len(path) == 1 or old is ABSENT else look(old, path[1:]), lenient)
 
 
 def _difference(new: Any, old: Any, lenient: bool) -> Any:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from agentnb.board.places import SET, changed, look
+from agentnb.board.places import SET, Path, changed, look
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT
 from agentnb.engine.history import AGAIN, Checkpoint, History, Tables
@@ -161,4 +161,11 @@ class Replica:
                 due = step + EVERY + sum(map(len, data.values()))
 
 
-__all__ = ["Replica"]
+def before(old: Any, path: Path) -> Any:
+    """Return what stood at a path, from what stood under its first key; ABSENT where there was nothing."""
+    if old is ABSENT or old is DELETED:
+        return ABSENT
+    return old if len(path) == 1 else look(old, path[1:])
+
+
+__all__ = ["Replica", "before"]

@@ -100,8 +100,8 @@ def commit(
         else:
             run.write(scope, (key,), value)
     if work.copies:
-        for key, changed in work.in_place():
-            if key not in writes and scope.get(key) is work.copies[key][1]:
+        for key, changed in work.in_place(writes):
+            if scope.get(key) is work.copies[key][1]:
                 run.write(scope, (key,), changed, in_place=True)
     if act.quick and chosen is None:
         after = act.next
@@ -122,9 +122,14 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
     """Append the row of a step; last, with no call between, move frontier and counter on."""
     history, work = run.history, act.work
     number = run.position + 1
-    if work.reads or work.copies or work.busy:
+    if work.reads:
+        codes = act.scope.codes
+        for key in work.reads:
+            history.r_code.append(codes[key] if key in codes else run.code(act.scope, key))
+            history.r_step.append(number)
+        work.reads.clear()
+    if work.copies or work.busy:
         frontier.flush(run, act, number)
-        work.reset()
     pends = len(history.p_act)
     history.s_act.append(act.id)
     history.s_t0.append(began)

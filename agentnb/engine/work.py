@@ -199,9 +199,11 @@ class Work:
         """Come back inside an event loop: whatever is awaited after this needs one."""
         await self.run.need_loop()
 
-    def in_place(self) -> list[tuple[str, Any]]:
-        """Return the keys whose copies this node has changed, with the changed copies."""
-        return [(key, mine) for key, (mine, frozen) in self.copies.items() if not same(mine, frozen)]
+    def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return the keys whose copies this node has changed, with the changed copies; without those it `writes`."""
+        return [
+            (key, mine) for key, (mine, frozen) in self.copies.items() if key not in writes and not same(mine, frozen)
+        ]
 
     def reset(self) -> None:
         """Forget what was read, copied and written: the step is over."""

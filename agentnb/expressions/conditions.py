@@ -35,7 +35,7 @@ from agentnb.expressions.reading import (
     to_json,
 )
 from agentnb.expressions.rules import MISSING, Operator, Ready, Side, check_rule, make_ready, normal, rule_text
-from agentnb.expressions.templates import Template, compile_expression, compile_template
+from agentnb.expressions.templates import Template, compile_expression, compile_template, has_markers
 
 if TYPE_CHECKING:
     from datalogic_py import Engine
@@ -50,6 +50,7 @@ _TRACE_SIZE = 10_000_000  # characters; the library writes down the whole contex
 _MAX_ROWS = 200
 _FAMILIES = ["Core", "DateTime", "ExtString", "ExtArray", "ExtObject", "ExtControl", "ErrorHandling", "ExtMath"]
 _SURE = frozenset({bool, type(None), str, int, float, list, dict, tuple, set})  # their truth cannot fail
+_PUT_TOGETHER, _ONE_EXPRESSION = "a text that is put together is always true", "write one expression, without braces"
 _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
 
@@ -367,9 +368,13 @@ def _again(value: Any, place: Place | None, strict: bool) -> Condition:
 
 def _expression(text: str, *, strict: bool, place: Place | None) -> Template:
     if not text.lstrip().startswith(("{{", "{%")):
-        return compile_expression(text.strip(), strict=strict, place=place)
+        try:
+            return compile_expression(text.strip(), strict=strict, place=place)
+        except RecipeError:
+            if not has_markers(text):
+                raise
+            raise RecipeError(no_condition(text, place, _PUT_TOGETHER, _ONE_EXPRESSION)) from None
     template = compile_template(text, strict=strict, place=place)
     if not template.native:
-        why = "a text that is put together is always true"
-        raise RecipeError(no_condition(text, place, why, "write one expression, without braces: score > 3"))
+        raise RecipeError(no_condition(text, place, _PUT_TOGETHER, _ONE_EXPRESSION))
     return template

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from functools import wraps
 from numbers import Number
 from typing import Any
@@ -19,6 +19,7 @@ from agentnb.expressions.sandbox import (
     STOCK_TESTS,
     Context,
     SecurityError,
+    charge,
     counted,
     joined,
     listed,
@@ -34,6 +35,7 @@ from agentnb.expressions.sandbox import (
 __all__ = ["FILTERS", "INNER", "METHODS", "TESTS"]
 
 _MAX_INDENT = 100
+_WORK = {"map": 3, "reject": 3, "rejectattr": 5, "select": 3, "selectattr": 5}  # for each item: Jinja asks by name
 _MAX_DIGITS = 100
 
 
@@ -46,8 +48,13 @@ def _as_list(name: str) -> Callable[..., Any]:
     """Return Jinja's filter, giving a list where it would give something lazy."""
     function = STOCK_FILTERS[name]
 
+    place = _place_of_value(function)
+    work = _WORK.get(name, 0)
+
     @wraps(function)
     def filtered(*args: Any, **kwargs: Any) -> Any:
+        if work and isinstance(args[place], Sized):
+            charge(work * len(args[place]))
         return listed(function(*args, **kwargs))
 
     return filtered
@@ -126,6 +133,8 @@ def _tojson(value: Any, indent: int | None = None) -> str:
 
 @pass_context
 def _sum(context: Context, value: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+    if isinstance(value, Sized):
+        charge(5 * len(value))  # each is looked at twice
     items = value if attribute is None else STOCK_FILTERS["map"](context, value, attribute=attribute)
     return sum(map(_number, items), _number(start))
 

@@ -216,7 +216,14 @@ class _Rewriting(NodeTransformer):
         self.generic_visit(node)
         method = node.node
         assert isinstance(method, nodes.Getattr)
-        return _filtered("_called", method.node, [nodes.Const(method.attr), *node.args], node.kwargs)
+        args = [self._weighed(part) for part in node.args]
+        return _filtered("_called", self._weighed(method.node), [nodes.Const(method.attr), *args], node.kwargs)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if isinstance(node.arg, nodes.Slice):
+            node.node = self._weighed(node.node)
+        return node
 
 
 def _program(tree: nodes.Template) -> Callable[[Mapping[str, Any], bool], Any]:

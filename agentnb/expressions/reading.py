@@ -135,7 +135,7 @@ def fitting(value: Any) -> Any:
     if isinstance(value, float) and math.isinf(value):
         return math.copysign(_MOST, value)
     if isinstance(value, int) and value.bit_length() > 1023:
-        return math.copysign(_MOST, value)
+        return _MOST if value > 0 else -_MOST
     if isinstance(value, dict):
         return {key: fitting(item) for key, item in value.items()}
     return [fitting(item) for item in value] if isinstance(value, list | tuple) else value

@@ -20,7 +20,7 @@ from jinja2.exceptions import SecurityError, TemplateAssertionError, UndefinedEr
 from jinja2.filters import FILTERS as STOCK_FILTERS
 from jinja2.nodes import EvalContext
 from jinja2.parser import Parser
-from jinja2.runtime import Context
+from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import missing
@@ -61,7 +61,7 @@ __all__ = [
 MAX_TEXT = 1_000_000  # characters that a template may build
 MAX_ITEMS = 100_000  # items that a template may build or walk over in its loops
 MAX_BITS = 10_000  # of a whole number that a template may build
-MAX_WORK = 10_000_000  # of one rendering: parts of the template, items and sixteenths of texts that it goes through
+MAX_WORK = 3_000_000  # of one rendering: parts of the template, items and sixteenths of texts that it goes through
 VALUE = "_value"  # where the value of a lone expression is kept; no template can name it
 
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes, complex})
@@ -291,7 +291,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return self.getitem(obj, attribute)
         if attribute.startswith("_"):
             raise SecurityError(f"{attribute!r} is private")
-        if callable(obj) or isinstance(obj, ModuleType):
+        if isinstance(obj, ModuleType) or (callable(obj) and not isinstance(obj, LoopContext)):
             _no_callable(obj)
         try:
             value = getattr(obj, attribute)

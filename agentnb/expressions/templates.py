@@ -128,6 +128,9 @@ class Template:
         gaps = [gap for path in self.reads if (gap := nearest(context, path))]
         # Others may be missing as well, behind a default; Jinja names the one that hurt.
         gap = next((gap for gap in gaps if repr(gap[0][-1]) in str(error)), None)
+        if "inline if-expression" in str(error):
+            why = "the test of its if does not hold, and there is no else"
+            return Problem("X301", f"{what} has no value", where, why, "write the else: x if test else ''")
         if gap is None:
             return Problem("X301", f"{what} reads what is not there", where, str(error), order)
         path, known = gap

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentnb.engine.work import Kind, Perform, Work
 from agentnb.recipe.model import Node
-from agentnb.world.calls import arguments_of, as_writes, check_signature, positional
+from agentnb.world.calls import Arguments, arguments_of, as_writes, check_signature, positional
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -17,19 +17,45 @@ def bind(node: Node, world: Any) -> Perform:
     Raises:
         RecipeError: the callable is not there, or could never be called so.
     """
-    function = found(node, world)
-    call = caller(node, function)
-    name = node.id
+    function, name = found(node, world), node.id
     if inspect.iscoroutinefunction(function):
-        return _later(call, name)
+        return _later(caller(node, function), name)
+    if node.inputs:
+        return _with_inputs(function, arguments_of(node.inputs), name)
+    if positional(function):
+        return _with_board(function, name)
+    return _alone(function, name)
 
+
+# One call a step: each shape is written out, for a step costs little more than the calls that it makes.
+
+
+def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) -> Perform:
     def perform(work: Work) -> Any:
-        result = call(work)
-        if result.__class__ is dict:
-            return result
-        return _awaited(result, name) if isinstance(result, Awaitable) else as_writes(name, result)
+        result = function(**arguments(work))
+        return result if result.__class__ is dict else _returned(result, name)
 
     return perform
+
+
+def _with_board(function: Callable[..., Any], name: str) -> Perform:
+    def perform(work: Work) -> Any:
+        result = function(work.board)
+        return result if result.__class__ is dict else _returned(result, name)
+
+    return perform
+
+
+def _alone(function: Callable[..., Any], name: str) -> Perform:
+    def perform(_work: Work) -> Any:
+        result = function()
+        return result if result.__class__ is dict else _returned(result, name)
+
+    return perform
+
+
+def _returned(result: Any, name: str) -> Any:
+    return _awaited(result, name) if isinstance(result, Awaitable) else as_writes(name, result)
 
 
 def found(node: Node, world: Any) -> Callable[..., Any]:

@@ -82,10 +82,10 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
 
 def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
     """R105: a recipe begins at one or more of its own nodes. In a draft that is a warning."""
-    why = f"this recipe's nodes are: {listed(nodes)}" if nodes else "this recipe has no nodes"
-    return Problem("R105", f"the entry {name!r} is a node that does not exist", where, why,
-                   did_you_mean(name, nodes, f"add a node {name!r}, or name another one"),
-                   "warning" if draft else "error")  # fmt: skip
+    what = f"the entry {name!r} is a node that does not exist" if nodes else "the recipe has no nodes"
+    why = f"this recipe's nodes are: {listed(nodes)}" if nodes else "it has to begin at one"
+    order = f"add a node {name!r}, or name another one" if nodes else "add a node"
+    return Problem("R105", what, where, why, did_you_mean(name, nodes, order), "warning" if draft else "error")
 
 
 def check_regions(recipe: Recipe) -> Iterator[Problem]:

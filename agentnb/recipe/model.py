@@ -82,7 +82,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of the recipe that runs in a frame of its own: a loop's body, a branch, a subgraph; `root` is the whole."""
+    """A part that runs in a frame of its own: a loop's body, a branch, a subgraph. `root` is the whole."""
 
     id: str
     entry: tuple[str, ...]
@@ -134,7 +134,7 @@ class Recipe:
         parts = [
             [[node.id, node.kind, node.scope, *map(_plain, (node.inputs, node.params, node.bodies, node.on))]
              for node in self.nodes.values()],
-            [[edge.source, edge.target, edge.kind, edge.condition] for edge in self.edges],
+            [[edge.source, edge.target, edge.kind, edge.condition, _plain(edge.when)] for edge in self.edges],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
             [self.name, self.dialect, self.entry, self.routing, _plain(self.init), _plain(self.limits)],
         ]  # fmt: skip
@@ -164,6 +164,8 @@ def _plain(value: Any) -> Any:
             return {str(key): _plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [_plain(item) for item in value]
+    if hasattr(value, "source") and hasattr(value, "reads"):  # a condition is what it was written as
+        return [value.text, _plain(value.source)]
     return _code_of(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
 
 

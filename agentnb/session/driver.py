@@ -80,6 +80,7 @@ class Driver(Core):
         """
         not_running(self, "run()")
         self._safely(lambda: self._run_here(until, max_steps))
+        self.changed()
         return self.trace
 
     async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:

@@ -67,11 +67,10 @@ class Live:
                 await asyncio.wait([before])
             if number == self.begun and self.going:
                 await self._run(number)
-        except asyncio.CancelledError:
-            pass
-        except BaseException as error:
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            pass  # an interrupt pauses: raised further, it would end the kernel's loop
+        except Exception as error:  # noqa: BLE001  (ours: raised again where somebody waits)
             session.crash = error
-            raise
         finally:
             if number == self.begun:
                 self.going = False

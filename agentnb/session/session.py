@@ -168,6 +168,12 @@ class Session(Driver):
         return reading.problem_of(self.engine)
 
     @property
+    def cause(self) -> BaseException | None:
+        """The exception that a node raised, where the run stands at its failure."""
+        found = reading.failure_of(self.engine)
+        return None if found is None else found[1].error
+
+    @property
     def board(self) -> Board:
         """The blackboard where the run stands, read-only: `board["a.b"]` reads a path."""
         return self._view
@@ -200,7 +206,7 @@ class Session(Driver):
         """Return the recipe's drawing with the run on it."""
         from agentnb.draw.dot import draw_recipe
 
-        return draw_recipe(self.recipe, board=board, direction=direction, view=self.view())
+        return draw_recipe(self.recipe, board=board, direction=direction, run=self.view())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         from agentnb.display import session_bundle

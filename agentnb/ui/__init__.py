@@ -1,6 +1,6 @@
-"""ui: what a person touches in a notebook: the cockpit, and plain ipywidgets controls. A widget owns nothing but its look."""
+"""ui: what a person touches in a notebook: the cockpit, and plain controls. A widget owns nothing but its look."""
 
-from agentnb.ui.cockpit import Debugger, cockpit
-from agentnb.ui.controls import controls
+from agentnb.ui.controls import Controls
+from agentnb.ui.debugger import Debugger, cockpit, debug
 
-__all__ = ["Debugger", "cockpit", "controls"]
+__all__ = ["Controls", "Debugger", "cockpit", "debug"]

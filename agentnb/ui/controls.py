@@ -79,8 +79,3 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         finally:
             self._painting = False
         self.line.value = problems or said(session)
-
-
-def controls(session: Session) -> Controls:
-    """Return new ipywidgets controls bound to a session."""
-    return Controls(session)

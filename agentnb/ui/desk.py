@@ -1,4 +1,4 @@
-"""desk: between a person and a session: posts commands to the kernel's loop, and says when the screen must be painted anew.
+"""desk: between a person and a session: posts commands to the kernel's loop, and says when to paint the screen anew.
 
 Commands come from any thread and are carried out one after the other on the loop; pause goes first. The screen is
 painted at most some fifteen times a second, and always once more after the last change.

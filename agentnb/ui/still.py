@@ -15,15 +15,16 @@ def still_html(state: dict[str, Any], picture: str) -> str:
 
     Args:
         state: what `screen` gave.
-        picture: an SVG; it is put into an image, so nothing in it can act.
+        picture: an SVG, or nothing; it is put into an image, so nothing in it can act.
     """
     where = f"step {state['position']} of {state['length']}, {state['status']}"
-    source = b64encode(picture.encode()).decode()
+    source = f"data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}"
+    image = f'<p><img alt="{escape(where)}" style="max-width:100%" src="{source}"></p>' if picture else ""
     parts = [
         f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['said'])}</p>",
         *(_problem(problem) for problem in state["problems"]),
         *(f"<p>{escape(pending['node'])} asks: {escape(pending['prompt'])}</p>" for pending in state["pending"]),
-        f'<p><img alt="{escape(where)}" style="max-width:100%" src="data:image/svg+xml;base64,{source}"></p>',
+        image,
         _board(state),
     ]
     return f'<div class="agentnb-still">{"".join(parts)}</div>'

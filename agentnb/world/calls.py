@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from agentnb.board.values import ABSENT
+from agentnb.board.values import ABSENT, ATOMS
 from agentnb.errors import Problem, RecipeError
 from agentnb.expressions.paths import Path
 from agentnb.recipe.model import Node
 
 Arguments = Callable[[Any], dict[str, Any]]
+_PLAIN: Final = ATOMS - {type(ABSENT)}
 
 
 def positional(function: Callable[..., Any]) -> int:
@@ -70,14 +71,17 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
 
 def arguments_of(inputs: Mapping[str, Path]) -> Arguments:
     """Return the function that takes a node's arguments from the board; a path that leads nowhere is left out."""
-    pairs = tuple(inputs.items())
+    pairs = tuple((name, path[0] if len(path) == 1 else None, path) for name, path in inputs.items())
 
     def arguments(work: Any) -> dict[str, Any]:
-        found = {}
-        for name, path in pairs:
-            value = work.arg(path)
-            if value is not ABSENT:
-                found[name] = value
+        found, data = {}, work.scope.data
+        for name, key, path in pairs:
+            value = data.get(key, ABSENT)
+            if value.__class__ not in _PLAIN:  # below a key, in an outer scope, a copy to make, or not there
+                value = work.arg(path)
+                if value is ABSENT:
+                    continue
+            found[name] = value
         return found
 
     return arguments
@@ -87,4 +91,4 @@ def as_writes(node: str, value: Any) -> Any:
     """Return what a function returned as writes: a mapping as it is, nothing for None, else under the node's id."""
     if value is None:
         return {}
-    return value if isinstance(value, Mapping) else {node: value}
+    return value if value.__class__ is dict or isinstance(value, Mapping) else {node: value}

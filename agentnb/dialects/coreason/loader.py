@@ -52,7 +52,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
         draft = written.at(("topology", "status")) == "draft"
         entry = written.at(("topology", "entry_point"))
         problems += dangling(edges, known, "", draft=draft)
-        if isinstance(entry, str) and entry not in known:
+        if written.steps is None and isinstance(entry, str) and entry not in known:
             place = written.place(("topology", "entry_point"))
             problems.append(missing_entry(entry, known, str(place), draft=draft))
         return None, problems

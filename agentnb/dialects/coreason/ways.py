@@ -38,8 +38,10 @@ def ids(written: Written) -> dict[str, Place]:
     """Return the ids of the nodes, in order, with the place of the first that bears it."""
     found: dict[str, Place] = {}
     for number, node in written.items("nodes"):
-        if isinstance(name := node.get("id"), str):
-            found.setdefault(name, written.place(("topology", "nodes", number, "id")))
+        path, name = ("topology", "nodes", number, "id"), node.get("id")
+        if name is not None:  # one that is no text is told as that, and not once more by each edge that means it
+            name = name if isinstance(name, str) else written.source.texts.get(written.real(path), str(name))
+            found.setdefault(name, written.place(path))
     return found
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agentnb.dialects.networkx import attributes as words
-from agentnb.dialects.networkx.levels import INSIDE, Level, is_graph, kind_of, levels
+from agentnb.dialects.networkx.levels import Level, is_graph, kind_of, levels
 from agentnb.dialects.networkx.routes import Routes
 from agentnb.errors import Place, Problem
 from agentnb.expressions.paths import path_text
@@ -40,9 +40,11 @@ class _Loading:
         self.nodes: dict[str, Node] = {}
         self.edges: list[Edge] = []
         self.regions: dict[str, Region] = {}
+        self.inside: set[str] = set()  # the nodes that have a graph inside
 
     def recipe(self) -> tuple[Recipe, list[Problem]]:
         outermost, *_ = found = levels(self.graph, self.name, self.problems)
+        self.inside = {level.region for level in found} - {ROOT}
         for level in found:
             self._read(level)
         top = words.read(self.graph.graph, words.GRAPH, outermost.place, self.problems)
@@ -106,17 +108,17 @@ class _Loading:
             self._named(kind, params, own)
         if kind == "subgraph" and "inputs" in found:
             params["inputs"] = found["inputs"]
-        self._needed(kind, params, place)
+        self._needed(kind, attributes, place)
         return Node(
             id=name,
             kind=kind,
             label=found.get("label", "" if name == own else own),
             scope=level.region,
             inputs=found.get("inputs") if kind in _CALLED else None,
-            reads=found.get("reads", _reads(found, params)),
+            reads=found.get("reads", _reads(found)),
             writes=found.get("writes", _writes(kind, params)),
             params=MappingProxyType(params),
-            bodies=(name,) if kind in INSIDE and is_graph(attributes.get("graph")) else (),
+            bodies=(name,) if name in self.inside else (),
             place=place,
         )
 
@@ -127,14 +129,14 @@ class _Loading:
         else:
             params.setdefault("function", own)
 
-    def _needed(self, kind: str, params: Mapping[str, Any], place: Place) -> None:
+    def _needed(self, kind: str, given: Mapping[str, Any], place: Place) -> None:
         """R113: a key that is needed is missing."""
-        if kind == "router" and "input_key" not in params:
+        if kind == "router" and given.get("input_key") is None:
             self.problems.append(
                 Problem("R113", "attribute 'input_key' is missing", str(place),
                         "a router chooses by a value on the board", "add input_key='...', the value's path")
             )  # fmt: skip
-        if kind == "loop" and not params.keys() & {"times", "while", "until"}:
+        if kind == "loop" and all(given.get(word) is None for word in ("times", "while", "until")):
             self.problems.append(
                 Problem("R113", "attribute 'until' is missing", str(place),
                         "a loop goes on so many 'times', 'while' a condition holds, or 'until' one does",
@@ -142,11 +144,11 @@ class _Loading:
             )  # fmt: skip
 
 
-def _reads(found: Mapping[str, Any], params: Mapping[str, Any]) -> tuple[str, ...]:
+def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     paths = [*found.get("inputs", {}).values()]
-    paths += [params["input_key"]] if "input_key" in params else []
+    paths += [found["input_key"]] if "input_key" in found else []
     for word in ("while", "until"):
-        paths += getattr(params.get(word), "reads", ())
+        paths += getattr(found.get(word), "reads", ())
     return tuple(dict.fromkeys(path_text(path) for path in paths))
 
 
@@ -160,7 +162,8 @@ def _entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
     """Return where a graph begins: at the nodes that it names, else at those that no way leads to."""
     given = level.graph.graph.get("entry")
     if given is None:
-        targets = {edge.target for edge in edges}
+        # An edge that a router ignores is a way in for all that: nobody meant to begin behind it.
+        targets = {edge.target for edge in edges} | {level.ids[target] for _, target in level.graph.edges()}
         return tuple(name for name in level.ids.values() if name not in targets)
     several = isinstance(given, list) or (isinstance(given, tuple) and given not in level.ids)
     return tuple(dict.fromkeys(map(level.id_of, given if several else [given])))

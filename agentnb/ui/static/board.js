@@ -35,7 +35,7 @@ export function board() {
   const more = make("p", { class: "agentnb-more", hidden: true });
   const head = make("tr", {}, ...["Change", "Key", "Value"].map((text) => make("th", { scope: "col", text })));
   const columns = make("colgroup", {}, ...["mark", "key", "value"].map((name) => make("col", { class: `agentnb-col-${name}` })));
-  const table = make("table", {}, make("caption", { text: "Blackboard" }), columns, make("thead", { class: "agentnb-hidden" }, head), body);
+  const table = make("table", {}, make("caption", {}, "Blackboard", make("small", { text: "● written  ○ read" })), columns, make("thead", { class: "agentnb-hidden" }, head), body);
   const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, table, more);
   const rows = new Map();
 

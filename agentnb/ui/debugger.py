@@ -1,4 +1,4 @@
-"""cockpit: the widget that shows a session and steers it: graph, board, buttons, slider, answers and what went wrong.
+"""debugger: the cockpit, a widget that shows a session and steers it: graph, board, buttons, slider, answers, problems.
 
 One widget for all of it. The drawing is laid out and sent once; after that only `state` changes, and the page restyles
 what is there. Everything from the page comes as a message, never as a changed trait: a trait may be held back while a
@@ -8,6 +8,7 @@ cell runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,7 @@ _STATIC: Final = Path(__file__).parent / "static"
 _MODULES: Final = ("dom.js", "graph.js", "board.js", "cards.js", "bar.js", "cockpit.js")
 _IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
+_STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry
 _BLANK: Final = {
     "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
     "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
@@ -102,9 +104,17 @@ class Debugger(anywidget.AnyWidget):
         if bundle is None:
             return None
         content, metadata = bundle
-        picture = self.session.draw().svg
-        still = {"text/html": still_html(self.state, picture), "image/svg+xml": picture}
-        return {**content, **still, "text/plain": repr(self)}, metadata
+        return {**content, **self._still(), "text/plain": repr(self)}, metadata
+
+    def _still(self) -> dict[str, str]:
+        """What stands in the notebook for those who cannot run the page; without the picture where it is very large."""
+        try:
+            picture = self.session.draw().svg
+            small = len(picture) <= _STILL_SIZE
+            html = still_html({**_BLANK, **self.state}, picture if small else "")
+        except Exception:  # noqa: BLE001  (the cockpit itself is shown all the same, and says what is wrong)
+            return {}
+        return {"text/html": html, **({"image/svg+xml": picture} if small else {})}
 
     def __repr__(self) -> str:
         """Return one line: the recipe, where its run stands and what just happened."""
@@ -122,3 +132,24 @@ def cockpit(session: Session) -> Debugger:
     if found is None or found.comm is None:
         found = _OPEN[id(session)] = Debugger(session)
     return found
+
+
+def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) -> Debugger:
+    """Return the cockpit of a new session: what `Debugger(Session(recipe, inputs, **options))` is, in one word.
+
+    Args:
+        recipe: a Recipe, or anything that `load` takes.
+        options: those of Session.
+
+    Raises:
+        RecipeError: as `load` and Session do.
+
+    Example:
+        >>> debug("support.yaml", {"ticket": "My invoice is wrong"})        # doctest: +SKIP
+    """
+    from agentnb.load import load
+    from agentnb.recipe.model import Recipe
+    from agentnb.session import Session
+
+    known = recipe if isinstance(recipe, Recipe) else load(recipe)
+    return cockpit(Session(known, inputs, **options))

@@ -1,0 +1,124 @@
+"""api: coreason's front door: GraphExecutor(recipe, state), await run(), then trace and context. No loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentnb.errors import ExecutionError, NodeExecutionError, Problem
+from agentnb.recipe.model import Recipe
+from agentnb.session import Session
+from agentnb.trace import SimulationTrace
+from agentnb.world.people import in_kernel
+
+MAX_STEPS = 50
+
+
+class GraphExecutor:
+    """Runs a RecipeDefinition from an initial state, as coreason's document says.
+
+    `agents` maps an agent_ref to a callable of the node's mapped inputs; an agent without one is asked of `llm`, else it
+    is simulated. `answers` are the scripted answers of human nodes. Everything is a Session's run: `session` steps it.
+
+    Example:
+        >>> import asyncio
+        >>> recipe = RecipeDefinition.model_validate({
+        ...     "metadata": {"name": "hello"}, "interface": {},
+        ...     "topology": [{"id": "greet", "type": "agent", "agent_ref": "greeter", "inputs_map": {"name": "user"}}],
+        ... })
+        >>> executor = GraphExecutor(recipe, {"user": "Ada"}, agents={"greeter": lambda name: {"text": f"Hi {name}"}})
+        >>> trace = asyncio.run(executor.run())
+        >>> executor.context["text"], len(trace.steps)
+        ('Hi Ada', 1)
+    """
+
+    def __init__(
+        self,
+        recipe: Any,
+        initial_state: Mapping[str, Any] | None,
+        *,
+        agents: Mapping[str, Callable[..., Any]] | None = None,
+        answers: Any = None,
+        llm: Any = None,
+        max_steps: int = MAX_STEPS,
+        validate_inputs: bool = False,
+    ) -> None:
+        """Make an executor; nothing runs yet.
+
+        Raises:
+            RecipeError: the recipe has errors, or `validate_inputs` finds the state wrong.
+        """
+        self.session = Session(
+            _recipe_of(recipe),
+            initial_state,
+            tools=agents,
+            answers=answers,
+            llm=llm,
+            budget={"max_steps": max(max_steps, 0)},
+            validate_inputs=validate_inputs,
+        )
+
+    async def run(self) -> SimulationTrace:
+        """Run from the entry to the end, and return the trace; called again it begins a new run with a new trace.
+
+        In a notebook it waits for `session.answer` at a human node that has no scripted answer.
+
+        Raises:
+            ExecutionError: a node failed, or nobody can be asked; the trace keeps the steps before.
+        """
+        session = self.session
+        if session.position:
+            session.reset()
+        while True:
+            await session.arun()
+            if session.status != "waiting" or not in_kernel():
+                break
+            await self._answered()
+        problem = session.error
+        if problem is not None:
+            raise _error(session, problem)
+        return session.trace
+
+    async def _answered(self) -> None:
+        """Wait until somebody has answered."""
+        loop, answered = asyncio.get_running_loop(), asyncio.Event()
+
+        def changed(session: Session) -> None:
+            if session.status != "waiting":
+                loop.call_soon_threadsafe(answered.set)
+
+        stop = self.session.subscribe(changed, to="change")
+        try:
+            await answered.wait()
+        finally:
+            stop()
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The blackboard where the run stands, as a dict."""
+        return dict(self.session.board)
+
+    @property
+    def trace(self) -> SimulationTrace:
+        """The trace of the run so far."""
+        return self.session.trace
+
+
+def _recipe_of(recipe: Any) -> Recipe:
+    if isinstance(recipe, Recipe):
+        return recipe
+    from agentnb.dialects.table import DIALECTS, recipe_of
+    from agentnb.sources import Source, plain_source
+
+    source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
+    return recipe_of(source, DIALECTS["coreason"])
+
+
+def _error(session: Session, problem: Problem) -> ExecutionError:
+    """Return the error of a failed run, with the node's own exception as its cause."""
+    if session.status == "waiting":
+        return ExecutionError(problem)
+    error = NodeExecutionError(problem)
+    error.__cause__ = session.cause
+    return error

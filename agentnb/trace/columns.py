@@ -1,0 +1,355 @@
+"""columns: the rows of a chain of histories as numpy arrays, one chain's parts behind one another. No loop over steps."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import repeat
+from operator import is_
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agentnb.board.places import look
+from agentnb.board.scopes import Mark
+from agentnb.board.secrets import hides, is_secret
+from agentnb.board.values import ABSENT, ATOMS, Absent
+from agentnb.engine.history import CARRIED
+from agentnb.engine.replica import Replica
+from agentnb.expressions.paths import path_text, resolve_path
+from agentnb.trace.reading import Reading, before, edits
+
+Ints = NDArray[np.int64]
+Objects = NDArray[np.object_]
+_KINDS: Final = {"I": np.uint32, "q": np.int64, "B": np.uint8}
+
+
+def ints(column: array[int], end: int) -> NDArray[Any]:
+    """Return the first rows of a column as an array of its own: a run may go on growing the column."""
+    return np.frombuffer(column[:end], dtype=_KINDS[column.typecode])
+
+
+def objects(values: Sequence[Any], size: int | None = None) -> Objects:
+    """Return an array that holds these very objects (the first `size` of them), lists too."""
+    return np.fromiter(values, dtype=object, count=len(values) if size is None else size)
+
+
+def least(size: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type that holds -1 and the numbers below `size`."""
+    return np.int8 if size < 128 else np.int16 if size < 32768 else np.int32
+
+
+def used(numbers: NDArray[Any], size: int) -> list[int]:
+    """Return which numbers below `size` occur."""
+    found: list[int] = np.flatnonzero(np.bincount(numbers, minlength=size)).tolist()
+    return found
+
+
+def firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
+    """Return where each wanted number occurs first; they are looked for in windows, for most of them stand early."""
+    found: dict[int, int] = {}
+    start, size = 0, 4096
+    while len(found) < len(wanted) and start < len(numbers):
+        seen, places = np.unique(numbers[start : start + size], return_index=True)
+        for number, place in zip(seen.tolist(), places.tolist(), strict=True):
+            found.setdefault(number, start + place)
+        start, size = start + size, size * 4
+    return list(found.values())
+
+
+def where_is(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]:
+    """Return where a value is this very object."""
+    return np.fromiter(map(is_, values, repeat(what)), dtype=bool, count=len(values))
+
+
+class Columns:
+    """The rows of a reading as they are now; what comes later is not in it."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.tables = reading, reading.tables
+        self.parts = reading.parts()
+        self.tip = self.parts[-1].history.base + self.parts[-1].last
+        self.codes = list(self.tables.codes)
+
+    def _steps(self, name: str) -> NDArray[Any]:
+        """Return a column of the steps from 1 on."""
+        return _joined([ints(getattr(part, name), last + 1)[1:] for part, last in self.parts])
+
+    @cached_property
+    def act(self) -> NDArray[Any]:
+        """The activation of each step."""
+        return self._steps("s_act")
+
+    @cached_property
+    def began(self) -> Ints:
+        """When each step began, in ns."""
+        return self._steps("s_t0")
+
+    @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """How long each step took."""
+        ended = self._steps("s_t1")
+        return np.subtract(ended, self.began, dtype=np.int64) / 1e9
+
+    @cached_property
+    def flag(self) -> NDArray[np.uint8]:
+        """Phase and status of each step."""
+        return self._steps("s_flag")
+
+    @cached_property
+    def node(self) -> NDArray[Any]:
+        """The node of each step, by number."""
+        return self._nodes[self.act]
+
+    @cached_property
+    def _nodes(self) -> NDArray[Any]:
+        """The node of each activation, in as few bytes as it needs."""
+        return self._of_act(lambda row: row.node, least(len(self.reading.nodes)))
+
+    @cached_property
+    def frame(self) -> Ints:
+        """The frame of each step, by number."""
+        frames = self._of_act(lambda row: row.frame, np.int64)
+        return frames[self.act] if frames.any() else np.zeros(self.tip, dtype=np.int64)
+
+    def _of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
+        acts = list(self.tables.acts)
+        return np.fromiter(map(what, acts), dtype=dtype, count=len(acts))
+
+    def node_at(self, steps: Ints) -> NDArray[Any]:
+        """Return the nodes of these steps; -1 for step 0."""
+        return np.append(self.node, self.node.dtype.type(-1))[steps - 1]
+
+    def frame_at(self, steps: Ints) -> Ints:
+        """Return the frames of these steps; the root for step 0."""
+        if not self.frame.any():
+            return np.zeros(len(steps), dtype=np.int64)
+        return np.append(self.frame, 0)[steps - 1]
+
+    # -- writes ----------------------------------------------------------------------------------------------
+
+    def _ends(self, name: str) -> Iterator[tuple[Any, NDArray[Any], int]]:
+        """Yield (history, where each step's rows end, number of rows) for the rows that the column `name` ends."""
+        for part, last in self.parts:
+            ends = ints(getattr(part, name), last + 1)
+            yield part, ends, int(ends[-1])
+
+    def _of_rows(self, name: str) -> Ints:
+        found = []
+        for part, ends, size in self._ends(name):
+            counts = np.diff(ends)
+            start = int(ends[0])
+            if size - start == len(counts) and counts.all():  # a row a step, as most runs have it
+                rows = np.arange(part.base + 1 - start, part.base + len(ends))
+                rows[:start] = part.base
+            else:
+                rows = np.repeat(np.arange(part.base, part.base + len(ends)), np.concatenate([ends[:1], counts]))
+            found.append(rows)
+        return _joined(found)
+
+    @cached_property
+    def w_step(self) -> Ints:
+        """The step of each write."""
+        return self._of_rows("s_wend")
+
+    @cached_property
+    def w_code(self) -> NDArray[Any]:
+        """The code of each write: where, and the op."""
+        return _joined([ints(part.w_code, size) for part, _, size in self._ends("s_wend")])
+
+    @cached_property
+    def w_where(self) -> Ints:
+        """The place of each write: its code without the op."""
+        return (self.w_code >> 2).astype(np.int64)
+
+    @cached_property
+    def w_new(self) -> list[Any]:
+        """What each write wrote, frozen."""
+        return self._list("s_wend", "w_new")
+
+    @cached_property
+    def w_old(self) -> list[Any]:
+        """What stood under the first key of each write before it, frozen."""
+        return self._list("s_wend", "w_old")
+
+    def _list(self, end: str, name: str) -> list[Any]:
+        if len(self.parts) == 1:  # the run's own column: what is here of it never changes, so it is not copied
+            column: list[Any] = getattr(self.parts[0].history, name)
+            return column
+        return [value for part, _, size in self._ends(end) for value in getattr(part, name)[:size]]
+
+    @cached_property
+    def w_in_place(self) -> NDArray[np.bool_]:
+        """Which writes are changes that a node made inside a value it had read."""
+        found = np.zeros(len(self.w_code), dtype=bool)
+        offset = 0
+        for part, _, size in self._ends("s_wend"):
+            found[[offset + row for row in part.in_place if row < size]] = True
+            offset += size
+        return found
+
+    @cached_property
+    def w_by_node(self) -> NDArray[np.bool_]:
+        """Which writes a node made: not those of the start, and not people's edits."""
+        found = self.w_step > 0
+        offset = 0
+        for part, ends, size in self._ends("s_wend"):
+            found[offset : offset + int(ends[0])] = False
+            for step in {act.step for act in part.people if part.base < act.step < part.base + len(ends)}:
+                end = offset + part.s_wend[step - part.base]
+                found[end - edits(part, step) : end] = False
+            offset += size
+        return found
+
+    @cached_property
+    def w_values(self) -> tuple[Values, Values]:
+        """What stood at each write's path before it, and what was written: (old, new)."""
+        where = self.w_where
+        new = Values.of(self.w_new, where, self.secret)
+        there = used(where, len(self.codes))
+        deep = [number for number in there if len(self.codes[number][1]) > 1]
+        if not deep and new.plain and not (self.w_code & 3).any():
+            # Whole keys were set and nothing else: what was before is an atom too, and absent at a key's first write.
+            absent = np.zeros(len(where), dtype=bool)
+            absent[firsts(where, there)] = True
+            return Values(objects(self.w_old, len(where)), where, self.secret, absent=absent, plain=True), new
+        old = self.w_old[: len(where)]
+        for row in np.flatnonzero(np.isin(where, deep)).tolist():
+            old[row] = before(old[row], self.codes[where[row]][1])
+        return Values.of(old, where, self.secret), new
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The dotted text of each code's path."""
+        return [path_text(path) for _, path in self.codes]
+
+    @cached_property
+    def secret(self) -> NDArray[np.bool_]:
+        """Which codes lead to or through a secret's name."""
+        return np.array([any(map(is_secret, path)) for _, path in self.codes], dtype=bool)
+
+    @cached_property
+    def scopes(self) -> Ints:
+        """The scope of each code."""
+        return np.array([scope for scope, _ in self.codes], dtype=np.int64)
+
+    # -- reads and pushes ------------------------------------------------------------------------------------
+
+    @cached_property
+    def reads(self) -> tuple[Ints, Ints]:
+        """The steps and the codes of what was read."""
+        steps, codes = [], []
+        for part, last in self.parts:
+            size = min(len(part.r_step), len(part.r_code))
+            step, code = ints(part.r_step, size), ints(part.r_code, size)
+            mine = int(np.searchsorted(step, part.base + last, side="right"))
+            steps.append(step[:mine].astype(np.int64))
+            codes.append(code[:mine].astype(np.int64) >> 2)
+        return _joined(steps), _joined(codes)
+
+    @cached_property
+    def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
+        """The edges that were taken: step, target's number, value of the condition (None: no edge asked)."""
+        steps = self._of_rows("s_pend")
+        acts = _joined([ints(part.p_act, size) for part, _, size in self._ends("s_pend")])
+        values = self._list("s_pend", "p_val")
+        start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
+        if values.count(None) == len(values):
+            return steps[start:], self._nodes[acts[start:]], None
+        held = objects(values, len(steps))
+        mine = ~where_is(held, CARRIED)
+        mine[:start] = False
+        return steps[mine], self._nodes[acts[mine]], held[mine]
+
+    def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
+        """Return the steps after which another value may stand at a dotted key of a scope, and the frozen values."""
+        replica, seen = Replica(self.tables), set[int]()
+        outer: int | None = scope
+        while outer is not None:
+            seen.add(outer)
+            outer = replica.parent(outer)
+        firsts = {str(path[0]): None for number, path in self.codes if number in seen}
+        path = resolve_path(key, firsts)
+        mine = [at for at, (number, way) in enumerate(self.codes) if number in seen and way[0] == path[0]]
+        rows = np.flatnonzero(np.isin(self.w_where, mine))
+        steps, codes = self.w_step[rows], self.w_code[rows]
+        if len(mine) == 1 and self.codes[mine[0]][1] == path and not (codes & 3).any():  # only ever set as a whole
+            return steps, objects(self.w_new, len(self.w_where))[rows]
+        found = []
+        for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
+            replica.write(code, self.w_new[row])
+            value = replica.get(scope, path[0])
+            found.append(value if len(path) == 1 or value is ABSENT else look(value, path[1:]))
+        return steps, objects(found)
+
+    # -- what each step was given, and gave --------------------------------------------------------------------
+
+    def inputs(self) -> Iterator[Any]:
+        """Yield what each step was given, frozen, from step 1 on: one pass over all rows."""
+        replica = Replica(self.tables)
+        for part, last in self.parts:
+            written, read, ends = 0, 0, part.s_wend[: last + 1]
+            for row in range(last + 1):
+                step, values = part.base + row, {}
+                while row and read < len(part.r_step) and part.r_step[read] <= step:
+                    scope, key = self.codes[part.r_code[read] >> 2]
+                    values[path_text(key)] = replica.get(scope, str(key[0]))
+                    read += 1
+                if row:
+                    note = part.notes.get(step)
+                    given = None if note is None else note.inputs
+                    yield (
+                        {key: value for key, value in values.items() if value is not ABSENT} if given is None else given
+                    )
+                written = replica.apply(part, written, ends[row])
+
+    def outputs(self) -> Iterator[Any]:
+        """Yield what each step wrote where its node stands, frozen, from step 1 on: one pass over all rows."""
+        here = {number: frame.scope for number, frame in enumerate(self.tables.frames)}
+        scopes, keys = self.scopes.tolist(), self.keys
+        size = len(self.w_where)
+        rows = zip(self.w_step.tolist(), self.w_where.tolist(), self.w_new[:size], self.w_by_node.tolist(), strict=True)
+        row = next(rows, None)
+        for step, frame in enumerate(self.frame.tolist(), 1):
+            found = {}
+            while row is not None and row[0] <= step:
+                if row[3] and row[0] == step and scopes[row[1]] == here[frame] and row[2] is not ABSENT:
+                    found[keys[row[1]]] = row[2]
+                row = next(rows, None)
+            yield found
+
+
+class Values:
+    """Frozen values with the code of the key that each stands under; `plain` where all are atoms.
+
+    `absent` says where there is nothing, `hide` where a secret's name stands over a value.
+    """
+
+    def __init__(
+        self, held: Objects, where: NDArray[Any], secret: NDArray[np.bool_], *, absent: NDArray[np.bool_], plain: bool
+    ) -> None:
+        self.held, self.absent, self.plain = held, absent, plain
+        self.hide: NDArray[np.bool_] | None = secret[where] if secret.any() else None
+
+    @classmethod
+    def of(cls, values: Sequence[Any], where: NDArray[Any], secret: NDArray[np.bool_]) -> Values:
+        """Look at the types of values, and find where there are none."""
+        size = len(where)
+        values = values if len(values) == size else values[:size]
+        types = set(map(type, values))
+        absent = np.zeros(size, dtype=bool)
+        if not types.isdisjoint((Absent, Mark)):
+            absent = np.fromiter((value.__class__ in (Absent, Mark) for value in values), dtype=bool, count=size)
+        plain = types <= ATOMS | {Mark} and not (hides() and not types.isdisjoint((str, bytes)))
+        return cls(objects(values, size), where, secret, absent=absent, plain=plain)
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+__all__ = ["Columns", "Objects", "Values", "ints", "objects"]

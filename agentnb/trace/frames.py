@@ -1,0 +1,359 @@
+"""frames: the door to pandas. Tables of a run, made from its columns; what leaves through here is masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from agentnb.board.secrets import MASK, hidden, hides, is_secret, shown
+from agentnb.board.values import ABSENT, ATOMS
+from agentnb.engine.history import PHASES, STATUSES
+from agentnb.expressions.paths import parse_path
+from agentnb.trace.columns import Columns, Objects, Values, least, objects
+from agentnb.trace.lazy import DictSource, LazyArray, ValueSource
+from agentnb.trace.reading import OPS, EdgeRow, Reading
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NAMES = ("steps", "writes", "reads", "edges", "calls", "acts", "events")
+TYPES = ("interaction", "system_event", "tool_execution", "reasoning", "error")
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows of named values as a DataFrame."""
+    return pd.DataFrame(list(rows))
+
+
+class Frames(Mapping[str, pd.DataFrame]):
+    """The tables of a run as it was when they were asked for: steps, writes, reads, edges, calls, acts, events.
+
+    `frames.steps` and `frames["steps"]` are the same; each is made when it is first asked for.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._columns = Columns(reading)
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in NAMES:
+            raise KeyError(name)
+        made: pd.DataFrame = getattr(self, name)
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+    def __repr__(self) -> str:
+        """Return the names, without making a table."""
+        return f"<frames of {self._columns.tip} steps: {', '.join(NAMES)}>"
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """One row a step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
+        columns, reading = self._columns, self._reading
+        frames, place = np.unique(columns.frame, return_inverse=True) if columns.frame.any() else (np.array([0]), None)
+        status = columns.flag >> 2 & 3
+        kinds = sorted({node.kind for node in reading.nodes})
+        kind_of = np.array([kinds.index(node.kind) for node in reading.nodes], dtype=least(len(kinds)))
+        type_of = np.array([TYPES.index(node.type.lower()) for node in reading.nodes], dtype=np.int8)
+        types = type_of[columns.node] if len(type_of) else np.zeros(0, np.int8)
+        types[status == STATUSES.index("error")] = TYPES.index("error")
+        branches = [reading.branch(int(frame)) for frame in frames]
+        return _frame(
+            step=np.arange(1, columns.tip + 1),
+            node=self._nodes(columns.node),
+            kind=_category(kind_of[columns.node] if len(kind_of) else types, kinds),
+            phase=_category(columns.flag & 3, PHASES),
+            frame=_category(
+                _spread(np.arange(len(frames)), place, columns.tip),
+                [reading.frame_name(int(frame)) for frame in frames],
+            ),
+            depth=_spread(np.array([reading.depth(int(frame)) for frame in frames]), place, columns.tip),
+            branch=_nullable(
+                _spread(np.array([-1 if branch is None else branch for branch in branches]), place, columns.tip)
+            ),
+            type=_category(types, TYPES),
+            status=_category(status, STATUSES),
+            timestamp=_times(columns.began),
+            seconds=columns.seconds,
+            inputs=LazyArray(DictSource(columns, "inputs")),
+            outputs=LazyArray(DictSource(columns, "outputs")),
+            error=self._errors(),
+        )
+
+    @cached_property
+    def writes(self) -> pd.DataFrame:
+        """One row a write: step, node, frame, scope, key, op, old, new, in_place."""
+        columns = self._columns
+        where, op = columns.w_where, columns.w_code & 3
+        old, new = columns.w_values
+        return _frame(
+            step=columns.w_step,
+            node=self._nodes(np.where(columns.w_by_node, columns.node_at(columns.w_step), -1)),
+            frame=self._named_frames(columns.frame_at(columns.w_step)),
+            scope=self._named_frames(columns.scopes[where]),
+            key=self._keys(where),
+            op=_category(op.astype(np.int8), OPS),
+            old=self._values(old, where),
+            new=self._values(new, where),
+            in_place=columns.w_in_place,
+        )
+
+    @cached_property
+    def reads(self) -> pd.DataFrame:
+        """One row a key that a step read: step, node, scope, key."""
+        steps, where = self._columns.reads
+        return _frame(
+            step=steps,
+            node=self._nodes(self._columns.node_at(steps)),
+            scope=self._named_frames(self._columns.scopes[where]),
+            key=self._keys(where),
+        )
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """One row an edge that was taken: step, source, target, kind, condition, value."""
+        steps, target, values = self._columns.taken
+        source = self._columns.node_at(steps)
+        edge = self._edges_of(steps, source, target, values)
+        rows = self._reading.edges
+        kinds = sorted({row.kind for row in rows})
+        texts = sorted({row.condition for row in rows if row.condition})
+        # The last entry stands for an edge that the recipe does not name.
+        kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=least(len(kinds)))
+        place = {text: at for at, text in enumerate(texts)}
+        text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=least(len(texts)))
+        asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
+        return _frame(
+            step=steps,
+            source=self._nodes(source),
+            target=self._nodes(target),
+            kind=_category(kind[edge], kinds),
+            condition=_category(text[edge], texts),
+            value=_asked(values, asks[edge]),
+        )
+
+    @cached_property
+    def calls(self) -> pd.DataFrame:
+        """One row an attempt of an effect: step, node, call, kind, name, attempt, wait, arguments, result, ..."""
+        last = {id(part): part.base + end for part, end in self._columns.parts}
+        rows = [call for part, _ in self._columns.parts for call in part.calls if call.step <= last[id(part)]]
+        acts = self._columns.tables.acts
+        kinds = sorted({row.kind for row in rows})
+        return _frame(
+            step=_ints(row.step for row in rows),
+            node=self._nodes(_ints(acts[row.act].node for row in rows)),
+            call=_ints(row.call for row in rows),
+            kind=_category(_ints(kinds.index(row.kind) for row in rows), kinds),
+            name=_objects(row.name for row in rows),
+            attempt=_ints(row.attempt for row in rows),
+            wait=np.array([row.wait for row in rows], dtype=float),
+            arguments=_objects(shown(row.arguments) for row in rows),
+            result=_objects(shown(row.result) for row in rows),
+            error=_objects(pd.NA if row.error is None else hidden(row.error) for row in rows),
+            seconds=np.array([row.seconds for row in rows], dtype=float),
+            tokens_in=pd.array([row.tokens_in for row in rows], dtype="Int64"),
+            tokens_out=pd.array([row.tokens_out for row in rows], dtype="Int64"),
+            cost_usd=_objects(pd.NA if row.cost_usd is None else row.cost_usd for row in rows),
+        )
+
+    @cached_property
+    def acts(self) -> pd.DataFrame:
+        """One row an act of a person: step, act, target, old, new, actor, time."""
+        rows = self._reading.acts()
+        return _frame(
+            step=_ints(row.step for row in rows),
+            act=_objects(row.act for row in rows),
+            target=_objects(row.target for row in rows),
+            old=_objects(_leaving(row.old, row.target) for row in rows),
+            new=_objects(_leaving(row.new, row.target) for row in rows),
+            actor=_objects(row.actor for row in rows),
+            time=_moments(row.time for row in rows),
+        )
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """One row an event: seq, step (NA where a person emitted it), id, type, actor, cause, time, payload."""
+        rows = self._reading.events()
+        return _frame(
+            seq=_ints(row.seq for row in rows),
+            step=pd.array([row.step for row in rows], dtype="Int64"),
+            id=_objects(row.id for row in rows),
+            type=_objects(row.type for row in rows),
+            actor=_objects(row.actor for row in rows),
+            cause=_objects(pd.NA if row.cause is None else row.cause for row in rows),
+            time=_moments(row.time for row in rows),
+            payload=_objects(shown(row.payload) for row in rows),
+        )
+
+    # -- columns that several tables share ---------------------------------------------------------------------
+
+    def _nodes(self, codes: NDArray[Any]) -> pd.Categorical:
+        return _category(codes, [node.id for node in self._reading.nodes])
+
+    def _named_frames(self, numbers: NDArray[Any]) -> pd.Categorical:
+        if not numbers.any():
+            return _category(np.zeros(len(numbers), np.int8), ["root"])
+        frames, place = np.unique(numbers, return_inverse=True)
+        return _category(place, [self._reading.frame_name(int(frame)) for frame in frames])
+
+    def _keys(self, where: NDArray[Any]) -> pd.Categorical:
+        names = list(dict.fromkeys(self._columns.keys))
+        number = {name: at for at, name in enumerate(names)}
+        codes = np.array([number[name] for name in self._columns.keys], dtype=least(len(names)))
+        return _category(codes[where] if len(codes) else where, list(map(hidden, names)))
+
+    def _values(self, values: Values, where: NDArray[Any]) -> Any:
+        if not values.plain:
+            keys = [self._columns.codes[number][1] for number in range(len(self._columns.codes))]
+            return LazyArray(ValueSource(values, where, keys))
+        made = values.held
+        made[values.absent] = pd.NA
+        if values.hide is not None:
+            for row in np.flatnonzero(values.hide).tolist():
+                if made[row] is not pd.NA and made[row] is not None:
+                    made[row] = MASK
+        return pd.Series(made, dtype=object, copy=False)
+
+    def _errors(self) -> pd.Series[Any]:
+        made = np.full(self._columns.tip, pd.NA, dtype=object)
+        for part, last in self._columns.parts:
+            for step, failure in part.errors.items():
+                if part.base < step <= part.base + last:
+                    made[step - 1] = hidden(f"{failure.type}: {failure.message}")
+        return pd.Series(made, dtype=object, copy=False)
+
+    def _edges_of(
+        self, steps: NDArray[Any], source: NDArray[Any], target: NDArray[Any], values: Objects | None
+    ) -> NDArray[Any]:
+        """Return which edge of the recipe each taken one is; -1 where none of its edges leads there."""
+        size = len(self._reading.nodes)
+        choice: dict[int, list[int]] = {}
+        index = {node.id: at for at, node in enumerate(self._reading.nodes)}
+        for at, row in enumerate(self._reading.edges):
+            choice.setdefault(index[row.source] * size + index[row.target], []).append(at)
+        pair = source * np.int64(size) + target
+        wanted = np.array(sorted(choice), dtype=np.int64)
+        if not len(wanted):
+            return np.full(len(pair), -1)
+        if size <= 1000:
+            edge = np.full(size * size, -1, dtype=np.int32)
+            edge[wanted] = [choice[number][0] for number in wanted.tolist()]
+            edge = edge[pair]
+        else:
+            place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
+            edge = np.where(
+                wanted[place] == pair, np.array([choice[number][0] for number in wanted.tolist()])[place], -1
+            )
+        several = [number for number, edges in choice.items() if len(edges) > 1]
+        for row in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
+            failed = self._columns.flag[steps[row] - 1] >> 2 & 3 == STATUSES.index("error")
+            edge[row] = self._fitting(choice[int(pair[row])], bool(failed), None if values is None else values[row])
+        return edge
+
+    def _fitting(self, edges: list[int], failed: bool, value: Any) -> int:
+        """Return which of several edges between two nodes was taken: on a failure or not, asked or not."""
+
+        def fits(edge: EdgeRow) -> tuple[bool, bool]:
+            return (edge.kind in {"error", "timeout"}) != failed, (edge.asks or edge.kind == "route") != (
+                value is not None
+            )
+
+        return min(edges, key=lambda at: fits(self._reading.edges[at]))
+
+
+# -- wide ----------------------------------------------------------------------------------------------------------------
+
+
+def wide(reading: Reading, keys: Sequence[str], scope: int) -> pd.DataFrame:
+    """Return one row a step and one column a key: what stood there after the step, NA where there was nothing."""
+    columns = Columns(reading)
+    made = {"step": np.arange(1, columns.tip + 1), "node": _category(columns.node, [node.id for node in reading.nodes])}
+    for key in keys:
+        steps, found = columns.values_after(scope, key)
+        values = np.append(np.array([pd.NA], dtype=object), _all_leaving(found, key))
+        place = np.searchsorted(steps, made["step"], side="right")
+        column = pd.Series(values[place], dtype=object, copy=False)
+        types = set(map(type, column))
+        made[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
+    return pd.DataFrame(made, copy=False)
+
+
+def head_html(frame: pd.DataFrame, rows: int) -> str:
+    """Return the first rows of a table as HTML, every cell escaped and cut short."""
+    with pd.option_context("display.max_colwidth", 60):
+        return frame.head(rows).to_html(index=False, escape=True, border=0)
+
+
+# -- how columns are made --------------------------------------------------------------------------------------------------
+
+
+def _frame(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(columns, copy=False)
+
+
+def _category(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
+    small = codes.astype(least(len(names)), copy=False)
+    return pd.Categorical.from_codes(small, categories=pd.Index(names, dtype="str"), validate=False)
+
+
+def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDArray[Any]:
+    if place is not None:
+        return values[place]
+    return np.full(size, values[0]) if values[0] else np.zeros(size, dtype=values.dtype)
+
+
+def _nullable(values: NDArray[Any]) -> Any:
+    return pd.arrays.IntegerArray(values.astype(np.int64), values < 0)
+
+
+def _times(nanoseconds: NDArray[Any]) -> pd.DatetimeIndex:
+    return pd.DatetimeIndex(nanoseconds.view("M8[ns]"), tz="UTC")
+
+
+def _moments(times: Iterator[datetime] | Any) -> pd.DatetimeIndex:
+    aware = [time if time.tzinfo else time.replace(tzinfo=UTC) for time in times]
+    return pd.DatetimeIndex(pd.to_datetime(aware, utc=True)).as_unit("ns")
+
+
+def _ints(values: Any) -> NDArray[np.int64]:
+    return np.array(list(values), dtype=np.int64)
+
+
+def _objects(values: Any) -> pd.Series[Any]:
+    return pd.Series(objects(list(values)), dtype=object, copy=False)
+
+
+def _asked(values: Objects | None, asked: NDArray[Any]) -> pd.Series[Any]:
+    made = np.full(len(asked), pd.NA, dtype=object)
+    if asked.any():
+        mine = np.full(int(asked.sum()), None) if values is None else values[asked]
+        plain = ATOMS.issuperset(map(type, mine)) and not hides()
+        made[asked] = mine if plain else objects([shown(value) for value in mine])
+    return pd.Series(made, dtype=object, copy=False)
+
+
+def _all_leaving(values: Objects, target: str) -> Objects:
+    plain = set(map(type, values)) <= ATOMS - {type(ABSENT)} and not hides()
+    if plain and not any(map(is_secret, parse_path(target))):
+        return values
+    return objects([_leaving(value, target) for value in values])
+
+
+def _leaving(value: Any, target: str) -> Any:
+    """Return a value as it may leave: masked where any word of its path names a secret."""
+    if value is ABSENT:
+        return pd.NA
+    return shown(value, next(filter(is_secret, parse_path(target)), None))
+
+
+__all__ = ["NAMES", "Frames", "head_html", "table", "wide"]

@@ -1,0 +1,227 @@
+"""steps: one step of a run as an object, and all of them as a sequence; both are made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, overload
+
+from agentnb.board.secrets import hidden, short
+from agentnb.board.values import thaw
+from agentnb.engine.history import PHASES, STATUSES
+from agentnb.ids import uuid_of
+from agentnb.trace.reading import OPS, Read, Reading, Write
+from agentnb.expressions.paths import path_text
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class StepType(StrEnum):
+    """What sort of thing a step was."""
+
+    INTERACTION = "interaction"
+    SYSTEM_EVENT = "system_event"
+    TOOL_EXECUTION = "tool_execution"
+    REASONING = "reasoning"
+    ERROR = "error"
+
+
+FIELDS = (
+    *("step", "step_id", "node_id", "kind", "phase", "frame", "type", "status", "timestamp", "seconds", "depth"),
+    *("branch", "inputs", "outputs", "thought", "action", "observation", "reads", "writes", "error", "snapshot"),
+)
+
+
+class SimulationStep:
+    """One step of a run: which node ran, with what, what came of it, and when. True values, each a copy of your own.
+
+    `frame` names the nesting it ran in (`root` at the top), `depth` counts it, `branch` is the number of the parallel
+    branch or None. `seconds` is how long it took. `reads` and `writes` are tuples of Read and Write.
+    """
+
+    __slots__ = ("_reading", "_run_id", "step")
+
+    def __init__(self, reading: Reading, step: int, run_id: str = "") -> None:
+        self._reading, self._run_id, self.step = reading, run_id, step
+
+    @property
+    def step_id(self) -> UUID:
+        """The id of this step: the same for the same run and number, in every process."""
+        return uuid_of(self._run_id, self.step)
+
+    @property
+    def node_id(self) -> str:
+        """The node that ran."""
+        return self._reading.nodes[self._reading.act(self.step).node].id
+
+    @property
+    def kind(self) -> str:
+        """The kind of the node."""
+        return self._reading.nodes[self._reading.act(self.step).node].kind
+
+    @property
+    def phase(self) -> str:
+        """`run` for a leaf; `enter`, `again` or `leave` for a node with an inside."""
+        return PHASES[self._flag() & 3]
+
+    @property
+    def frame(self) -> str:
+        """The frame that it ran in: `root`, or a region and the step that opened it."""
+        return self._reading.frame_name(self._reading.act(self.step).frame)
+
+    @property
+    def type(self) -> StepType:
+        """The StepType: that of the node's kind, ERROR for a step that failed."""
+        if self.status == "error":
+            return StepType.ERROR
+        return StepType[self._reading.nodes[self._reading.act(self.step).node].type]
+
+    @property
+    def status(self) -> str:
+        """`ok`, `error`, `cancelled` or `skipped`."""
+        return STATUSES[self._flag() >> 2 & 3]
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it began, in UTC."""
+        history, row = self._reading.owner(self.step)
+        return _EPOCH + timedelta(microseconds=history.s_t0[row] // 1000)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        history, row = self._reading.owner(self.step)
+        return (history.s_t1[row] - history.s_t0[row]) / 1e9
+
+    @property
+    def depth(self) -> int:
+        """How many frames stood around its own."""
+        return self._reading.depth(self._reading.act(self.step).frame)
+
+    @property
+    def branch(self) -> int | None:
+        """The number of the parallel branch that it ran in; None outside of any."""
+        return self._reading.branch(self._reading.act(self.step).frame)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What the node was given: its arguments, else the keys that it read with their values."""
+        inputs: dict[str, Any] = {key: thaw(value) for key, value in self._reading.inputs(self.step).items()}
+        return inputs
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """What the node wrote, by path; of an append the item, deletions are left out."""
+        return {key: thaw(value) for key, value in self._reading.outputs(self.step).items()}
+
+    @property
+    def thought(self) -> str | None:
+        """Why it did what it did, where its node says so."""
+        note = self._reading.note(self.step)
+        return None if note is None else note.thought
+
+    @property
+    def action(self) -> Any:
+        """What it asked for, where its node says so."""
+        note = self._reading.note(self.step)
+        return None if note is None else thaw(note.action)
+
+    @property
+    def observation(self) -> Any:
+        """What it got, where its node says so."""
+        note = self._reading.note(self.step)
+        return None if note is None else thaw(note.observation)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """The keys that it read."""
+        name = self._reading.frame_name
+        return tuple(Read(name(scope), key) for scope, key in self._reading.reads(self.step))
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """What was written, people's edits after it included."""
+        return tuple(
+            Write(self._reading.frame_name(scope), path_text(path), OPS[op], thaw(old), thaw(new), in_place)
+            for scope, path, op, old, new, in_place in self._reading.writes(self.step)
+        )
+
+    @property
+    def error(self) -> str | None:
+        """What it failed with: type and message."""
+        failure = self._reading.failure(self.step)
+        return None if failure is None else f"{failure.type}: {failure.message}"
+
+    @property
+    def snapshot(self) -> dict[str, Any]:
+        """The blackboard after it: the root's scope, people's edits there included."""
+        return {key: thaw(value) for key, value in self._reading.replica(self.step).data[0].items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every field by its name."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+    def _flag(self) -> int:
+        history, row = self._reading.owner(self.step)
+        return history.s_flag[row]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SimulationStep):
+            return NotImplemented
+        if self._reading is other._reading or self._reading.owner(self.step) == other._reading.owner(other.step):
+            return self.step == other.step
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.step)
+
+    def __repr__(self) -> str:
+        """Return one line: number, node, status, what was written, how long it took."""
+        wrote = short(self._reading.outputs(self.step)) if self.error is None else hidden(self.error)
+        phase = "" if self.phase == "run" else f" {self.phase}"
+        return f"<step {self.step} {self.node_id!r}{phase} {self.status}: {wrote}, {self.seconds:.3g} s>"
+
+
+class Steps(Sequence[SimulationStep]):
+    """The steps of a trace; the whole of them grows with the run, a slice does not."""
+
+    __slots__ = ("_numbers", "_reading", "_run_id")
+
+    def __init__(self, reading: Callable[[], Reading], run_id: str, numbers: range | None = None) -> None:
+        self._reading, self._run_id, self._numbers = reading, run_id, numbers
+
+    def _range(self) -> range:
+        return range(1, self._reading().tip + 1) if self._numbers is None else self._numbers
+
+    def __len__(self) -> int:
+        return len(self._range())
+
+    @overload
+    def __getitem__(self, index: int) -> SimulationStep: ...
+    @overload
+    def __getitem__(self, index: slice) -> Steps: ...
+    def __getitem__(self, index: int | slice) -> SimulationStep | Steps:
+        if isinstance(index, slice):
+            reading = self._reading()
+            return Steps(lambda: reading, self._run_id, self._range()[index])
+        return SimulationStep(self._reading(), self._range()[index], self._run_id)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Steps | list | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(map(SimulationStep.__eq__, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __repr__(self) -> str:
+        """Return the first steps, one a line."""
+        lines = [repr(step) for step in self[:10]]
+        more = [f"... {len(self) - 10} more"] if len(self) > 10 else []
+        return "[" + ",\n ".join(lines + more) + "]"
+
+
+__all__ = ["FIELDS", "SimulationStep", "StepType", "Steps"]

@@ -1,0 +1,99 @@
+"""frames: how long a million steps take to become every DataFrame, to be shown, and to be written and read.
+
+Run it: `python benchmarks/frames.py [--steps N] [--check]`. `--check` fails when the frames take longer than the limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from agentnb.engine.executor import run_plain
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import Run
+from agentnb.engine.work import Kind, Work
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.trace import SimulationTrace
+
+SECONDS_A_MILLION = 0.25  # the promise, on one core of an ordinary machine
+
+
+def run_of(steps: int) -> Run:
+    """Return a run of two nodes that take turns; each step reads a key and writes one atom."""
+
+    def ping(work: Work) -> dict[str, Any]:
+        return {"x": work.board["x"] + 1}
+
+    def pong(work: Work) -> dict[str, Any]:
+        return {"x": work.board["x"] + 1}
+
+    nodes = {name: Node(name, "function", params={"call": call}) for name, call in (("ping", ping), ("pong", pong))}
+    recipe = Recipe("bench", "graph", nodes, (Edge("ping", "pong"), Edge("pong", "ping")), ("ping",))
+    run = Run(Plan(recipe, {"function": Kind("function", lambda node, _: node.params["call"])}, None))
+    run.begin({"x": 0})
+    run.limit = steps
+    run.set_mark()
+    run_plain(run)
+    assert run.position == steps
+    return run
+
+
+def best(work: Callable[[], Any], times: int = 5) -> float:
+    """Return the shortest of several times, in seconds of this process: the machine may have other work too."""
+    found = []
+    for _ in range(times):
+        gc.collect()
+        begun = time.process_time()
+        work()
+        found.append(time.process_time() - begun)
+    return min(found)
+
+
+def main() -> int:
+    """Measure, print a table, and return 1 where `--check` finds the limit broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    run = run_of(given.steps)
+
+    def frames() -> list[Any]:
+        return list(SimulationTrace.of(run).frames.values())
+
+    frames()  # imports pandas, which is not what is measured
+    every = best(frames)
+    trace = SimulationTrace.of(run)
+    rows = {
+        "all frames": every,
+        **{f"  {name}": best(lambda name=name: SimulationTrace.of(run).frames[name]) for name in trace.frames},
+        "repr of steps": best(lambda: repr(trace.frames.steps)),
+        "steps[-1].to_dict()": best(lambda: trace.steps[-1].to_dict()),
+        "state_at(n // 2)": best(lambda: trace.state_at(given.steps // 2)),
+        "wide(x)": best(lambda: trace.wide("x"), 1),
+        "outputs, every dict": best(lambda: trace.frames.steps.outputs.astype(object), 1),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "trace.json")  # noqa: PTH118  (a text is what people pass)
+        rows["to_json"] = best(lambda: trace.to_json(file), 1)
+        rows["read"] = best(lambda: SimulationTrace.read(file), 1)
+    print(f"{given.steps:,} steps")
+    for name, seconds in rows.items():
+        print(f"{name:<22}{seconds:>12.6f} s")
+    limit = SECONDS_A_MILLION * given.steps / 1_000_000
+    if given.check and every > limit:
+        print(f"all frames took {every:.3f} s, and the limit is {limit:.3f} s")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,111 @@
+"""What holds of every dialect in the table. A new one adds a good source and a bad one here, nothing else."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import agentnb.dialects
+from agentnb.dialects.table import DIALECTS
+from agentnb.errors import RecipeError
+from agentnb.load import load
+
+
+def coreason(target="b"):
+    return {
+        "metadata": {"name": "made"},
+        "interface": {"inputs": {"x": {"type": "string"}}},
+        "topology": {
+            "entry_point": "a",
+            "nodes": [{"id": "a", "type": "agent", "agent_ref": "one"}, {"id": "b", "type": "human", "prompt": "?"}],
+            "edges": [{"source": "a", "target": target}],
+        },
+    }
+
+
+def networkx(when="x > 1"):
+    graph = nx.DiGraph(name="made", inputs=["x"])
+    graph.add_node("a", function=len)
+    graph.add_node("b", kind="human")
+    graph.add_edge("a", "b", when=when)
+    return graph
+
+
+# dialect -> (makes a recipe 'made' of two nodes 'a' and 'b'; makes it with one mistake)
+EXAMPLES = {
+    "coreason": (coreason, lambda: coreason("gone")),
+    "networkx": (networkx, lambda: networkx("x >")),
+}
+
+
+@pytest.fixture(params=list(DIALECTS))
+def dialect(request):
+    return DIALECTS[request.param]
+
+
+@pytest.fixture
+def good(dialect):
+    return EXAMPLES[dialect.name][0]
+
+
+@pytest.fixture
+def bad(dialect):
+    return EXAMPLES[dialect.name][1]
+
+
+def test_it_recognises_its_own_and_no_other(dialect):
+    assert {name for name, (make, _) in EXAMPLES.items() if dialect.recognise(make())} == {dialect.name}
+
+
+@pytest.mark.parametrize("other", [None, 3, "text", [], {}, object()])
+def test_it_does_not_claim_what_is_nobodys(dialect, other):
+    assert not dialect.recognise(other)
+
+
+def test_it_gives_a_recipe_that_says_its_dialect(dialect, good):
+    recipe = load(good())
+    assert (recipe.name, recipe.dialect, list(recipe.nodes), recipe.entry) == ("made", dialect.name, ["a", "b"], ("a",))
+    assert recipe.check() == []
+    assert list(recipe.inputs) == ["x"]
+    assert recipe.regions["root"].entry == recipe.entry
+
+
+def test_every_part_knows_its_place(good):
+    recipe = load(good())
+    for part in (*recipe.nodes.values(), *recipe.edges):
+        assert part.place is not None
+        assert part.place.path
+
+
+def test_the_same_source_gives_the_same_fingerprint(good):
+    assert load(good()).fingerprint == load(good()).fingerprint
+
+
+def test_nothing_in_a_recipe_can_be_set(good):
+    recipe = load(good())
+    for mapping in (recipe.nodes, recipe.inputs, recipe.regions, recipe.init, recipe.limits, recipe.meta):
+        with pytest.raises(TypeError):
+            mapping["new"] = 1
+    for node in recipe.nodes.values():
+        with pytest.raises(TypeError):
+            node.params["new"] = 1
+
+
+def test_it_draws(good):
+    assert "made" in load(good()).draw().dot
+
+
+def test_a_mistake_has_all_four_answers(bad):
+    with pytest.raises(RecipeError) as caught:
+        load(bad())
+    for problem in caught.value.problems:
+        assert all((problem.code, problem.what, problem.where, problem.why, problem.do))
+
+
+def test_its_folder_says_what_it_is(dialect):
+    assert (Path(agentnb.dialects.__file__).parent / dialect.name / "__init__.py").exists()
+    module = importlib.import_module(f"agentnb.dialects.{dialect.name}.loader")
+    assert module.load is dialect.load

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentnb.dialects.coreason.loader import MAX_STEPS, recognise
+from agentnb.dialects.coreason.schema import RecipeDefinition
+from agentnb.load import load
+from tests.dialects.coreason.making import agent, codes, content, problems, router
+
+
+@pytest.mark.parametrize(
+    ("given", "mine"),
+    [
+        ({"topology": {}}, True),
+        ({"apiVersion": "coreason.ai/v2"}, True),
+        ({"metadata": {}, "interface": {}}, True),
+        ({"apiVersion": "apps/v1", "metadata": {}}, False),
+        ({}, False),
+        (object(), False),
+    ],
+)
+def test_it_is_recognised_by_its_words(given, mine):
+    assert recognise(given) is mine
+
+
+def test_an_agent_sees_what_its_map_says():
+    recipe = load(
+        content([agent("a", inputs_map={"text": "order.id", "again": "ticket"}, system_prompt_override="Be kind.")])
+    )
+    node = recipe.nodes["a"]
+    assert (node.kind, node.inputs) == ("agent", {"text": ("order.id",), "again": ("ticket",)})
+    assert (node.reads, node.writes) == (("order.id", "ticket"), ("output",))
+    assert dict(node.params) == {"ref": "a-agent", "output": "output", "prompt": "Be kind."}
+
+
+def test_an_agent_without_a_map_sees_nothing():
+    assert load(content(["a"])).nodes["a"].inputs == {}
+
+
+def test_a_person_is_asked_and_answers_into_response():
+    ask = {"id": "ask", "type": "human", "prompt": "Refund?", "timeout_seconds": 60, "required_role": "lead"}
+    node = load(content([ask])).nodes["ask"]
+    assert (node.kind, node.writes, node.inputs) == ("human", ("response",), None)
+    assert dict(node.params) == {"prompt": "Refund?", "output": "response", "timeout": 60, "role": "lead"}
+
+
+def test_a_router_chooses_by_its_routes():
+    recipe = load(content([router("r", {"x": "a", "y": ""}, "b", input_key="a.b"), "a", "b"]))
+    params = recipe.nodes["r"].params
+    assert (params["input_key"], dict(params["routes"]), params["default"]) == (("a.b",), {"x": "a", "y": ""}, "b")
+    assert [(edge.target, edge.kind, edge.condition) for edge in recipe.edges] == [
+        ("a", "route", "x"),
+        ("b", "route", "otherwise"),
+    ]
+
+
+EVALUATOR = {
+    "id": "judge",
+    "type": "evaluator",
+    "target_variable": "reply",
+    "evaluator_agent_ref": "judge-agent",
+    "evaluation_profile": {"grading_rubric": [{"name": "kind", "description": "is it?", "threshold": 0.5}]},
+    "pass_threshold": 0.8,
+    "max_refinements": 2,
+    "pass_route": "done",
+    "fail_route": "write",
+    "feedback_variable": "critique",
+}
+
+
+def test_what_nothing_runs_yet_is_read_checked_and_drawn():
+    invent = {"id": "done", "type": "generative", "goal": "a poem", "output_schema": {"type": "object"}}
+    recipe = load(content(["write", EVALUATOR, invent], [("write", "judge")]))
+    assert [(problem.code, problem.severity) for problem in recipe.check()] == [("R117", "warning")] * 2
+    assert [(edge.source, edge.target, edge.condition) for edge in recipe.edges if edge.kind == "route"] == [
+        ("judge", "done", "pass"),
+        ("judge", "write", "fail"),
+    ]
+    assert recipe.nodes["judge"].params["pass_threshold"] == 0.8
+    assert recipe.nodes["done"].params["goal"] == "a poem"
+    assert recipe.graph.number_of_nodes() == 3
+
+
+def test_the_interface_may_be_a_map_or_a_schema():
+    bare = load(content(["a"], interface={"inputs": {"q": {"type": "string", "default": "hi"}}, "outputs": {"r": {}}}))
+    full = load(
+        content(["a"], interface={"inputs": {"type": "object", "required": ["q"], "properties": {"q": {}, "s": {}}}})
+    )
+    assert (list(bare.inputs), bare.outputs, dict(bare.init), bare.meta["required"]) == (["q"], ("r",), {"q": "hi"}, ())
+    assert (list(full.inputs), full.meta["required"]) == (["q", "s"], ("q",))
+
+
+def test_what_the_state_holds_at_first_is_put_on_the_board():
+    state = {"properties": {"tries": {"type": "integer", "default": 0}}}
+    assert dict(load(content(["a"], state=state)).init) == {"tries": 0}
+
+
+def test_a_list_of_nodes_is_a_line_of_them():
+    short = {"metadata": {"name": "t"}, "interface": {}, "topology": [agent("a"), router("b", {}, "c"), agent("c")]}
+    for topology in (short["topology"], {"steps": short["topology"]}):
+        recipe = load({**short, "topology": topology})
+        assert recipe.entry == ("a",)
+        # The edge of a sequence that a router does not take is nobody's mistake.
+        assert [(edge.source, edge.target) for edge in recipe.edges] == [("a", "b"), ("b", "c")]
+        assert recipe.check() == []
+
+
+def test_a_definition_is_loaded_like_its_file():
+    given = content([router("r", {"x": "a"}, "a"), "a"], topology={"status": "valid"})
+    loaded = load(RecipeDefinition.model_validate(given))
+    assert loaded.fingerprint == load(given).fingerprint
+    assert loaded.nodes["r"].place.file == "<RecipeDefinition 't'>"
+
+
+def test_a_definition_of_another_package_is_read_by_its_dump():
+    mine = RecipeDefinition.model_validate(content(["a"]))
+    other = type("RecipeDefinition", (), {"metadata": mine.metadata, "model_dump": lambda self, **how: mine.dump()})()
+    assert load(other).fingerprint == load(mine).fingerprint
+
+
+def test_nothing_counts_beyond_the_fifty_steps_that_it_may_take():
+    assert dict(load(content(["a"])).limits) == {"max_steps": MAX_STEPS}
+
+
+def test_what_a_simulated_agent_answers_may_stand_in_its_metadata():
+    def simulated(value):
+        return load(content([agent("a", metadata={"simulated": value})])).nodes["a"].params.get("simulated")
+
+    assert simulated({"x": 1}) == ({"x": 1},)
+    assert simulated([{"x": 1}, {"x": 2}]) == ({"x": 1}, {"x": 2})
+    assert simulated("yes") is None
+    assert simulated([]) is None
+
+
+def test_an_agent_that_is_only_wished_for_is_called_by_its_node():
+    wished = {"id": "a", "type": "agent", "agent_ref": {"intent": "write well"}}
+    params = load(content([wished])).nodes["a"].params
+    assert (params["ref"], params["wanted"]["intent"]) == ("a", "write well")
+
+
+def test_a_label_is_what_an_editor_shows():
+    node = agent("a", presentation={"x": 1, "y": 2, "label": "Reader", "unknown": True})
+    assert load(content([node])).nodes["a"].label == "Reader"
+
+
+def test_in_a_draft_what_is_missing_is_a_warning():
+    draft = content(
+        ["a", router("r", {"x": "gone"}, "a")], [("a", "none"), ("a", "r")], "off", topology={"status": "draft"}
+    )
+    found = problems(draft)
+    assert {severity for _, severity, _ in found} == {"warning"}
+    assert sorted(code for code, _, _ in found) == ["R104", "R104", "R105", "R115", "R115", "R118"]
+    recipe = load(draft)
+    assert recipe.nodes["a"].params["missing"] == "none"
+    assert recipe.entry == ()
+
+
+def test_a_published_recipe_is_no_draft():
+    assert "error" in [
+        severity
+        for _, severity, _ in problems(content(["a"], [("a", "b")], topology={"status": "draft"}, status="published"))
+    ]
+
+
+def test_yaml_and_json_give_the_same_recipe():
+    given = content([router("r", {"x": "a"}, "a"), "a"])
+    assert load(json.dumps(given)).fingerprint == load(given).fingerprint
+
+
+def test_a_broken_recipe_tells_of_its_graph_too():
+    broken = content([{"id": "a", "type": "agent", "agent_reff": "x"}], [("a", "b")], "c")
+    assert sorted(codes(broken)) == ["R104", "R105", "R112"]

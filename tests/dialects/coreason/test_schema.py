@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, written_out
+from tests.dialects.coreason.making import agent, content
+
+
+def made(**changes):
+    return RecipeDefinition.model_validate(content(["a", "b"], [("a", "b")], **changes))
+
+
+def test_nothing_can_be_changed():
+    recipe = made()
+    with pytest.raises(ValidationError):
+        recipe.status = "published"
+
+
+def test_unknown_keys_are_refused_except_in_metadata_and_looks():
+    with pytest.raises(ValidationError, match="extra"):
+        made(colour="red")
+    kept = made(metadata={"name": "t", "version": "2", "team": "desk"})
+    assert kept.metadata.model_extra == {"team": "desk"}
+    look = RecipeDefinition.model_validate(content([agent("a", presentation={"x": 1, "y": 2, "shadow": True})]))
+    assert look.topology.nodes[0].presentation.x == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"topology": {"entry_point": "gone"}}, "Entry point 'gone'"),
+        ({"topology": {"edges": [{"source": "a", "target": "gone"}]}}, "Dangling edge target: a -> gone"),
+        ({"topology": {"edges": [{"source": "gone", "target": "a"}]}}, "Dangling edge source: gone -> a"),
+        ({"topology": {"nodes": [agent("a"), agent("a")]}}, "Duplicate node IDs found: {'a'}"),
+        ({"topology": {"nodes": [agent("a", recovery={"fallback_node_id": "gone"})]}}, "Fallback of 'a'"),
+    ],
+)
+def test_a_graph_has_to_hang_together(changes, said):
+    with pytest.raises(ValidationError) as caught:
+        made(**changes)
+    assert said in str(caught.value)
+
+
+def test_a_draft_may_dangle_but_not_name_two_nodes_alike():
+    draft = made(topology={"edges": [{"source": "a", "target": "gone"}], "status": "draft"})
+    assert not draft.topology.verify_completeness()
+    with pytest.raises(ValidationError):
+        made(topology={"nodes": [agent("a"), agent("a")], "status": "draft"})
+
+
+def test_a_published_recipe_is_complete():
+    assert made(status="published").topology.verify_completeness()
+    with pytest.raises(ValidationError, match="incomplete"):
+        RecipeDefinition.model_validate(content([{"id": "a", "type": "agent"}], status="published"))
+    with pytest.raises(ValidationError, match="Dangling"):
+        made(topology={"edges": [{"source": "a", "target": "x"}], "status": "draft"}, status="published")
+
+
+def test_files_of_several_releases_are_taken():
+    old = {"name": "t", "x-design": {"x": 1, "y": 2}}
+    new = {"name": "t", "version": "1", "description": "d", "provenance": {"type": "ai"}, "created": "2024-01-01"}
+    assert made(metadata=old).metadata.design_metadata.x == 1
+    assert made(metadata=new).metadata.provenance == {"type": "ai"}
+    made(environment={"mcp_servers": [{"name": "m"}]}, default_model_policy="fast", policy={"priority": "high"})
+
+
+def test_dumping_and_reading_keeps_the_hash():
+    recipe = made(metadata={"name": "t", "x-design": {"x": 1, "y": 2}}, policy={"priority": "critical"})
+    again = RecipeDefinition.model_validate_json(recipe.to_json())
+    assert again.compute_hash() == recipe.compute_hash()
+    assert again == recipe
+    assert recipe.dump()["metadata"]["x-design"]["x"] == 1
+    assert made(metadata={"name": "u"}).compute_hash({"metadata"}) == made().compute_hash({"metadata"})
+
+
+def test_a_short_topology_is_written_out():
+    nodes = [agent("a"), agent("b")]
+    full = {"nodes": nodes, "edges": [{"source": "a", "target": "b"}], "entry_point": "a"}
+    assert written_out(nodes) == full
+    assert written_out({"steps": nodes}) == full
+    assert written_out(full) is full
+    objects = GraphTopology.model_validate(full).nodes
+    assert GraphTopology.model_validate(written_out(objects)).entry_point == "a"
+
+
+def test_requirements_are_asked_of_a_board():
+    recipe = made(requirements=[
+        {"variable": "user.age", "operator": "gte", "value": 18},
+        {"variable": "topic", "operator": "in", "value": ["a", "b"], "required": False},
+    ])  # fmt: skip
+    assert recipe.check_feasibility({"user": {"age": 20}}) == (True, [])
+    assert recipe.check_feasibility({"user": {}}) == (False, ["Constraint failed: user.age gte 18"])

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from agentnb.dialects.networkx import levels as module
+from agentnb.dialects.networkx.levels import is_graph, kind_of, levels
+
+
+def graph(*nodes, **inside):
+    made = nx.DiGraph()
+    made.add_nodes_from(nodes)
+    for name, inner in inside.items():
+        made.add_node(name, kind="subgraph", graph=inner)
+    return made
+
+
+def read(given):
+    problems: list = []
+    found = levels(given, "g", problems)
+    return [list(level.ids.values()) for level in found], [(problem.code, problem.where) for problem in problems]
+
+
+def test_nodes_keep_their_ids_as_text():
+    assert read(graph(1, "b", ("c", 2))) == ([["1", "b", "('c', 2)"]], [])
+
+
+def test_ids_that_become_the_same_text_clash():
+    assert read(graph(1, "1"))[1] == [("R106", "<graph 'g'>, nodes['1']")]
+
+
+def test_inner_ids_stay_where_they_are_the_only_ones():
+    assert read(graph("a", s=graph("b", t=graph("c"))))[0] == [["a", "s"], ["b", "t"], ["c"]]
+
+
+def test_inner_ids_that_stand_twice_are_named_by_their_owner():
+    assert read(graph("a", s=graph("a", "b")))[0] == [["a", "s"], ["s/a", "b"]]
+
+
+def test_one_graph_may_be_the_inside_of_several_nodes():
+    inner = graph("a", "b")
+    assert read(graph(s=inner, t=inner)) == ([["s", "t"], ["s/a", "s/b"], ["t/a", "t/b"]], [])
+
+
+def test_a_name_that_is_made_may_clash_too():
+    assert [code for code, _ in read(graph("s/a", "a", s=graph("a")))[1]] == ["R106"]
+
+
+def test_a_graph_cannot_hold_itself():
+    made = graph("a")
+    made.add_node("s", kind="loop", graph=made)
+    assert read(made)[1] == [("R108", "<graph 'g'>, nodes['s'].graph")]
+
+
+def test_graphs_are_nested_only_so_deep():
+    made = graph("a")
+    for _ in range(40):
+        made = graph(s=made)
+    assert [code for code, _ in read(made)[1]] == ["R108"]
+
+
+def test_a_graph_used_too_often_is_refused(monkeypatch):
+    monkeypatch.setattr(module, "MAX_NODES", 100)
+    made = graph("a")
+    for _ in range(20):
+        made = graph(s=made, t=made)
+    assert [code for code, _ in read(made)[1]] == ["R108"]
+
+
+def test_edges_need_a_direction():
+    assert read(nx.Graph([(1, 2)]))[1] == [("R131", "<graph 'g'>")]
+    assert read(graph(s=nx.Graph([(1, 2)])))[1] == [("R131", "<graph 'g'>, nodes['s'].graph")]
+
+
+def test_what_is_inside_is_a_graph():
+    assert read(graph(s="other"))[1] == [("R114", "<graph 'g'>, nodes['s'].graph")]
+
+
+@pytest.mark.parametrize("cls", [nx.Graph, nx.DiGraph, nx.MultiDiGraph, type("Mine", (nx.DiGraph,), {})])
+def test_every_sort_of_graph_is_recognised(cls):
+    assert is_graph(cls())
+
+
+@pytest.mark.parametrize("other", [None, {}, nx.DiGraph, object(), nx.NetworkXError()])
+def test_nothing_else_is(other):
+    assert not is_graph(other)
+
+
+def test_a_node_with_a_graph_is_a_subgraph():
+    assert kind_of({"graph": nx.DiGraph()}) == "subgraph"
+    assert kind_of({"graph": nx.DiGraph(), "kind": "loop"}) == "loop"
+    assert kind_of({}) == "function"
+
+
+def test_a_node_is_found_by_itself_or_by_its_text():
+    (level,) = levels(graph(1, "b"), "g", [])
+    assert (level.id_of(1), level.id_of("1"), level.id_of("b"), level.id_of(["x"])) == ("1", "1", "b", "['x']")

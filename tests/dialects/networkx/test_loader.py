@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+
+
+def one(**attributes):
+    graph = nx.DiGraph(name="g")
+    graph.add_node("a", **attributes)
+    return graph
+
+
+def node(**attributes):
+    return load(one(**attributes)).nodes["a"]
+
+
+def told(graph):
+    try:
+        found = load(graph).check()
+    except RecipeError as error:
+        found = error.problems
+    return [(problem.code, problem.where) for problem in found]
+
+
+def never(*args, **kwargs):
+    raise AssertionError("it was called while loading")
+
+
+def test_a_function_is_kept_and_not_called():
+    made = node(function=never, inputs={"n": "order.total"}, writes=["sum"])
+    assert (made.kind, made.inputs, made.reads, made.writes) == (
+        "function",
+        {"n": ("order", "total")},
+        ("order.total",),
+        ("sum",),
+    )
+    assert made.params["function"] is never
+
+
+def test_a_function_may_be_named_later_by_its_own_id():
+    assert node().params["function"] == "a"
+    assert node(function="other").params["function"] == "other"
+    assert node().inputs is None
+
+
+def test_a_tool_says_how_it_is_called():
+    params = node(kind="tool", function=never, timeout=2, attempts=3, backoff=0.1, blocking=True).params
+    assert dict(params) == {
+        "function": never, "timeout": 2, "attempts": 3, "backoff": 0.1, "blocking": True, "output": "a",
+    }  # fmt: skip
+
+
+def test_an_agent_is_named():
+    assert dict(node(kind="agent").params) == {"ref": "a", "output": "a"}
+    assert dict(node(kind="agent", agent_ref="x", prompt="Be kind.", output="out").params) == {
+        "ref": "x", "prompt": "Be kind.", "output": "out",
+    }  # fmt: skip
+    assert node(kind="agent", ref="y", agent_ref="x").params["ref"] == "y"
+
+
+def test_a_person_is_asked():
+    made = node(kind="human", prompt="Well?", options=["yes", "no"], timeout=60)
+    assert dict(made.params) == {"prompt": "Well?", "options": ("yes", "no"), "timeout": 60, "output": "a"}
+    assert made.writes == ("a",)
+
+
+def test_a_router_needs_to_know_what_it_reads():
+    assert ("R113", "<graph 'g'>, nodes['a']") in told(one(kind="router", routes={}))
+    assert node(kind="router", input_key="x.y", default="").params["input_key"] == ("x", "y")
+
+
+def inner():
+    graph = nx.DiGraph(name="inside")
+    graph.add_edge("b", "c")
+    return graph
+
+
+def test_a_loop_has_its_body_and_its_conditions():
+    recipe = load(
+        one(kind="loop", graph=inner(), **{"while": "n < 3", "until": {"==": [{"var": "done"}, True]}}, max=9)
+    )
+    loop, body = recipe.nodes["a"], recipe.regions["a"]
+    assert (loop.bodies, body.entry, body.owner, body.title) == (("a",), ("b",), "a", "inside")
+    assert (recipe.nodes["b"].scope, recipe.nodes["c"].scope) == ("a", "a")
+    assert (loop.params["while"].text, loop.params["max"], loop.reads) == ("n < 3", 9, ("n", "done"))
+    assert loop.params["until"]({"done": True})
+
+
+def test_a_loop_has_to_end():
+    assert told(one(kind="loop", graph=inner())) == [("R113", "<graph 'g'>, nodes['a']")]
+    assert told(one(kind="loop", graph=inner(), times=3)) == []
+    assert told(one(kind="loop", graph=inner(), until="n <")) == [("R301", "<graph 'g'>, nodes['a'].until")]
+
+
+def test_a_subgraph_shares_the_board_or_has_one_of_its_own():
+    shared = node(kind="subgraph", graph=inner())
+    own = node(kind="subgraph", graph=inner(), inputs={"x": "order.id"}, outputs={"y": "b.z"})
+    assert dict(shared.params) == {}
+    assert {key: dict(value) for key, value in own.params.items()} == {
+        "inputs": {"x": ("order", "id")},
+        "outputs": {"y": ("b", "z")},
+    }
+    assert (own.inputs, own.reads, own.writes) == (None, ("order.id",), ("y",))
+
+
+@pytest.mark.parametrize("kind", ["loop", "subgraph"])
+def test_a_frame_needs_something_inside(kind):
+    assert ("R121", "<graph 'g'>, nodes['a']") in told(one(kind=kind, **({"times": 1} if kind == "loop" else {})))
+
+
+def test_an_inner_graph_begins_where_it_says():
+    graph = inner()
+    graph.graph["entry"] = "c"
+    assert load(one(kind="subgraph", graph=graph)).regions["a"].entry == ("c",)
+    graph.graph["entry"] = "gone"
+    assert [code for code, _ in told(one(kind="subgraph", graph=graph))] == ["R116"]
+
+
+def test_a_node_of_an_inner_graph_keeps_its_own_name_for_what_it_calls_and_writes():
+    outer = one(kind="subgraph", graph=inner())
+    outer.add_node("b")
+    made = load(outer).nodes["a/b"]
+    assert (made.label, made.params["function"], made.params["output"]) == ("b", "b", "b")
+
+
+def test_edges_have_conditions_and_kinds():
+    graph = nx.MultiDiGraph()
+    graph.add_edge("a", "b", when="n > 1")
+    graph.add_edge("a", "b", kind="error")
+    graph.add_edge("a", "c", label="else")
+    graph.add_edge("a", "d", kind="parallel", when={"var": "n"})
+    recipe = load(graph)
+    assert [(edge.target, edge.kind, edge.condition, edge.when is None) for edge in recipe.edges] == [
+        ("b", "conditional", "n > 1", False),
+        ("b", "error", "", True),
+        ("c", "sequential", "else", True),
+        ("d", "parallel", "n", False),
+    ]
+    assert recipe.routing == "first"
+
+
+def test_a_condition_may_be_a_callable_and_is_not_called():
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", when=never)
+    with pytest.raises(Exception, match="it was called"):
+        load(graph).edges[0].when({})
+
+
+def test_a_condition_that_cannot_be_read_stands_at_its_edge():
+    graph = nx.DiGraph(name="g")
+    graph.add_edge("a", "b", when="n >")
+    assert told(graph) == [("R301", "<graph 'g'>, edges['a', 'b'].when")]
+
+
+def test_a_graph_begins_where_it_says_or_where_no_way_leads():
+    graph = nx.DiGraph([(1, 2), (3, 2), (2, 4)])
+    assert load(graph).entry == ("1", "3")
+    graph.graph["entry"] = 3
+    assert load(graph).entry == ("3",)
+    graph.graph["entry"] = [3, 1]
+    assert load(graph).entry == ("3", "1")
+    graph.graph["entry"] = "gone"
+    assert [code for code, _ in told(graph)] == ["R105"]
+
+
+def test_a_tuple_may_be_the_node_that_it_begins_with():
+    graph = nx.DiGraph([((0, 0), (0, 1))], entry=(0, 0))
+    assert load(graph).entry == ("(0, 0)",)
+
+
+def test_a_circle_begins_nowhere():
+    assert told(nx.DiGraph([(1, 1)], name="g")) == [("R105", "<graph 'g'>, entry")]
+
+
+def test_the_graph_says_what_it_is_given_and_gives():
+    graph = one()
+    graph.graph |= {
+        "inputs": {"n": {"default": 3}, "m": {}},
+        "outputs": ["r"],
+        "init": {"x": 1, "n": 0},
+        "limits": {"max_steps": 9},
+    }
+    recipe = load(graph)
+    assert (recipe.name, recipe.dialect, list(recipe.inputs), recipe.outputs) == ("g", "networkx", ["n", "m"], ("r",))
+    assert (dict(recipe.init), dict(recipe.limits)) == ({"x": 1, "n": 3}, {"max_steps": 9})
+    graph.graph["inputs"] = ["n", "m"]
+    assert list(load(graph).inputs) == ["n", "m"]
+    graph.graph["outputs"] = "r"
+    assert told(graph) == [("R114", "<graph 'g'>, outputs")]
+
+
+def test_a_graph_without_nodes_is_no_recipe():
+    assert [code for code, _ in told(nx.DiGraph())] == ["R105"]
+
+
+def test_an_unknown_kind_is_told_where_it_stands():
+    assert told(one(kind="agnet")) == [("R117", "<graph 'g'>, nodes['a']")]
+
+
+def test_what_others_hang_on_a_graph_is_left_alone():
+    graph = one(function=never, color="red", pos=(1, 2))
+    graph.add_edge("a", "b", weight=3, capacity=1)
+    graph.graph["layout"] = "dot"
+    recipe = load(graph)
+    assert recipe.check() == []
+    assert set(recipe.nodes["a"].params) == {"function", "output"}
+
+
+def test_changing_the_graph_changes_no_recipe():
+    graph = one()
+    recipe = load(graph)
+    graph.add_node("b")
+    graph.nodes["a"]["kind"] = "noop"
+    assert [(each.id, each.kind) for each in recipe.nodes.values()] == [("a", "function")]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.table import DIALECTS, in_order, recipe_of
+from agentnb.errors import Problem, RecipeError
+from agentnb.sources import read_text
+
+
+def problem(code, where="here", severity="error"):
+    return Problem(code, "what", where, "why", "do", severity)
+
+
+def test_a_row_is_found_by_its_name():
+    assert all(dialect.name == name for name, dialect in DIALECTS.items())
+
+
+def test_problems_come_in_the_order_of_the_text_errors_first():
+    given = [
+        problem("A", "a.yaml:9:1, x", "warning"),
+        problem("B", "a.yaml:10:2, x"),
+        problem("C", "a.yaml:10:1"),
+        problem("D", "a.yaml:2:30, x"),
+        problem("D", "a.yaml:2:30, x"),
+        problem("E", "the recipe"),
+    ]
+    assert [each.code for each in in_order(given)] == ["E", "D", "C", "B", "A"]
+
+
+def test_warnings_are_kept_with_the_recipe():
+    text = "metadata: {name: t}\ninterface: {}\nidentity: {}\ntopology: [{id: a, type: agent, agent_ref: x}]"
+    recipe = recipe_of(read_text(text), DIALECTS["coreason"])
+    assert [each.code for each in recipe.notes] == ["R127"]
+    assert recipe.text == text
+
+
+def test_errors_are_raised_with_the_warnings():
+    router = "{id: a, type: router, input_key: x, routes: {}, default_route: b}"
+    text = f"metadata: {{name: t}}\ninterface: {{}}\nidentity: {{}}\ntopology: [{router}]"
+    with pytest.raises(RecipeError) as caught:
+        recipe_of(read_text(text), DIALECTS["coreason"])
+    assert [each.code for each in caught.value.problems] == ["R104", "R127"]

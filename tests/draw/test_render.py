@@ -1,0 +1,135 @@
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from agentnb.draw import render
+from agentnb.draw.render import backend, lay_out, png
+from agentnb.errors import AgentNbError
+from tests.draw.recipes import DIRECTIONS, diamond, hostile, picture, support, support_run
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch):
+    monkeypatch.delenv("AGENTNB_LAYOUT", raising=False)
+    monkeypatch.setattr(render, "_layouts", render.OrderedDict())
+
+
+def only(monkeypatch, *names):
+    monkeypatch.setattr(render, "_is_there", lambda name: name in (*names, "plain"))
+
+
+def code_of(call):
+    with pytest.raises(AgentNbError) as caught:
+        call()
+    (problem,) = caught.value.problems
+    return problem.code
+
+
+@pytest.mark.parametrize(
+    ("there", "chosen"), [(("dot", "pygraphviz"), "dot"), (("pygraphviz",), "pygraphviz"), ((), "plain")]
+)
+def test_the_best_backend_that_is_there_is_taken(monkeypatch, there, chosen):
+    only(monkeypatch, *there)
+    assert backend() == chosen
+
+
+def test_the_environment_chooses(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+    assert backend() == "plain"
+    assert lay_out(picture(diamond())).layout == "plain"
+
+
+def test_a_wrong_choice_is_told(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "dto")
+    assert code_of(backend) == "U202"
+    monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
+    only(monkeypatch)
+    assert code_of(backend) == "U203"
+
+
+def complete(name, shown):
+    geometry = lay_out(shown)
+    assert geometry.layout == name
+    assert {box.name for box in shown.boxes} == set(geometry.boxes)
+    assert {link.name for link in shown.links} <= set(geometry.routes)
+    assert {area.name for area in shown.areas} == set(geometry.areas)
+    sizes = {box.name: (box.width / 2, box.height / 2) for box in shown.boxes}
+    spots = [(geometry.boxes[name], sizes[name]) for name in sizes]
+    for at, ((x, y), (w, h)) in enumerate(spots):
+        assert all(abs(x - x2) >= w + w2 - 1 or abs(y - y2) >= h + h2 - 1 for (x2, y2), (w2, h2) in spots[:at])
+
+
+@pytest.mark.needs_dot
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("drawn", [diamond, support, hostile])
+def test_dot_lays_everything_out(monkeypatch, drawn, direction):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
+    complete("dot", picture(drawn(), direction=direction))
+
+
+@pytest.mark.parametrize("drawn", [diamond, support, hostile])
+def test_pygraphviz_lays_everything_out_without_dot(monkeypatch, drawn):
+    pytest.importorskip("pygraphviz")
+    monkeypatch.setenv("AGENTNB_LAYOUT", "pygraphviz")
+    monkeypatch.setenv("PATH", "")
+    complete("pygraphviz", picture(drawn()))
+
+
+def test_a_run_uses_the_layout_that_is_there(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+    before = lay_out(picture(support()))
+    assert lay_out(picture(support(), support_run())) is before
+    assert lay_out(picture(support(), direction="LR")) is not before
+
+
+def test_old_layouts_are_forgotten(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+    monkeypatch.setattr(render, "_KEPT", 2)
+    for number in range(4):
+        lay_out(picture(replace(diamond(), entry=()), direction=DIRECTIONS[number]))
+    assert len(render._layouts) == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [subprocess.TimeoutExpired("dot", 1), subprocess.CalledProcessError(1, "dot"), OSError(), ValueError("no layout")],
+    ids=lambda fault: type(fault).__name__,
+)
+def test_a_backend_that_fails_leaves_it_to_the_plain_one(monkeypatch, fault):
+    def fail(*_):
+        raise fault
+
+    only(monkeypatch, "dot", "pygraphviz")
+    monkeypatch.setattr(render, "_graphviz", fail)
+    assert lay_out(picture(diamond())).layout == "plain"
+
+
+def test_a_slow_layout_is_tried_once_more_with_straight_lines(monkeypatch):
+    asked = []
+
+    def slow(name, text, format, seconds):
+        asked.append((name, "splines=line" in text, seconds))
+        raise subprocess.TimeoutExpired(name, seconds)
+
+    only(monkeypatch, "dot", "pygraphviz")
+    monkeypatch.setattr(render, "_graphviz", slow)
+    lay_out(picture(diamond()), seconds=10)
+    assert [(name, cheap) for name, cheap, _ in asked] == [("dot", False), ("dot", True)]
+    assert sum(seconds for *_, seconds in asked) == pytest.approx(10)
+
+
+@pytest.mark.needs_dot
+def test_a_png_is_a_picture():
+    assert png("digraph { a -> b }").startswith(b"\x89PNG")
+
+
+def test_a_png_needs_graphviz(monkeypatch):
+    only(monkeypatch)
+    assert code_of(lambda: png("digraph {}")) == "U204"
+
+
+@pytest.mark.needs_dot
+def test_dot_text_that_graphviz_refuses_is_told(monkeypatch):
+    only(monkeypatch, "dot")
+    assert code_of(lambda: png("no dot at all")) == "U204"

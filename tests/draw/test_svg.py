@@ -1,0 +1,164 @@
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from agentnb.draw.geometry import Route
+from agentnb.draw.picture import picture_of
+from agentnb.draw.plain import plain_layout
+from agentnb.draw.svg import arrow_head, curve_data, write_svg
+from agentnb.draw.text import safe
+from agentnb.draw.view import RunView
+from agentnb.recipe.model import Node
+from tests.draw.recipes import (
+    DIRECTIONS,
+    HOSTILE,
+    SVG,
+    diamond,
+    groups,
+    hostile,
+    hostile_run,
+    long,
+    picture,
+    recipe,
+    recipes,
+    support,
+    support_run,
+    texts,
+)
+
+TAGS = {"svg", "style", "g", "rect", "path", "text", "tspan", "title", "polygon", "circle"}
+
+
+def drawn(given, run=None, **more):
+    shown = picture(given, run, **more)
+    return write_svg(shown, plain_layout(shown))
+
+
+def tree(given, run=None, **more):
+    return ET.fromstring(drawn(given, run, **more))
+
+
+def test_each_part_can_be_found_by_its_own_name():
+    root = tree(support(), support_run())
+    assert [group.get("data-node") for group in groups(root, "node")] == list(support().nodes)
+    edges = [
+        (group.get("data-edge"), group.get("data-source"), group.get("data-target")) for group in groups(root, "edge")
+    ]
+    assert edges == [(str(at), edge.source, edge.target) for at, edge in enumerate(support().edges)]
+    assert [group.get("data-scope") for group in groups(root, "cluster")] == ["body", "oncall"]
+    rows = groups(root, "row")
+    assert [group.get("data-index") for group in rows] == [str(at) for at in range(len(rows))]
+    assert [group.find(f"{SVG}text[@data-key]").get("data-key") for group in rows] == [g.get("data-row") for g in rows]
+    assert {"ticket", "late", "api_key"} <= {group.get("data-row") for group in rows}
+    ways = {(group.get("data-node"), group.get("data-way")) for group in groups(root, "flow")}
+    assert {("critic", "read"), ("critic", "write"), ("send", "read")} <= ways
+
+
+def test_shape_and_colour_by_kind_and_line_by_kind_of_edge():
+    root = tree(support())
+    classes = {group.get("data-node"): group.get("class") for group in groups(root, "node")}
+    assert classes["route"] == "node kind-router family-choose"
+    assert classes["approve"] == "node kind-human family-person"
+    kinds = {edge.kind for edge in support().edges}
+    assert {group.get("class") for group in groups(root, "edge")} == {f"edge edge-{kind}" for kind in kinds}
+
+
+def test_a_run_is_drawn_by_classes_and_texts():
+    root = tree(support(), support_run())
+    assert "has-run" in root.get("class")
+    nodes = {group.get("data-node"): group for group in groups(root, "node")}
+    assert "current" in nodes["critic"].get("class")
+    assert "failed" in nodes["refund"].get("class")
+    assert texts(nodes["write"].find(f".//{SVG}tspan")) == "×2"
+    rows = {group.get("data-row"): group for group in groups(root, "row")}
+    assert rows["late"].get("class") == "row written"
+    assert rows["draft"].get("class") == "row read"
+    assert [group.get("data-edge") for group in groups(root, "taken")] == ["0", "2"]
+    assert "has-run" not in tree(support()).get("class")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_no_run_moves_or_resizes_anything(direction):
+    def places(root):
+        return [
+            (element.tag, element.get("transform"), element.get("d"))
+            for name in ("node", "edge", "cluster")
+            for group in groups(root, name)
+            for element in group.iter()
+        ] + [root.get("viewBox")]
+
+    run = replace(support_run(), board={}, seen_writes={})
+    assert places(tree(support(), direction=direction)) == places(tree(support(), run, direction=direction))
+
+
+@pytest.mark.parametrize("run", [None, hostile_run()])
+def test_hostile_texts_stay_texts(run):
+    svg = drawn(hostile(), run)
+    root = ET.fromstring(svg)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} == TAGS
+    names = {name for element in root.iter() for name in element.attrib}
+    assert not [name for name in names if name.startswith("on") or "href" in name or name == "id"]
+    assert {group.get("data-node") for group in groups(root, "node")} == set(map(safe, HOSTILE))
+    assert svg.count("</svg>") == 1
+    assert "<script" not in svg
+    assert "\u202e" not in "".join(texts(title) for title in root.iter(f"{SVG}title"))
+
+
+@given(recipes())
+def test_any_recipe_gives_well_formed_svg(given):
+    shown = picture_of(given, board=True, direction="TB", run=RunView(board={"key": given.name}))
+    root = ET.fromstring(write_svg(shown, plain_layout(shown)))
+    assert len(groups(root, "node")) == len(given.nodes)
+    assert len(groups(root, "edge")) == len(given.edges)
+
+
+def test_no_two_pictures_on_a_page_share_a_name_and_nothing_comes_from_outside():
+    svg = drawn(support(), support_run())
+    assert ' id="' not in svg
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", svg)
+
+
+def test_every_picture_has_its_own_paper_and_says_what_it_is():
+    root = tree(diamond())
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == "recipe sample"
+    assert root.find(f"{SVG}rect").get("class") == "paper"
+
+
+def test_a_page_may_bring_the_style_sheet_itself():
+    shown = picture(diamond())
+    bare = write_svg(shown, plain_layout(shown), styled=False)
+    assert "<style>" not in bare
+    assert "data-static" not in bare
+    assert ET.fromstring(bare).get("viewBox") == tree(diamond()).get("viewBox")
+
+
+def test_a_picture_fits_a_page_unless_it_could_not_be_read_then():
+    assert "max-width:100%" in tree(support()).get("style")
+    assert tree(long(300), direction="LR").get("style") is None
+
+
+def test_an_empty_recipe_is_drawn_as_its_empty_board():
+    root = tree(recipe([]))
+    assert groups(root, "node") == []
+    assert "nothing on it yet" in texts(groups(root, "board")[0])
+    assert ET.fromstring(drawn(recipe([]), board=False)).get("viewBox") == "0 0 24 24"
+
+
+def test_a_recipe_of_300_nodes_is_drawn():
+    assert len(groups(tree(long(300)), "node")) == 300
+
+
+def test_a_node_without_a_name_is_still_there():
+    assert "(no name)" in texts(groups(tree(recipe([Node("", "tool")])), "node")[0])
+
+
+def test_a_curve_and_its_head():
+    route = Route(((0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (0.0, 3.0)), (0.0, 10.0))
+    assert curve_data(route.points) == "M0,0C0,1 0,2 0,3"
+    assert curve_data(((1.0, 2.0),)) == "M1,2"
+    assert arrow_head(route.points, route.tip, "#000") == '<polygon points="-2.8,3 0,10 2.8,3" fill="#000"/>'
+    assert arrow_head(route.points, (0.0, 3.0), "#000") == ""

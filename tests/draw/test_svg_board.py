@@ -1,0 +1,90 @@
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from agentnb.draw.board import BoardTable, Flow, Row, board_table
+from agentnb.draw.plain import plain_layout
+from agentnb.draw.svg import write_svg
+from agentnb.draw.svg_board import board_parts, board_place, flow_classes, flow_lines, row_classes, row_middle
+from tests.draw.recipes import DIRECTIONS, SVG, diamond, groups, long, picture, recipe, support, support_run, texts
+
+
+def size_and_rows(direction, **more):
+    shown = picture(support(), support_run(), direction=direction, **more)
+    root = ET.fromstring(write_svg(shown, plain_layout(shown)))
+    return root, groups(root, "row")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_table_stands_beside_the_graph_and_inside_the_picture(direction):
+    shown = picture(support(), direction=direction)
+    geometry = plain_layout(shown)
+    left, top = board_place(shown.board, geometry, direction)
+    _, _, width, height = map(float, ET.fromstring(write_svg(shown, geometry)).get("viewBox").split())
+    assert left >= geometry.width or top >= geometry.height
+    assert left + shown.board.width <= width
+    assert top + shown.board.height <= height
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
+    shown = picture(support(), support_run(), direction=direction)
+    geometry = plain_layout(shown)
+    boxes = {box.id: box for box in shown.boxes}
+    spot = board_place(shown.board, geometry, direction)
+    for flow, (line, heads) in zip(shown.board.flows, flow_lines(shown, shown.board, geometry, spot), strict=True):
+        x, y = map(float, re.match(r"M(-?[\d.]+),(-?[\d.]+)C", line).groups())
+        box, (at_x, at_y) = boxes[flow.node], geometry.boxes[boxes[flow.node].name]
+        assert abs(x - at_x) <= box.width / 2 + 0.1
+        assert abs(y - at_y) <= box.height / 2 + 0.1
+        assert heads.startswith("M")
+        if flow.way == "write" and direction in ("TB", "BT"):
+            assert heads.count("Z") == len(flow.rows)
+
+
+def test_a_flow_ends_at_the_middle_of_its_rows():
+    shown = picture(diamond())
+    spot = board_place(shown.board, plain_layout(shown), "TB")
+    lines = dict(zip(shown.board.flows, flow_lines(shown, shown.board, plain_layout(shown), spot), strict=True))
+    flow = next(flow for flow in lines if flow.node == "load")
+    for row in flow.rows:
+        assert f"{spot[0]:g},{spot[1] + row_middle(row):g}" in lines[flow][0]
+
+
+def test_spare_rows_are_there_and_empty():
+    _, rows = size_and_rows("TB", spare=5)
+    spare = [row for row in rows if "spare" in row.get("class")]
+    assert len(spare) == 3
+    assert [(row.get("data-row"), texts(row)) for row in spare] == [("", "")] * 3
+    assert [row.get("data-index") for row in rows] == [str(at) for at in range(len(rows))]
+
+
+def test_a_picture_without_a_board_has_none():
+    shown = picture(diamond(), board=False)
+    assert board_parts(shown, plain_layout(shown), (0.0, 0.0)) == ("", "")
+    assert groups(write_svg(shown, plain_layout(shown)), "board") == []
+
+
+def test_many_flows_are_faint():
+    shown = picture(long(40))
+    assert groups(write_svg(shown, plain_layout(shown)), "dense")
+
+
+def test_the_table_of_an_empty_recipe_stands_at_the_corner():
+    for direction in ("TB", "LR"):
+        assert board_place(BoardTable((), ()), plain_layout(picture(recipe([]))), direction) == (0.0, 0.0)
+
+
+def test_classes():
+    assert flow_classes(Flow("a", "read", (0,), "", active=True, seen=True)) == ["flow", "flow-read", "seen", "active"]
+    assert row_classes(Row("a", "a", "", "", ("written",))) == ["row", "written"]
+    assert [row_classes(row) for row in board_table(diamond(), None).rows] == [["row"]] * 5
+
+
+def test_values_carry_their_key_and_full_texts_are_tips():
+    root, _ = size_and_rows("TB")
+    value = root.find(f".//{SVG}text[@data-key='amount']")
+    assert texts(value) == "12.5"
+    row = next(row for row in groups(root, "row") if row.get("data-row") == "ticket")
+    assert "read by classify, write" in texts(row.find(f"{SVG}title"))

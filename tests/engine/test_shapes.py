@@ -1,0 +1,202 @@
+"""test_shapes: the five shapes run, step, go back, fork, and go on in another process, through the one engine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentnb.engine import travel
+from agentnb.engine.log import dump, revive
+from agentnb.engine.run import DONE, LANES, SUSPENDED
+from agentnb.engine.step import step as engine_step
+from tests.engine.shapes import NESTED, SHAPES, Meeting, begun, board, branches, go_on, path, shape_of, step
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(params=SHAPES)
+def name(request) -> str:
+    return request.param
+
+
+def stepped(run) -> list[dict]:
+    """Step to the end and return the root board after each step, the start first."""
+    boards = [board(run)]
+    while run.pos < run.at.s_pend[run.position - run.at.base]:
+        before = run.position
+        step(run)
+        boards += [board(run)] * (run.position - before)
+    return boards
+
+
+def acted(steps: list[str]) -> list[str]:
+    """Leave out what a failure cancelled: from between the two, nothing is left that could be cancelled again."""
+    return [step for step in steps if not step.endswith("cancelled")]
+
+
+def test_it_takes_the_steps_that_it_should(name):
+    run = begun(name)
+    stepped(run)
+    assert path(run) == shape_of(name).steps
+    assert board(run) == shape_of(name).end
+
+
+def test_running_ends_as_stepping_does(name):
+    run = begun(name)
+    while go_on(run) == LANES:
+        pass
+    assert board(run) == shape_of(name).end
+    shape = shape_of(name)
+    assert sorted(path(run)) in (sorted(shape.steps), sorted(shape.ran or []))
+
+
+def test_going_back_shows_each_board_again_and_going_on_ends_the_same(name):
+    run = begun(name)
+    boards = stepped(run)
+    tip = run.position
+    for k in reversed(range(tip)):
+        travel.undo(run)
+        assert (run.position, board(run)) == (k, boards[k])
+    for k in [*range(tip + 1), 0, tip]:
+        travel.goto(run, k)
+        assert board(run) == boards[k]
+
+
+def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
+    run = begun(name)
+    boards = stepped(run)
+    steps, tip = path(run), run.position
+    for k in range(tip):
+        fork = travel.forked(run, run.plan, k)
+        assert (board(fork), path(fork)) == (boards[k], steps[:k])
+        stepped(fork)
+        assert (board(fork), acted(path(fork))) == (boards[-1], acted(steps))
+    assert (run.position, board(run), path(run)) == (tip, boards[-1], steps)
+
+
+def test_it_goes_on_from_json_in_another_process(name):
+    run = begun(name)
+    stepped(run)
+    documents = []
+    for k in range(run.position):
+        travel.goto(run, k)
+        documents.append(dump(run))
+    told = json.dumps({"name": name, "runs": documents})
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.engine.elsewhere"],
+        input=told,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    ends = json.loads(done.stdout)
+    assert len(ends) == len(documents)
+    for end in ends:
+        assert (acted(end["path"]), end["board"]) == (acted(shape_of(name).steps), shape_of(name).end)
+
+
+def test_a_revived_run_can_go_back_too(name):
+    run = begun(name)
+    boards = stepped(run)
+    again = revive(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
+    for k in reversed(range(run.position + 1)):
+        travel.goto(again, k)
+        assert board(again) == boards[k]
+
+
+# -- what is special in each ---------------------------------------------------------------------------------------------
+
+
+def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
+    run = begun("nested")
+    run.hold = lambda work, effect, moment: moment == "before" and effect.kind == "llm"
+    assert go_on(run) == SUSPENDED
+    (flight,) = run.flights.values()
+    assert flight.hold.effect.arguments["messages"][0]["content"] == "Say yes"
+    flight.hold.effect.arguments["messages"][0]["content"] = "Say no"
+    flight.hold.go = True
+    assert go_on(run) == DONE
+    assert board(run)["said"] == "SAY NO"
+    (call,) = run.history.calls
+    assert call.arguments["messages"][0]["content"] == "Say no"
+
+
+def test_an_answer_given_to_a_held_call_replaces_it():
+    asked = []
+    shape = shape_of("nested")
+    run = begun("nested")
+    run.world.llm.script = asked.append
+    run.hold = lambda work, effect, moment: moment == "before"
+    go_on(run)
+    (flight,) = run.flights.values()
+    flight.hold.answer, flight.hold.answered, flight.hold.go = type("Said", (), {"content": "mine"})(), True, True
+    assert go_on(run) == DONE
+    assert board(run)["said"] == "mine"
+    assert asked == []
+    assert shape is NESTED
+
+
+def test_branches_are_in_flight_at_the_same_time_when_running():
+    shape = branches(Meeting())
+    run = shape.run()
+    while go_on(run) == LANES:
+        pass
+    assert sorted(path(run)) == sorted(shape.ran)
+    assert board(run) == shape.end
+
+
+def test_an_isolated_inside_sees_only_what_it_was_given():
+    run = begun("nested")
+    for _ in range(4):
+        step(run)
+    inside = next(frame for frame in run.frames.values() if frame.id)
+    assert inside.scope.data["sees"] == ["out", "word"]
+
+
+def test_a_child_scope_reads_through_and_its_writes_stay_inside():
+    run = begun("branches")
+    step(run)
+    step(run)
+    chosen = run.activation(run.frontier()[-1])  # a step of another branch than the first
+    engine_step(run, chosen)
+    assert path(run) == ["both enter", "first", "second"]
+    one, two = (frame.scope for frame in run.frames.values() if frame.id)
+    assert (one.get("x"), one.get("seen"), two.get("x"), run.root.scope.get("x")) == (
+        "root's",
+        "root's",
+        "mine",
+        "root's",
+    )
+
+
+def test_nobody_writes_a_scope_while_a_child_of_it_is_open():
+    from agentnb.errors import BoardError
+
+    run = begun("branches")
+    step(run)
+    with pytest.raises(BoardError, match="B106"):
+        run.write(run.root.scope, ("x",), 1)
+
+
+def test_what_a_keeping_node_wrote_and_emitted_before_it_raised_stays():
+    run = begun("reactive")
+    step(run)
+    assert board(run) == {"greeted": "ada", "seen": ["evt_003"]}
+    assert [(event.id, event.type, event.cause, event.step) for event in run.events()] == [
+        ("evt_001", "hello", None, None),
+        ("evt_002", "hello", None, None),
+        ("evt_003", "greeting.done", "evt_001", 1),
+    ]
+
+
+def test_the_error_target_comes_before_what_was_waiting():
+    run = begun("diamond")
+    for _ in range(3):
+        step(run)
+    assert [run.node_of(number) for number in run.frontier()] == ["mend", "b", "d"]

@@ -1,0 +1,310 @@
+"""test_conditions: what an edge, a route or a breakpoint asks of the board."""
+
+from __future__ import annotations
+
+import copy
+import math
+from datetime import date
+
+import pandas as pd
+import pytest
+from datalogic_py import Engine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.board.scopes import Board, Scope
+from agentnb.board.values import freeze
+from agentnb.errors import ExecutionError, Place, RecipeError
+from agentnb.expressions.conditions import Condition, as_condition, compile_rule
+
+
+def board(**keys):
+    scope = Scope(0, "root")
+    scope.data = {key: freeze(value) for key, value in keys.items()}
+    return Board(scope)
+
+
+def lenient(rule, **names):
+    return compile_rule(rule, strict=False).evaluate(names)
+
+
+def failure(source, names):
+    with pytest.raises(ExecutionError) as caught:
+        as_condition(source, Place("r.yaml", 3, 9, "when"))(names)
+    (problem,) = caught.value.problems
+    assert problem.where == "r.yaml:3:9, when"
+    return problem
+
+
+LESS = {"<": [{"var": "tries"}, 3]}
+
+
+@pytest.mark.parametrize("source", ["tries < 3", " {{ tries < 3 }} ", LESS, lambda names: names["tries"] < 3])
+def test_three_ways_to_ask_the_same(source):
+    condition = as_condition(source)
+    assert [condition(board(tries=n)) for n in (2, 3)] == [True, False]
+    assert [condition.call({"tries": n}) for n in (2, 3)] == [True, False]
+    assert as_condition(condition) is condition
+
+
+def test_what_a_condition_says_of_itself():
+    rule, text, ask = as_condition(LESS), as_condition("order.total > 3"), as_condition(len)
+    assert (rule.kind, rule.text, rule.reads, rule.whole) == ("rule", "tries < 3", (("tries",),), False)
+    assert (text.kind, text.text, text.reads, text.whole) == ("text", "order.total > 3", (("order", "total"),), False)
+    assert (ask.kind, ask.text, ask.reads, ask.whole) == ("callable", "len", (), True)
+    assert repr(rule) == "<Condition 'tries < 3'>"
+
+
+def test_a_callable_may_say_itself_what_it_reads():
+    class Asking:
+        text, reads = "is it done", (("done",),)
+
+        def __call__(self, names):
+            return names["done"]
+
+    condition = as_condition(Asking())
+    assert (condition.text, condition.reads, condition.whole) == ("is it done", (("done",),), False)
+
+
+@pytest.mark.parametrize("source", [None, 3, [1], b"x", lambda: True, "a {{ b }}", "{% if a %}{% endif %}"])
+def test_what_is_no_condition(source):
+    with pytest.raises(RecipeError, match="R310") as caught:
+        as_condition(source, Place("r.yaml", 3, 9))
+    assert caught.value.problems[0].where == "r.yaml:3:9"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"), [("", "R301"), ("a b", "R301"), ("a|nosuch", "R303"), ({}, "R312"), ({"nosuch": 1}, "R313")]
+)
+def test_mistakes_are_told_when_it_is_made(source, code):
+    with pytest.raises(RecipeError) as caught:
+        as_condition(source)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+def test_true_and_false_are_rules():
+    assert as_condition(value=True)({}) is True
+    assert as_condition(value=False)({}) is False
+
+
+# ------------------------------------------------------------------------------------------------ against the library
+
+names = st.sampled_from(["a", "b", "c.d"])
+atoms = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "a", "1", "x"]) | st.floats(-2, 2)
+paths = st.builds(lambda name: {"var": name}, names)
+
+
+def operations(inner):
+    pair = st.tuples(inner, inner).map(list)
+    return (
+        st.builds(
+            lambda name, args: {name: args}, st.sampled_from(["===", "!==", "and", "or", "in", "+", "<", ">="]), pair
+        )
+        | st.builds(lambda arg: {"!": [arg]}, inner)
+        | st.builds(lambda a, b, c: {"if": [a, b, c]}, inner, inner, inner)
+        | st.builds(lambda body: {"filter": [{"var": "xs"}, body]}, inner)
+    )
+
+
+rules = st.recursive(atoms | paths, operations, max_leaves=12)
+states = st.fixed_dictionaries(
+    {"xs": st.lists(atoms, max_size=3)}, optional={"a": atoms, "b": atoms, "c": st.fixed_dictionaries({"d": atoms})}
+)
+JUDGE = Engine(config={"loose_equality_errors": False})
+
+
+@given(operations(rules), states)
+def test_where_not_strict_a_rule_means_what_the_library_says(rule, state):
+    try:
+        wanted = JUDGE.eval(rule, state)
+    except Exception:
+        with pytest.raises(ExecutionError):
+            lenient(rule, **state)
+        return
+    assert repr(lenient(rule, **state)) == repr(wanted)
+
+
+@given(operations(rules), states)
+def test_a_strict_rule_says_the_same_or_tells_what_is_missing(rule, state):
+    try:
+        found = compile_rule(rule).evaluate(state)
+    except ExecutionError as error:
+        assert error.problems[0].code in {"X310", "X313"}
+    else:
+        assert repr(found) == repr(lenient(rule, **state))
+
+
+@given(operations(rules), states)
+def test_the_board_answers_as_a_dict_does(rule, state):
+    condition = as_condition(rule, strict=False)
+    try:
+        wanted = condition(state)
+    except ExecutionError:
+        return
+    assert repr(condition(board(**state))) == repr(wanted)
+    assert condition.explain(state)[-1][1] == wanted
+
+
+# --------------------------------------------------------------------------------------------------- what bites people
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({"==": [{"var": "gone"}, 0]}, False),
+        ({"==": [{"var": "gone"}, None]}, True),
+        ({"==": [{"var": "null"}, False]}, False),
+        ({"==": [{"var": "null"}, ""]}, False),
+        ({"!=": [{"var": "gone"}, 0]}, True),
+        ({"==": [{"var": "one"}, 1.0]}, True),
+        ({"==": ["1", 1]}, True),
+        ({"==": [{"var": "text"}, 1]}, False),
+        ({"===": [1, 1.0]}, True),
+        ({"<": ["10", "9"]}, True),
+        ({"<": [{"var": ["gone", 0]}, 3]}, True),
+        ({"+": ["1", "2"]}, 3),
+        ({"and": [False, {"/": [1, 0]}]}, False),
+        ({"or": ["x", {"/": [1, 0]}]}, "x"),
+        ({"var": "xs.1"}, 20),
+        ({"var": "xs.9"}, None),
+        ({"var": "a.b"}, "literal"),
+        ({"var": "nested.deep.0.k"}, 5),
+        ({"missing": ["one", "gone", "nested.no"]}, ["gone", "nested.no"]),
+        ({"in": [20, {"var": "xs"}]}, True),
+        ({"map": [{"var": "xs"}, {"+": [{"var": ""}, 1]}]}, [11, 21]),
+        ({"filter": [{"var": "rows"}, {">": [{"var": "v"}, 1]}]}, [{"v": 2}]),
+        ({"reduce": [{"var": "xs"}, {"+": [{"var": "current"}, {"var": "accumulator"}]}, 0]}, 30),
+        ({"==": [{"var": "day"}, "2020-01-02"]}, True),
+        ({"==": [{"var": "day"}, date(2020, 1, 2)]}, True),
+        ({">": [{"var": "infinite"}, 10**15]}, True),
+        ({"<": [{"var": "huge"}, 1]}, False),
+        ({"in": [1, {"var": "set"}]}, True),
+        ({"var": {"var": "which"}}, 1),
+        ({"==": ["{{ which ~ 's' }}", "ones"]}, True),
+        ({"filter": [{"var": "xs"}, {"<": [{"var": ""}, "{{ one * 15 }}"]}]}, [10]),
+    ],
+)
+def test_values_of_rules(rule, value):
+    state = {
+        **{"null": None, "one": 1, "text": "one", "xs": [10, 20], "a.b": "literal", "a": {"b": "nested"}, "set": {1}},
+        **{"nested": {"deep": [{"k": 5}]}, "rows": [{"v": 1}, {"v": 2}], "day": date(2020, 1, 2), "which": "one"},
+        **{"infinite": math.inf, "huge": 10**400},
+    }
+    found = compile_rule(rule).evaluate(state)
+    assert found == value
+    assert type(found) is type(value)
+    assert compile_rule(rule).evaluate(board(**state)) == value
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [LESS, {">=": [{"var": "tries"}, 0]}, {"<": [{"+": [{"var": "tries"}, 1]}, 3]}, {"<": [0, {"var": "tries"}, 3]}],
+)
+@pytest.mark.parametrize("state", [{"trys": 1}, {"tries": None}])
+def test_what_is_missing_is_not_taken_for_zero(rule, state):
+    problem = failure(rule, state)
+    assert problem.code == "X310"
+    assert "'tries'" in problem.what
+    assert as_condition(rule, strict=False)(state) is not None
+    assert as_condition(rule).strictly(strict=False)(state) == as_condition(rule, strict=False)(state)
+
+
+def test_what_is_missing_is_told_with_what_is_there():
+    problem = failure({"<": [{"var": "order.totl"}, 3]}, {"order": {"total": 5}})
+    assert problem.do == "did you mean 'total'?"
+    assert "order has: total" in problem.why
+
+
+def test_text_compared_with_a_number_is_warned_of():
+    condition = as_condition({"==": [{"var": "n"}, 3]})
+    assert condition({"n": "3"}) is True
+    assert condition.warning == "n == 3 compares text with a number"
+    assert condition({"n": 3}) is True
+    assert condition.warning == ""
+    assert condition({"n": True}) is False
+    assert condition.warning == ""
+
+
+def test_only_what_is_read_is_asked_of_the_board():
+    asked = []
+
+    class Noting(dict):
+        def get(self, key, default=None):
+            asked.append(key)
+            return super().get(key, default)
+
+    assert as_condition(LESS)(Noting(tries=1, big=object())) is True
+    assert as_condition("tries < 3")(Noting(tries=1, big=object())) is True
+    assert asked == ["tries", "tries"]
+
+
+@pytest.mark.parametrize("value", [math.nan, object(), b"bytes", {(1, 2): 3}, "\ud800"])
+def test_what_no_rule_can_compare_is_told_with_its_key(value):
+    problem = failure({"==": [{"var": "odd"}, 1]}, {"odd": value})
+    assert problem.code == "X312"
+
+
+def nest_maps(levels):
+    rule = {"map": [{"val": [[99], "xs"]}, 1]}
+    for _ in range(levels):
+        rule = {"map": [{"val": [[99], "xs"]}, rule]}
+    return rule
+
+
+@pytest.mark.parametrize("rule", [nest_maps(6), {"merge": [{"var": "xs"}] * 4900}, {"cat": [{"var": "s"}] * 4900}])
+def test_a_rule_has_a_budget(rule):
+    assert failure(rule, {"xs": list(range(1000)), "s": "a" * 100_000}).code == "X311"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"%": ["%999999999d", 1]}, {"/": [{"var": "n"}, 0]}, {"<": [{"var": "n"}, "x"]}, {"throw": "agentnb: missing 7"}],
+)
+def test_a_rule_that_fails_is_a_problem(rule):
+    assert failure(rule, {"n": 1}).code == "X313"
+
+
+@pytest.mark.parametrize("number", [10**30, "\ud800"])
+def test_what_the_library_cannot_hold_is_told_at_load(number):
+    with pytest.raises(RecipeError, match="R315"):
+        compile_rule({"==": [{"var": "x"}, number]})
+
+
+# -------------------------------------------------------------------------------------------------- answers, copies
+
+
+def test_an_answer_without_truth_is_a_problem():
+    assert failure("table", {"table": pd.DataFrame({"a": [1]})}).code == "X314"
+    assert failure(lambda names: names["table"], {"table": pd.DataFrame({"a": [1]})}).code == "X314"
+
+
+def test_a_callable_that_fails_or_answers_later_is_a_problem():
+    async def later(names):
+        return True
+
+    assert "KeyError: 'gone'" in failure(lambda names: names["gone"], {}).why
+    assert "awaited" in failure(lambda names: later(names), {}).why  # noqa: PLW0108 - it hides that it is async
+
+
+def test_explain_tells_every_value():
+    rule = as_condition({"and": [LESS, {"!": [{"var": "done"}]}, {"==": ["{{ a ~ 'b' }}", "xb"]}]})
+    rows = rule.explain({"tries": 2, "done": False, "a": "x"})
+    assert ("tries", 2) in rows
+    assert ("tries < 3", True) in rows
+    assert ("done", False) in rows
+    assert rows[-1] == (rule.text, True)
+    assert as_condition(LESS).explain({})[-1][1].startswith("fails: ")
+    assert as_condition("tries < 3").explain({"tries": 1}) == [("tries", 1), ("tries < 3", True)]
+    assert as_condition(len).explain({"a": 1}) == [("len", 1)]
+
+
+def test_explain_of_much_says_less():
+    rows = as_condition({"in": [1, {"var": "xs"}]}).explain({"xs": list(range(900_000))})
+    assert [text for text, _ in rows] == ["xs", "1 in xs"]
+
+
+def test_a_copy_asks_the_same():
+    for source in (LESS, "tries < 3"):
+        twin = copy.deepcopy(as_condition(source, Place("r.yaml", 1, 1)))
+        assert isinstance(twin, Condition)
+        assert (twin.place, twin({"tries": 1})) == (Place("r.yaml", 1, 1), True)

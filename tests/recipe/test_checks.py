@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import Place
+from agentnb.recipe import checks
+from agentnb.recipe.checks import check_recipe, dangling, missing_entry
+from agentnb.recipe.model import ROOT, Edge, Region
+from tests.recipe.making import node, recipe, told
+
+
+def test_a_good_recipe_has_no_problems():
+    assert recipe(["a", "b"], [("a", "b")]).check() == []
+
+
+def test_an_edge_has_to_lead_to_a_node():
+    made = recipe(["ask", "close"], [Edge("ask", "colse", place=Place("a.yaml", 3, 5, "edges[0]"))])
+    (problem,) = checks.check_edges(made)
+    assert (problem.code, problem.where) == ("R104", "a.yaml:3:5, edges[0]")
+    assert problem.what == "edge 'ask' -> 'colse' leads to a node that does not exist"
+    assert problem.do == "did you mean 'close'?"
+
+
+def test_an_edge_has_to_begin_at_a_node():
+    assert told(checks.check_edges, recipe(["b"], [("a", "b")])) == [("R104", "error")]
+
+
+def test_in_a_draft_that_is_a_warning():
+    (problem,) = dangling([Edge("a", "b")], ["a"], "made", draft=True)
+    assert problem.severity == "warning"
+    assert "draft" in problem.why
+
+
+def test_among_many_mistakes_only_the_first_are_guessed_at():
+    nodes = [f"node{number}" for number in range(150)]
+    problems = list(dangling([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
+    assert problems[0].do.startswith("did you mean")
+    assert problems[-1].do == "add a node 'node149x', or remove the edge"
+
+
+@pytest.mark.parametrize("kind", ["router", "evaluator"])
+def test_a_route_has_to_lead_to_a_node_or_to_the_end(kind):
+    ways = {"routes": {"x": "", "y": "nowhere"}, "default": "a", "pass_route": "nowhere", "fail_route": ""}
+    made = recipe(["a", node("choose", kind, params=ways)])
+    assert told(checks.check_routes, made) == [("R120", "error")]
+
+
+def test_a_route_called_otherwise_is_not_the_default():
+    made = recipe([node("choose", "router", params={"routes": {"otherwise": "nowhere"}, "default": ""})])
+    assert told(checks.check_routes, made) == [("R120", "error")]
+
+
+def test_a_router_without_routes_is_a_warning():
+    assert told(checks.check_routes, recipe([node("choose", "router")])) == [("R120", "warning")]
+
+
+def test_a_route_that_is_drawn_is_told_once():
+    made = recipe([node("choose", "router", params={"routes": {"x": "gone"}})], [("choose", "gone", "route")])
+    assert [problem.code for problem in made.check()] == ["R104"]
+
+
+def test_a_recipe_begins_at_its_own_nodes():
+    assert told(checks.check_entry, recipe(["a"], entry=["b"])) == [("R105", "error")]
+    assert told(checks.check_entry, recipe(["a"], entry=[])) == [("R105", "error")]
+    assert told(checks.check_entry, recipe([])) == [("R105", "error")]
+
+
+def test_a_recipe_begins_at_the_top():
+    made = recipe(
+        [node("l", "loop", bodies=("l",)), node("in", scope="l")], entry=["in"], regions=[Region("l", ("in",))]
+    )
+    assert told(checks.check_entry, made) == [("R105", "error")]
+
+
+def test_a_missing_entry_asks_for_the_one_that_is_near():
+    assert missing_entry("raed", ["read"], "a.yaml:1:1").do == "did you mean 'read'?"
+    assert missing_entry("a", [], "a.yaml:1:1").what == "the recipe has no nodes"
+    assert missing_entry("a", ["b"], "a.yaml:1:1", draft=True).severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "region",
+    [Region("l", ("in",), owner="gone"), Region("l", (), owner="l"), Region("l", ("out",), owner="l")],
+    ids=["no owner", "begins nowhere", "begins outside"],
+)
+def test_a_region_belongs_to_a_node_and_begins_inside(region):
+    made = recipe([node("l", "loop", bodies=("l",)), "out", node("in", scope="l")], regions=[region])
+    assert told(checks.check_regions, made) == [("R116", "error")]
+
+
+def test_a_node_names_only_regions_that_there_are():
+    assert told(checks.check_regions, recipe([node("a", scope="nowhere")])) == [("R116", "error")]
+    assert told(checks.check_regions, recipe([node("a", "loop", bodies=("nowhere",))])) == [("R116", "error")]
+
+
+@pytest.mark.parametrize("kind", ["loop", "subgraph"])
+def test_what_is_a_frame_has_something_inside(kind):
+    assert told(checks.check_bodies, recipe([node("a", kind)])) == [("R121", "error")]
+
+
+def test_an_edge_stays_in_its_region():
+    region = Region("l", ("in",), owner="l")
+    made = recipe([node("l", "loop", bodies=("l",)), node("in", scope="l")], [("l", "in")], regions=[region])
+    assert told(checks.check_scopes, made) == [("R122", "error")]
+
+
+def test_an_edge_is_of_a_kind_that_there_is():
+    (problem,) = checks.check_edge_kinds(recipe(["a"], [("a", "a", "paralel")]))
+    assert (problem.code, problem.do) == ("R123", "did you mean 'parallel'?")
+
+
+def test_a_node_is_of_a_kind_that_there_is():
+    (problem,) = checks.check_kinds(recipe([node("a", "agnet")]))
+    assert (problem.code, problem.severity, problem.do) == ("R117", "error", "did you mean 'agent'?")
+
+
+def test_a_kind_that_nothing_runs_yet_can_be_read_and_drawn():
+    for kind in checks.DRAWN_ONLY:
+        assert told(checks.check_kinds, recipe([node("a", kind)])) == [("R117", "warning")]
+
+
+def test_the_flow_is_looked_at_only_where_the_parts_hang_together():
+    made = recipe(["a", "alone"], [("a", "gone")])
+    assert [problem.code for problem in made.check()] == ["R104"]
+    assert [problem.code for problem in recipe(["a", "alone"]).check()] == ["R115"]
+
+
+def test_errors_come_first_and_each_problem_once():
+    from dataclasses import replace
+
+    made = recipe(["a", node("b", "router")], [("a", "gone")])
+    (warning,) = (problem for problem in check_recipe(made) if problem.severity == "warning")
+    again = check_recipe(replace(made, notes=(warning,)))
+    assert [problem.severity for problem in again] == ["error", "warning"]
+
+
+def test_the_top_region_needs_no_owner():
+    assert told(checks.check_regions, recipe(["a"], regions=[Region(ROOT, ("a",))])) == []

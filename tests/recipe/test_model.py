@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from agentnb.expressions.conditions import as_condition
+from agentnb.recipe.model import Edge
+from tests.recipe.making import node, recipe
+
+
+def test_nothing_of_a_recipe_can_be_changed():
+    made = recipe(["a"], [("a", "a")])
+    for part, name in ((made, "name"), (made.nodes["a"], "kind"), (made.edges[0], "target")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(part, name, "other")
+
+
+def test_it_says_in_one_line_what_it_is():
+    assert repr(recipe(["a", "b"], [("a", "b")])) == "<Recipe 'made' (test): 2 nodes, 1 edges>"
+
+
+def test_the_same_recipe_has_the_same_fingerprint():
+    assert recipe(["a"]).fingerprint == recipe(["a"]).fingerprint
+
+
+def one(board):
+    return {"n": 1}
+
+
+def two(board):
+    return {"n": 2}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        recipe([node("a", "function", params={"function": two})]),
+        recipe([node("a", "function", params={"function": one}, inputs={"x": ("y",)})]),
+        recipe([node("a", "tool", params={"function": one})]),
+        recipe([node("a", "function", params={"function": one})], [("a", "a")]),
+        recipe([node("a", "function", params={"function": one})], limits={"max_steps": 3}),
+        recipe([node("a", "function", params={"function": one, "until": as_condition("n > 1")})]),
+    ],
+)
+def test_what_decides_how_it_runs_changes_the_fingerprint(other):
+    assert recipe([node("a", "function", params={"function": one})]).fingerprint != other.fingerprint
+
+
+def test_conditions_are_told_apart_by_what_they_ask():
+    def made(when):
+        return recipe(["a"], [Edge("a", "a", "conditional", as_condition(when), "same label")]).fingerprint
+
+    assert made("n > 1") == made("n > 1")
+    assert len({made("n > 1"), made("n > 2"), made({">": [{"var": "n"}, 3]}), made(one), made(two)}) == 5
+
+
+def test_places_and_notes_decide_nothing():
+    made = recipe(["a"])
+    assert replace(made, text="other", file="b.yaml", meta={"x": 1}).fingerprint == made.fingerprint

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from agentnb.errors import Place
+from agentnb.sources import MAX_BYTES, plain_source, read_file, read_text
+from agentnb.sources.source import Lines, Source, path_of
+
+
+def codes(source):
+    return [problem.code for problem in source.problems]
+
+
+def test_every_key_and_item_knows_its_place():
+    source = read_text("a:\n  - b: 1\n    c: [x, y]\n", "some.yaml")
+    assert source.content == {"a": [{"b": 1, "c": ["x", "y"]}]}
+    assert str(source.place(("a", 0, "c", 1))) == "some.yaml:3:12, a[0].c[1]"
+    assert str(source.place(("a", 0, "b"), key=True)) == "some.yaml:2:5, a[0].b"
+
+
+def test_what_is_not_there_stands_at_what_is_around_it():
+    source = read_text("a:\n  b: 1\n")
+    assert source.place(("a", "missing")) == Place("<text>", 1, 1, "a.missing")
+
+
+def test_a_path_is_written_as_people_write_it():
+    assert path_of(("nodes", 3, "routes", "a b", "c")) == "nodes[3].routes['a b'].c"
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "a\rb"])
+def test_lines_end_as_they_do_on_every_system(text):
+    assert Lines(text).spot(text.index("b")) == (2, 1)
+
+
+def test_a_file_is_read_with_and_without_a_mark_of_its_encoding(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_bytes("\ufeffkey: ü".encode())
+    assert read_file(file).content == {"key": "ü"}
+
+
+def test_a_suffix_says_what_a_broken_file_was_meant_to_be(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text("{a: 1}")
+    (problem,) = read_file(file).problems
+    assert problem.code == "R102"
+    assert "JSON" in problem.why
+
+
+@pytest.mark.parametrize("text", ["{a: 1, b: [x]}", '{"a": 1, "b": ["x"]}', "a: 1\nb: [x]"])
+def test_braces_may_be_yaml_too(text):
+    assert read_text(text).content == {"a": 1, "b": ["x"]}
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    assert codes(read_file(tmp_path)) == ["R101"]
+    assert codes(read_file(tmp_path / "absent.yaml")) == ["R101"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_that_never_ends_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert codes(read_file(tmp_path / "pipe.yaml")) == ["R101"]
+
+
+def test_a_file_that_is_no_text_says_which_byte(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"a: 1\nb: \xff\n")
+    (problem,) = read_file(file).problems
+    assert (problem.code, problem.where) == ("R102", f"{file}:2:4")
+
+
+def test_what_is_too_large_is_not_read(tmp_path):
+    assert codes(read_text("a" * (MAX_BYTES + 1))) == ["R108"]
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"a" * (MAX_BYTES + 1))
+    assert codes(read_file(file)) == ["R108"]
+
+
+def test_control_characters_are_told_with_their_place():
+    (problem,) = read_text("a: b\nc: \x07").problems
+    assert (problem.code, problem.where) == ("R102", "<text>:2:4")
+    assert "U+0007" in problem.what
+
+
+def test_a_dict_is_checked_like_a_text():
+    endless: dict = {}
+    endless["me"] = endless
+    assert codes(plain_source(endless)) == ["R108"]
+    assert codes(plain_source({"a": 1, 1: 2, "1": 3})) == ["R103"]
+    assert codes(plain_source({("a", "b"): 1})) == ["R114"]
+    assert codes(plain_source({"a": list(range(100_001))})) == ["R108"]
+    assert plain_source({"a": (1, {2: None})}).content == {"a": [1, {"2": None}]}
+
+
+def test_a_dict_says_that_a_key_is_no_text():
+    assert plain_source({True: 1, None: 2}).odd_keys == {("True",): "True", ("None",): "None"}
+
+
+def test_a_source_that_nobody_read_has_no_lines():
+    assert Source(object(), "<thing>").place() == Place("<thing>")

@@ -1,0 +1,57 @@
+"""pages: Chromium with no way out of this machine, and a bare page that stands for a notebook."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+AT_HOME = ("http://127.0.0.1", "ws://127.0.0.1", "blob:", "data:", "about:")
+# `host` has what a front end gives a widget's module; what the view sends is kept in `sent`.
+HOST = """
+window.mount = async (source, style, state, views) => {
+  const {default: widget} = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
+  const listeners = {}, sent = [];
+  const fire = (name, ...values) => [...(listeners[name] || [])].forEach(listener => listener(...values));
+  const model = {
+    get: name => state[name],
+    set: (name, value) => { state[name] = value; fire('change:' + name); },
+    send: message => sent.push(message),
+    on: (name, listener) => (listeners[name] ||= []).push(listener),
+    off: (name, listener) => { listeners[name] = listeners[name].filter(other => other !== listener); },
+  };
+  document.head.append(Object.assign(document.createElement('style'), {textContent: style}));
+  const ends = [];
+  for (let number = 0; number < views; number++) {
+    const el = document.body.appendChild(document.createElement('div'));
+    ends.push(await widget.render({model, el}));
+  }
+  window.host = {model, sent, listeners, ends, fire};
+}; 0"""
+
+
+@contextmanager
+def opened(executable, **context):
+    """Yield a browser context and the list of requests that would have left this machine."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=executable, headless=True, args=FLAGS)
+        outside = []
+        made = browser.new_context(**context)
+        made.on("request", lambda request: None if request.url.startswith(AT_HOME) else outside.append(request.url))
+        made.on(
+            "page",
+            lambda page: page.on(
+                "websocket", lambda ws: None if ws.url.startswith(AT_HOME) else outside.append(ws.url)
+            ),
+        )
+        yield made, outside
+        made.close()
+        browser.close()

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.ui.lab import Notebook, running
+from tests.ui.pages import opened
+
+pytestmark = pytest.mark.needs_chromium
+
+QUICKSTART = Path(__file__).parents[2] / "notebooks" / "01_quickstart.ipynb"
+SLOW = """
+import asyncio
+import networkx as nx
+import agentnb as nb
+
+async def tick(board):
+    await asyncio.sleep(0.03)
+    return {"n": board.get("n", 0) + 1}
+
+graph = nx.MultiDiGraph(name="clock")
+graph.add_node("tick", function=tick)
+graph.add_edge("tick", "tick", when={"<": [{"var": "n"}, 100000]})
+slow = nb.Session(nb.load(graph), budget={"max_steps": 1000000})
+slow
+"""
+FAILING = """
+def fall(board):
+    raise ValueError("<b>fell over</b>")
+
+graph = nx.MultiDiGraph(name="faller")
+graph.add_node("fall", function=fall)
+failing = nb.Session(nb.load(graph))
+failing
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab on copies of the quickstart, one with cells for what it has no node for."""
+    folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
+    notebook = nbformat.read(QUICKSTART, as_version=4)
+    nbformat.write(notebook, folder / "quickstart.ipynb")
+    notebook.cells = [nbformat.v4.new_code_cell(text.strip()) for text in (SLOW, FAILING, "from agentnb.ui import Controls\nControls(slow)", "slow")]
+    nbformat.write(notebook, folder / "more.ipynb")
+    with running(folder, home) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(chromium, lab):
+    with opened(chromium, viewport={"width": 1300, "height": 1000}) as (context, outside):
+        yield context
+        assert outside == [], "a request left this machine"
+
+
+@pytest.fixture
+def notebook(browser, lab):
+    made = []
+
+    def open_(name):
+        made.append(Notebook(browser.new_page(), lab(name)))
+        return made[-1]
+
+    yield open_
+    for one in made:
+        one.close()
+
+
+def test_every_button_of_the_quickstart_does_what_the_screen_says(notebook):
+    page = notebook("quickstart.ipynb")
+    page.run("import agentnb as nb")
+    page.run('nb.samples("triage")')
+    cockpit = page.cockpit(page.run("session = nb.Session(recipe)"))
+    cockpit.shows(current="read", step=0, status="ready")
+
+    cockpit.press("Step")
+    cockpit.shows(current="sort", step=1, visited="read", said="Step 1: 'read' wrote")
+    assert cockpit.value("topic") == ("'refund'", "written")
+    cockpit.press("Step")
+    cockpit.press("Step")
+    cockpit.shows(current="write", step=3, visited="check_order,read,sort")
+
+    cockpit.press("Back")
+    cockpit.shows(current="check_order", step=2, visited="read,sort")
+    assert cockpit.value("refund") == ("not yet", "")
+    cockpit.slide(0)
+    cockpit.shows(current="read", step=0, visited="", said="3 later steps are kept")
+    cockpit.slide(3)
+    cockpit.shows(current="write", step=3)
+
+    cockpit.press("Run")
+    cockpit.shows(status="waiting", current="review", step=4, said="'review' waits for a person")
+    cockpit.root.get_by_role("textbox").fill("Say sorry")
+    cockpit.press("Answer")
+    cockpit.shows(current="decide", step=5)
+    assert cockpit.value("response") == ("'Say sorry'", "written")
+    cockpit.press("Run")
+    cockpit.shows(status="waiting", step=7)
+    cockpit.root.get_by_role("textbox").fill("send")
+    cockpit.page.keyboard.press("Enter")
+    cockpit.shows(step=8)
+    cockpit.press("Run")
+    cockpit.shows(status="finished", current="", said="The run has finished.")
+    assert cockpit.value("closed")[0] == "True"
+
+    cockpit.press("Reset")
+    cockpit.shows(status="ready", current="read", step=0, visited="")
+
+
+def test_a_cell_moves_the_cockpit_above_it(notebook):
+    page = notebook("quickstart.ipynb")
+    page.run("import agentnb as nb")
+    page.run('nb.samples("triage")')
+    cockpit = page.cockpit(page.run("session = nb.Session(recipe)"))
+    page.run("session.reset()")
+    cockpit.shows(step=1, current="sort")
+    page.run("session.step(2)")
+    cockpit.shows(step=2, current="check_order")
+
+
+def test_a_run_is_seen_while_it_goes_and_pause_stops_it(notebook):
+    page = notebook("more.ipynb")
+    cockpit = page.cockpit(page.run("slow = nb.Session"))
+    cockpit.press("Run")
+    cockpit.shows(status="running", beyond=5)
+    cockpit.press("Pause")
+    cockpit.shows(status="paused")
+    at = int(cockpit.root.get_by_role("slider").input_value())
+    assert cockpit.value("n") == (str(at), "written")
+    cockpit.press("Run")
+    cockpit.shows(status="running", beyond=at + 3)
+    cockpit.press("Back")
+    cockpit.shows(status="paused")
+
+    buttons = page.run("from agentnb.ui import Controls\nControls(slow)")
+    second = page.cockpit(page.run("slow"))
+    cell = page.page.locator(f'.jp-Cell[data-windowed-list-index="{buttons}"]')
+    cell.get_by_role("button", name="Step", exact=True).click()
+    for view in (cockpit, second):
+        view.shows(said="Next: 'tick'.")
+
+
+def test_a_failure_is_a_card_and_keys_stay_in_the_cockpit(notebook):
+    page = notebook("more.ipynb")
+    page.run("slow = nb.Session")
+    cell = page.run("failing = nb.Session")
+    cockpit = page.cockpit(cell)
+    cockpit.root.focus()
+    page.page.keyboard.press("ArrowRight")
+    cockpit.shows(status="failed", problem="<b>fell over</b>")
+    page.page.keyboard.press("m")
+    assert page.kind(cell) == "code"
+
+
+def test_a_reloaded_page_shows_where_the_session_stands(notebook):
+    page = notebook("more.ipynb")
+    cockpit = page.cockpit(page.run("slow = nb.Session"))
+    cockpit.press("Step")
+    cockpit.shows(step=1)
+    page.reload()
+    cockpit = page.cockpit(page.cell("slow = nb.Session"))
+    cockpit.shows(step=1, status="paused")
+    cockpit.press("Step")
+    cockpit.shows(step=2)

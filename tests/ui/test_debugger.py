@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from agentnb.ui import Debugger, cockpit, debug
+from agentnb.ui.debugger import page_module, page_style
+from tests.ui import runs
+
+
+@pytest.fixture
+def session():
+    return runs.session()
+
+
+@pytest.fixture
+def debugger(session):
+    made = Debugger(session)
+    yield made
+    made.close()
+
+
+def page_says(debugger, do, **more):
+    debugger._handle_custom_msg({"do": do, "view": "a", "number": 1, **more}, [])
+
+
+def test_a_message_of_the_page_is_a_command(session, debugger):
+    page_says(debugger, "step")
+    assert (debugger.state["position"], debugger.state["current"]) == (1, "ask")
+    page_says(debugger, "goto", value=0)
+    assert debugger.state["position"] == session.position == 0
+    page_says(debugger, "run")
+    page_says(debugger, "answer", value="yes", target="ask")
+    assert session.board["decision"] == "yes"
+
+
+def test_the_page_is_told_when_its_command_is_done(debugger, monkeypatch):
+    said = []
+    monkeypatch.setattr(
+        debugger, "send", lambda content, buffers=None: said.append((content, debugger.state["position"]))
+    )
+    page_says(debugger, "step", number=7)
+    assert said == [({"heard": 7, "view": "a"}, 1)]
+
+
+def test_nonsense_from_the_page_is_shown_and_harms_nothing(session, debugger):
+    page_says(debugger, "rm -rf")
+    assert debugger.state["problems"][0]["code"] == "U301"
+    debugger._handle_custom_msg("step", [])
+    debugger._handle_custom_msg({}, [])
+    assert session.position == 0
+
+
+def test_what_happens_in_a_cell_is_seen_too(session, debugger):
+    session.step()
+    assert debugger.state["position"] == 1
+    session.edit({"ticket": "other"})
+    assert ["ticket", "'other'", ["written", "read"]] in debugger.state["board"]
+
+
+def test_a_step_never_lays_the_drawing_out_again(session, debugger):
+    before = debugger.svg
+    session.run()
+    assert debugger.svg is before
+    assert "data-static" not in before
+
+
+def test_a_picture_that_fails_is_said_and_the_run_goes_on(session, debugger, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "view", lambda: 1 / 0)
+        session.step()
+    assert debugger.state["problems"][0]["code"] == "U302"
+    assert session.position == 1
+    session.back()
+    assert debugger.state["problems"] == []
+
+
+def test_a_cockpit_without_any_picture_still_says_what_went_wrong(session, monkeypatch):
+    monkeypatch.setattr(session, "view", lambda: 1 / 0)
+    made = Debugger(session)
+    assert made.state["problems"][0]["code"] == "U302"
+    made.close()
+
+
+def test_a_session_has_one_cockpit_until_it_is_closed(session):
+    first = cockpit(session)
+    assert cockpit(session) is first
+    first.close()
+    second = cockpit(session)
+    assert second is not first
+    assert cockpit(runs.session()) is not second
+
+
+def test_debug_makes_the_session_too():
+    made = debug(runs.recipe(), {"ticket": "x", "api_key": "k"})
+    assert made.session.current == "classify"
+    assert cockpit(made.session) is made
+    made.close()
+
+
+def test_a_closed_cockpit_hears_no_more(session):
+    made = Debugger(session)
+    made.close()
+    session.step()
+    assert made.state["position"] == 0
+
+
+def test_where_no_page_can_run_it_a_picture_stands_in_its_place(debugger):
+    content, _ = debugger._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in content
+    assert content["image/svg+xml"].startswith("<svg")
+    assert "<script" not in content["text/html"] + content["image/svg+xml"]
+    assert content["text/plain"] == "<Debugger of 'triage': step 0 of 0, ready. At the start: 'classify' is first.>"
+
+
+def test_in_a_kernel_commands_go_through_its_loop():
+    async def main():
+        session = runs.session("hello")
+        debugger = Debugger(session)
+        page_says(debugger, "run")
+        assert session.position == 0
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await session.wait(10)
+        while debugger.state["status"] != "finished":  # noqa: ASYNC110  (a widget has nothing to wait for)
+            await asyncio.sleep(0.005)
+        assert debugger.state["position"] == 3
+        debugger.close()
+
+    asyncio.run(main())
+
+
+def test_the_module_stands_alone_and_asks_for_nothing():
+    module, style = page_module(), page_style()
+    assert not re.search(r"^\s*import |import\(|fetch\(|XMLHttpRequest", module, re.MULTILINE)
+    assert re.findall(r"^export .*", module, re.MULTILINE) == ["export default { render };"]
+    assert "innerHTML" not in module
+    for text in (module.replace("http://www.w3.org/2000/svg", ""), style):
+        assert "://" not in text
+        assert "@import" not in text
+
+
+def test_no_rule_reaches_outside_the_cockpit():
+    style = re.sub(r"/\*.*?\*/", "", page_style(), flags=re.DOTALL)
+    selectors = re.findall(r"(?:^|[{};])\s*([^{};@]+)\{", style)
+    assert selectors
+    assert [
+        selector for selector in selectors if ".agentnb-cockpit" not in selector and ".agentnb-" not in selector
+    ] == []

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from agentnb.ui import desk as desk_module
+from agentnb.ui.desk import Command, Desk, problems_of
+from tests.ui import runs
+
+
+class Painter:
+    """Counts the pictures and keeps where the session stood in each."""
+
+    def __init__(self, session):
+        self.session, self.places = session, []
+
+    def __call__(self):
+        self.places.append((self.session.position, self.session.status))
+
+
+def made(session):
+    painter = Painter(session)
+    return Desk(session, painter), painter
+
+
+def codes(desk):
+    return [problem.code for problem in desk.problems]
+
+
+async def settled(desk):
+    """Wait until every command is carried out and the last picture is painted."""
+    await asyncio.sleep(0)
+    while desk._queue or desk._task is not None or desk._due:  # noqa: ASYNC110  (a desk has nothing to wait for)
+        await asyncio.sleep(0.005)
+
+
+def in_loop(check, **options):
+    async def main():
+        session = runs.session(**options)
+        desk, painter = made(session)
+        await check(session, desk, painter)
+        desk.close()
+
+    asyncio.run(main())
+
+
+def test_without_a_loop_a_command_is_carried_out_at_once():
+    session = runs.session("hello")
+    desk, painter = made(session)
+    done = []
+    desk.ask(Command("step", done=lambda: done.append(session.position)))
+    assert done == [1]
+    desk.ask(Command("run"))
+    assert painter.places[-1] == (3, "finished")
+    desk.ask(Command("goto", 1))
+    desk.ask(Command("back"))
+    assert painter.places[-1] == (0, "ready")
+    desk.ask(Command("reset"))
+    assert len(session.trace) == 0
+
+
+def test_an_answer_commits_the_step_of_its_node():
+    session = runs.session()
+    desk, _ = made(session)
+    desk.ask(Command("run"))
+    desk.ask(Command("answer", "yes", "ask"))
+    assert session.board["decision"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (Command("goto", 99), "X111"),
+        (Command("dance"), "U301"),
+        (Command("goto", "far"), "U302"),
+        (Command("answer", "x"), "X115"),
+    ],
+)
+def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, code):
+    session = runs.session()
+    desk, _ = made(session)
+    desk.ask(command)
+    assert codes(desk) == [code]
+    desk.ask(Command("step"))
+    assert codes(desk) == []
+
+
+def test_an_unexpected_error_has_four_answers_too():
+    (problem,) = problems_of(RuntimeError("out of paper"), "step")
+    assert problem.why == "out of paper"
+    assert "session.step" in problem.do
+
+
+def test_after_close_nothing_is_heard():
+    session = runs.session()
+    desk, painter = made(session)
+    desk.close()
+    session.step()
+    assert painter.places == []
+
+
+def test_a_command_from_another_thread_is_carried_out_on_the_loop():
+    async def check(session, desk, painter):
+        seen = []
+        session.subscribe(lambda _: seen.append(threading.current_thread()))
+        thread = threading.Thread(target=desk.ask, args=(Command("step"),))
+        thread.start()
+        thread.join()
+        await settled(desk)
+        assert seen == [threading.main_thread()]
+        assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
+
+
+def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_place():
+    async def check(session, desk, painter):
+        session.run()
+        painter.places.clear()
+        done = []
+        for place in (1, 2, 0, 2):
+            desk.ask(Command("goto", place, done=lambda place=place: done.append(place)))
+        desk.ask(Command("back"))
+        await settled(desk)
+        assert session.position == 1
+        assert done == [1, 2, 0, 2]
+        assert (0, "ready") not in painter.places
+
+    in_loop(check, ticket="hello")
+
+
+def test_a_run_goes_on_beside_other_code_and_pause_goes_first():
+    async def check(session, desk, painter):
+        gate = asyncio.Event()
+
+        async def slow(ticket):
+            await gate.wait()
+            return {"category": "other"}
+
+        session.recipe.nodes["classify"].params["function"] = slow
+        session = runs.Session(session.recipe, {"ticket": "x"}, validate_inputs=False)
+        desk, painter = made(session)
+        desk.ask(Command("run"))
+        await settled(desk)
+        assert session.status == "running"
+        desk.ask(Command("pause"))
+        await asyncio.sleep(0)
+        assert painter.places[-1] == (0, "pausing")
+        gate.set()
+        await session.wait(10)
+        await settled(desk)
+        assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
+
+
+def test_many_changes_are_few_pictures_and_the_last_one_is_always_painted():
+    async def check(session, desk, painter):
+        session.step()
+        painter.places.clear()
+        for _ in range(200):
+            session.goto(0)
+            session.goto(1)
+        session.goto(0)
+        await settled(desk)
+        assert painter.places[-1] == (0, "ready")
+        assert len(painter.places) < 200
+
+    in_loop(check)
+
+
+def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(desk_module.time, "monotonic", lambda: now[0])
+
+    def paint():
+        now[0] += 1.0
+
+    desk = Desk(runs.session(), paint)
+    desk.refresh()
+    assert desk._rest == pytest.approx(5.0)

@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.ui.debugger import page_module, page_style
+from agentnb.ui.screen import screen
+from tests.ui import runs
+from tests.ui.pages import HOST, opened
+
+pytestmark = pytest.mark.needs_chromium
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    with opened(chromium) as (context, outside):
+        yield context
+        assert outside == []
+
+
+class Host:
+    """A page with a cockpit on it, and the session whose state it is shown."""
+
+    def __init__(self, page, session, views):
+        self.page, self.session = page, session
+        self.drawing = session.recipe.draw(board=False)
+        state = {"svg": self.drawing.bare_svg, "state": screen(session, self.drawing)}
+        page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [page_module(), page_style(), state, views])
+
+    def show(self, **over):
+        state = {**screen(self.session, self.drawing), **over}
+        self.page.evaluate("state => host.model.set('state', state)", state)
+
+    def heard(self):
+        """Say that every command so far is done."""
+        self.page.evaluate("[...host.sent].forEach(({number, view}) => host.fire('msg:custom', {heard: number, view}))")
+
+    def sent(self):
+        return [
+            (message["do"], message["value"])
+            for message in self.page.evaluate("host.sent.splice(0)")
+        ]  # fmt: skip
+
+    def marked(self, mark):
+        found = f"[...document.querySelectorAll('g.node.{mark}')].map(group => group.dataset.node)"
+        return self.page.evaluate(found)
+
+    def button(self, name):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+
+@pytest.fixture
+def host(browser):
+    page = browser.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto("about:blank")
+    page.evaluate(HOST)
+    yield lambda session=None, views=1: Host(page, session or runs.session(), views)
+    page.close()
+    assert errors == []
+
+
+def test_a_step_changes_classes_and_texts_and_no_place(host):
+    on = host()
+    places = """[...document.querySelectorAll('g.node, g.edge path')].map(
+        part => part.getAttribute('transform') || part.getAttribute('d'))"""
+    before = on.page.evaluate(places)
+    on.page.evaluate("window.first = document.querySelector('svg.agentnb')")
+    assert on.marked("current") == ["classify"]
+    on.session.step()
+    on.show()
+    assert (on.marked("current"), on.marked("visited")) == (["ask"], ["classify"])
+    assert on.page.locator("g.node[data-node=classify] .count").text_content() == "×1"
+    assert on.page.evaluate(places) == before
+    assert on.page.evaluate("window.first === document.querySelector('svg.agentnb')")
+    on.session.back()
+    on.show()
+    assert (on.marked("current"), on.marked("visited")) == (["classify"], [])
+
+
+def test_an_edge_that_was_taken_is_marked(host):
+    on = host()
+    on.show(picture={"nodes": {}, "edges": {"1": {"classes": ["taken"]}}})
+    taken = on.page.locator("g.edge.taken")
+    assert (taken.count(), taken.get_attribute("data-target")) == (1, "refuse")
+    on.show()
+    assert taken.count() == 0
+
+
+def test_the_board_marks_what_changed(host):
+    on = host()
+    on.session.step()
+    on.show()
+    row = on.page.locator("tr[data-row=category]")
+    assert row.get_attribute("data-mark") == "written"
+    assert row.locator(".agentnb-value").inner_text() == "'refund'"
+    assert "written by the last step" in row.text_content()
+    assert on.page.locator("tr[data-row=decision] .agentnb-value").inner_text() == "not yet"
+    row.get_by_role("button").click()
+    assert row.get_by_role("button").get_attribute("aria-expanded") == "true"
+
+
+def test_every_button_sends_its_command(host):
+    on = host()
+    on.session.step()
+    on.show()
+    for name in ("Step", "Back", "Run", "Reset"):
+        on.button(name).click()
+    on.show(can=["pause"])
+    on.button("Pause").click()
+    assert on.sent() == [("step", None), ("back", None), ("run", None), ("reset", None), ("pause", None)]
+
+
+def test_a_button_without_sense_sends_nothing_and_keeps_the_focus(host):
+    on = host()
+    assert on.button("Back").get_attribute("aria-disabled") == "true"
+    on.button("Back").click(force=True)
+    assert on.sent() == []
+    assert on.page.evaluate("document.activeElement.textContent") == "Back"
+
+
+def test_a_command_is_not_sent_again_before_it_is_done(host):
+    on = host()
+    on.button("Step").click()
+    on.button("Step").click()
+    assert on.sent() == [("step", None)]
+    on.button("Step").click()
+    on.page.evaluate("host.fire('msg:custom', {heard: 1, view: 'another'})")
+    on.button("Step").click()
+    assert on.sent() == []
+
+
+def test_a_command_that_is_done_can_be_sent_again(host):
+    on = host()
+    on.button("Step").click()
+    on.heard()
+    on.button("Step").click()
+    assert on.sent() == [("step", None), ("step", None)]
+
+
+def test_the_slider_sends_one_place_at_a_time_and_the_last_one_wins(host):
+    on = host(runs.session("hello"))
+    on.session.run()
+    on.show()
+    slider = on.page.get_by_role("slider")
+    move = "(slider, place) => { slider.value = place; slider.dispatchEvent(new Event('input')); }"
+    for place in (2, 1, 0):
+        slider.evaluate(move, place)
+    slider.evaluate("slider => slider.dispatchEvent(new Event('change'))")
+    on.session.goto(2)
+    on.show()
+    assert slider.input_value() == "0"
+    on.heard()
+    assert on.sent() == [("goto", 2), ("goto", 0)]
+
+
+def test_the_keyboard_steers(host):
+    on = host()
+    on.session.step()
+    on.show()
+    on.page.get_by_label("agentnb cockpit").focus()
+    for key in ("ArrowRight", "ArrowLeft", " ", "Home"):
+        on.page.keyboard.press(key)
+    assert on.sent() == [("step", None), ("back", None), ("run", None), ("goto", 0)]
+    on.show(can=["pause"])
+    on.page.keyboard.press(" ")
+    assert on.sent() == [("pause", None)]
+
+
+def test_keys_stay_in_the_cockpit(host):
+    on = host()
+    on.page.evaluate("window.leaked = 0; document.addEventListener('keydown', () => window.leaked++)")
+    on.page.get_by_label("agentnb cockpit").focus()
+    on.page.keyboard.press("ArrowRight")
+    assert on.page.evaluate("leaked") == 0
+    assert on.page.locator("[data-lm-suppress-shortcuts=true]").count() == 1
+
+
+def test_every_control_is_reached_by_tab(host):
+    on = host()
+    on.session.step()
+    on.show()
+    names = set()
+    for _ in range(14):
+        on.page.keyboard.press("Tab")
+        names.add(
+            on.page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent")
+        )
+    assert names >= {
+        "agentnb cockpit",
+        "Back",
+        "Step",
+        "Run",
+        "Pause",
+        "Reset",
+        "step",
+        "Graph, scrolls",
+        "Blackboard, scrolls",
+    }
+
+
+def test_a_question_is_answered_by_text_or_by_an_option(host):
+    on = host()
+    on.session.run()
+    on.show(problems=[])
+    box = on.page.get_by_role("textbox")
+    assert on.page.get_by_label("Refund <i>this</i>?").count() == 1
+    box.fill("perhaps")
+    on.show(problems=[])
+    assert box.input_value() == "perhaps"
+    box.press("Enter")
+    on.heard()
+    on.button("no").click()
+    assert on.sent() == [("answer", "perhaps"), ("answer", "no")]
+    on.session.answer("no")
+    on.show()
+    assert on.page.get_by_role("textbox").count() == 0
+
+
+def test_what_went_wrong_is_a_card_and_its_text_stays_text(host):
+    on = host()
+    on.session.run()
+    on.session.answer("explode")
+    on.session.run()
+    on.show()
+    card = on.page.get_by_role("alert")
+    assert "<b>the till is empty</b>" in card.inner_text()
+    assert card.locator("dt").all_inner_texts() == ["where", "why", "do"]
+    assert on.marked("failed") == ["tell"]
+    on.session.back()
+    on.show()
+    assert card.inner_text() == ""
+
+
+def test_two_views_show_the_same_and_a_view_that_ends_listens_no_more(host):
+    on = host(views=2)
+    on.session.step()
+    on.show()
+    assert on.marked("current") == ["ask", "ask"]
+    on.page.evaluate("host.ends[0]()")
+    assert on.page.locator(".agentnb-cockpit").count() == 1
+    on.page.evaluate("host.ends[1]()")
+    assert on.page.evaluate("Object.values(host.listeners).flat().length") == 0
+
+
+def test_a_kernel_that_says_nothing_is_said(host, browser):
+    on = host()
+    on.page.clock.install()
+    on.button("Step").click()
+    on.page.clock.fast_forward(5000)
+    assert on.page.get_by_text("The kernel has not answered yet").is_visible()
+    on.show()
+    assert not on.page.get_by_text("The kernel has not answered yet").is_visible()
+
+
+CONTRAST = """() => {
+  const parse = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => { const f = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const back = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  for (const element of document.querySelectorAll('.agentnb-cockpit *')) {
+    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+    if (!own || element.closest('svg, .agentnb-hidden, [hidden], [aria-disabled=true]')) continue;
+    if (!element.checkVisibility()) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(back(element))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) bad.push(element.textContent);
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_can_be_read_in_both_themes(host, theme):
+    on = host()
+    on.session.run()
+    on.show()
+    on.page.evaluate("theme => { document.body.dataset.jpThemeLight = String(theme === 'light'); }", theme)
+    on.page.wait_for_selector(f".agentnb-cockpit[data-theme={theme}]")
+    assert on.page.evaluate(CONTRAST) == []
+
+
+def test_the_theme_of_the_notebook_counts_and_not_that_of_the_system(host):
+    on = host()
+    on.page.emulate_media(color_scheme="dark")
+    on.page.wait_for_selector(".agentnb-cockpit[data-theme=dark]")
+    on.page.evaluate("() => { document.body.dataset.jpThemeLight = 'true'; }")
+    on.page.wait_for_selector(".agentnb-cockpit[data-theme=light]")
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_nothing_hangs_over_the_edge(host, width):
+    on = host()
+    on.page.set_viewport_size({"width": width, "height": 800})
+    on.session.run()
+    on.show()
+    assert on.page.evaluate("document.documentElement.scrollWidth") <= width
+    graph, board = on.page.locator(".agentnb-graph").bounding_box(), on.page.locator(".agentnb-board").bounding_box()
+    assert (board["x"] >= graph["x"] + graph["width"]) is (width > 620)

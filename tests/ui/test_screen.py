@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentnb.errors import Problem
+from agentnb.ui.screen import ROWS, abilities, said, screen
+from tests.ui import runs
+
+
+def shown(session, *problems):
+    return screen(session, session.recipe.draw(board=False), problems)
+
+
+def able(session):
+    return {verb for verb, can in abilities(session).items() if can}
+
+
+def marks(state, node):
+    return state["picture"]["nodes"].get(node, {"classes": []})["classes"]
+
+
+def row(state, key):
+    return next(row for row in state["board"] if row[0] == key)
+
+
+def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current():
+    state = shown(runs.session())
+    assert (state["status"], state["position"], state["length"], state["current"]) == ("ready", 0, 0, "classify")
+    assert row(state, "ticket") == ["ticket", "'money back'", []]
+    assert row(state, "decision") == ["decision", None, []]
+    assert marks(state, "classify") == ["current"]
+    assert state["said"] == "At the start: 'classify' is first."
+
+
+def test_a_step_marks_what_it_read_and_wrote_and_says_so():
+    session = runs.session()
+    session.step()
+    state = shown(session)
+    assert row(state, "category") == ["category", "'refund'", ["written", "read"]]
+    assert row(state, "ticket")[2] == ["read"]
+    assert marks(state, "ask") == ["current"]
+    assert "visited" in marks(state, "classify")
+    assert state["said"] == "Step 1: 'classify' wrote category = 'refund'. Next: 'ask'."
+
+
+def test_a_secret_does_not_reach_the_screen():
+    session = runs.session()
+    session.step()
+    assert runs.KEY not in json.dumps(shown(session))
+
+
+def test_all_of_it_is_json():
+    session = runs.session()
+    session.edit({"odd": {3: (1, b"x"), "none": None}, "deep": {"a": {"b": float("inf")}}})
+    state = shown(session)
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_a_value_that_cannot_be_shown_says_so():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    session = runs.session()
+    with pytest.warns(UserWarning, match="opaque|reference"):
+        session.edit({"shy": Shy()})
+    assert "Shy" in row(shown(session), "shy")[1]
+
+
+def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
+    session = runs.session()
+    session.step()
+    session.back()
+    state = shown(session)
+    assert (state["position"], state["length"]) == (0, 1)
+    assert row(state, "category")[1] is None
+    assert state["said"] == "1 later step is kept. At the start: 'classify' is first."
+    assert able(session) == {"step", "run", "goto", "reset"}
+
+
+def test_who_waits_is_asked_with_the_options_of_the_recipe():
+    session = runs.session()
+    session.run()
+    state = shown(session)
+    (pending,) = state["pending"]
+    assert state["status"] == "waiting"
+    assert (pending["node"], pending["kind"], pending["options"]) == ("ask", "answer", ["yes", "no"])
+    assert pending["prompt"] == "Refund <i>this</i>?"
+    assert "waiting" in marks(state, "ask")
+    assert state["said"].endswith("'ask' waits for a person.")
+    assert able(session) == {"back", "goto", "reset", "answer"}
+
+
+def test_what_failed_is_a_problem_with_its_four_answers():
+    session = runs.session()
+    session.run()
+    session.answer("explode")
+    session.run()
+    state = shown(session)
+    (problem,) = state["problems"]
+    assert state["status"] == "failed"
+    assert "failed" in marks(state, "tell")
+    assert "the till is empty" in problem["what"]
+    assert all(problem[answer] for answer in ("code", "what", "where", "why", "do"))
+    assert "step" in able(session)
+    assert state["said"].endswith("'tell' failed. Step tries it again.")
+
+
+def test_problems_of_the_last_command_stand_beside_it():
+    problem = Problem("U302", "what", "where", "why", "do")
+    assert [found["code"] for found in shown(runs.session(), problem)["problems"]] == ["U302"]
+
+
+def test_at_the_end_only_the_past_is_left():
+    session = runs.session("hello")
+    session.run()
+    assert said(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
+    assert able(session) == {"back", "goto", "reset"}
+
+
+def test_a_used_up_budget_is_said():
+    session = runs.session("hello", budget={"max_steps": 1})
+    session.run()
+    assert said(session).endswith("The budget is used up.")
+    assert not able(session) & {"step", "run", "pause"}
+
+
+def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
+    from agentnb.board.values import ABSENT
+
+    session = runs.session("hello")
+    session.edit({"extra": 1})
+    session.step()
+    session.edit({"extra": ABSENT})
+    assert row(shown(session), "extra") == ["extra", None, ["written"]]
+
+
+def test_a_large_board_is_cut():
+    session = runs.session()
+    session.edit({f"key{number}": number for number in range(ROWS + 50)})
+    state = shown(session)
+    assert len(state["board"]) == ROWS
+    assert state["more"] > 0
+
+
+def test_a_long_value_is_cut():
+    session = runs.session("x" * 5000)
+    assert len(row(shown(session), "ticket")[1]) <= 400
