@@ -75,8 +75,8 @@ def main() -> int:
     rows = {
         "all frames": every,
         **{f"  {name}": best(lambda name=name: SimulationTrace.of(run).frames[name]) for name in trace.frames},
-        "repr of steps": best(lambda: repr(trace.frames.steps)),
-        "steps[-1].to_dict()": best(lambda: trace.steps[-1].to_dict()),
+        "repr of steps": best(trace.frames.steps.__repr__),
+        "steps[-1].to_dict()": best(trace.steps[-1].to_dict),
         "state_at(n // 2)": best(lambda: trace.state_at(given.steps // 2)),
         "wide(x)": best(lambda: trace.wide("x"), 1),
         "outputs, every dict": best(lambda: trace.frames.steps.outputs.astype(object), 1),

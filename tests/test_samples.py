@@ -4,6 +4,7 @@ import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.samples import samples
+from agentnb.session import Session
 
 
 def test_the_list_names_each_sample_with_its_dialect():
@@ -39,3 +40,41 @@ def test_a_misspelt_name_is_asked_for():
         samples("tirage")
     (problem,) = caught.value.problems
     assert (problem.code, problem.do) == ("R132", "did you mean 'triage'?")
+
+
+ANSWERS = {"triage": ["shorter, please", "approve"]}
+
+
+@pytest.mark.parametrize("name", [sample.name for sample in samples()])
+def test_a_sample_runs_offline_to_its_end(name):
+    session = Session(samples(name), answers=ANSWERS.get(name))
+    session.run()
+    assert (session.status, session.error) == ("finished", None)
+
+
+def test_the_triage_goes_round_until_a_person_lets_go():
+    session = Session(samples("triage"), answers=ANSWERS["triage"])
+    visited = [step.node_id for step in session.run().steps]
+    assert visited.count("write") == 2
+    assert visited[-2:] == ["decide", "close"]
+
+
+def test_the_triage_waits_for_a_person_where_nobody_answers():
+    session = Session(samples("triage"), answers=[])
+    session.run()
+    assert (session.status, session.current) == ("waiting", "review")
+
+
+def test_other_inputs_lead_elsewhere():
+    offers = {}
+    for item in ("lamp", "desk"):
+        session = Session(samples("fanout"), {"item": item})
+        session.run()
+        offers[item] = session.board["offer"]
+    assert offers["lamp"] != offers["desk"]
+
+
+def test_the_loop_comes_near_enough():
+    session = Session(samples("refine"), {"number": 9.0})
+    session.run()
+    assert session.board["root"] == 3.0

@@ -145,7 +145,7 @@ def _sorted(tag: str) -> Callable[[Any, object, bool], Json]:
 def _moment(value: datetime | time, _: object = None, __: bool = False) -> Json:
     if foreign.is_scalar_of_pandas(value):
         return {TAG: "pandas", **foreign.dump_scalar(value)}
-    document = {TAG: "datetime" if isinstance(value, datetime) else "time", "v": value.isoformat()}
+    document: dict[str, Any] = {TAG: "datetime" if isinstance(value, datetime) else "time", "v": value.isoformat()}
     zone = zone_of(value.tzinfo)
     if zone:
         document["zone"] = zone
@@ -189,10 +189,9 @@ def _other(value: Any, key: object, lenient: bool) -> Json:
     for base, encoder in _BASES:
         if isinstance(value, base):
             return encoder(value, key, lenient)
+    names = foreign.model_fields(value)
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if hasattr(value, field.name)]
-        return _fields(value, {name: getattr(value, name) for name in names}, lenient)
-    names = foreign.model_fields(value)
     if names is not None:
         return _fields(value, {name: getattr(value, name) for name in names}, lenient)
     return _opaque(value, key, lenient)
@@ -259,7 +258,7 @@ _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
     (date, _ENCODERS[date]),
     (time, _moment),
     (timedelta, _ENCODERS[timedelta]),
-    (str, _based(lambda value: str.__str__(value))),
+    (str, _based(str.__str__)),
     (int, _based(int.__int__)),
     (float, _based(float.__float__)),
     (bytes, _based(lambda value: bytes(memoryview(value)))),

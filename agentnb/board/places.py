@@ -58,6 +58,8 @@ def changed(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
     if op == DELETE and inner is ABSENT:
         return value
     part = changed(inner, rest[1:], op, new, path)
+    if op == DELETE and part is inner:  # what was to go further down is not there
+        return value
     if isinstance(value, FrozenRecord):
         return FrozenRecord(value.template, _in_dict(value.parts, rest[0], part))
     if isinstance(value, FrozenDict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -63,10 +64,10 @@ def zone_of(zone: tzinfo | None) -> str | None:
 
 def _zoned(value: Any, document: Mapping[str, Any]) -> Any:
     if "zone" in document:
-        try:
+        with suppress(
+            ZoneInfoNotFoundError, OSError
+        ):  # a zone unknown here: the offset tells the instant
             value = value.replace(tzinfo=ZoneInfo(document["zone"]))
-        except (ZoneInfoNotFoundError, OSError):
-            pass  # no such zone on this machine: the offset still tells the instant
     return value.replace(fold=document.get("fold", 0))
 
 
@@ -92,7 +93,7 @@ def _dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
     cls, parts = class_of(document["type"]), document["v"]
     if not is_dataclass(cls) or not parts.keys() <= {field.name for field in fields(cls)}:
         raise TypeError(cls)
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     for name, item in parts.items():
         object.__setattr__(made, name, decode(item))
     return made
@@ -102,7 +103,7 @@ def _model(document: Mapping[str, Any], decode: Decode) -> Any:
     cls = class_of(document["type"])
     if not foreign.is_model(cls) or not document["v"].keys() <= cls.model_fields.keys():  # type: ignore[attr-defined]  # a pydantic class, as was just asked
         raise TypeError(cls)
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     extra = {name: decode(item) for name, item in document.get("extra", {}).items()}
     object.__setattr__(made, "__dict__", {name: decode(item) for name, item in document["v"].items()})
     object.__setattr__(made, "__pydantic_fields_set__", set(document["set"]))

@@ -1,6 +1,6 @@
 """secrets: what may be seen outside. Masks by a key's name and by value, and cuts long values for the screen.
 
-What a recipe or a client brought in as a secret is told to `hide`; from then on its text is masked wherever it turns up.
+What a recipe or a client brought in as a secret is told to `hide`; from then on its text is masked wherever it stands.
 The texts belong to the process, not to one run: a secret of one session must not leave through another one either.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final
 
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList, FrozenRecord, FrozenSet, thaw
@@ -54,7 +55,7 @@ def is_secret(key: object) -> bool:
 @lru_cache(maxsize=4096)
 def _names_secret(key: str) -> bool:
     words = [word.lower() for word in _SPLIT.split(key) if word]
-    return not _WORDS.isdisjoint(words) or not _PAIRS.isdisjoint(zip(words, words[1:], strict=False))
+    return not _WORDS.isdisjoint(words) or not _PAIRS.isdisjoint(pairwise(words))
 
 
 def hide(*texts: str | None) -> None:
@@ -81,7 +82,7 @@ def hidden(text: str) -> str:
 
 
 def masked(value: Any, key: object = None) -> Any:
-    """Return a value as it may leave the process: what stands under a secret's name, or is one, is masked, at any depth.
+    """Return a value as it may leave: what stands under a secret's name, or is a secret, is masked at any depth.
 
     Mappings and objects come back as dicts, lists as lists; what holds no other values comes back as it is.
     """

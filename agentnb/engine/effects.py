@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.values import freeze
+from agentnb.board.values import ATOMS, freeze
 from agentnb.engine.history import Call
 from agentnb.errors import ExecutionError, Problem
+from agentnb.world.people import WAIT
 
 if TYPE_CHECKING:
     from agentnb.engine.frames import Activation
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from agentnb.engine.work import Effect, Work
 
 NEED_LOOP: Final = object()
-WAIT: Final = object()  # what a world answers when a person has to
+PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple}  # nothing to wait for, and no usage to read from them
+NO_ARGUMENTS: Final = freeze({})
 
 
 class NeedLoop:
@@ -57,7 +60,8 @@ class Flight:
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
         self.act, self.began = act, began
-        self.coro: Coroutine[Any, Any, Any] = awaitable if inspect.iscoroutine(awaitable) else _awaited(awaitable)
+        own = awaitable.__class__ is CoroutineType
+        self.coro: Coroutine[Any, Any, Any] = awaitable if own else _awaited(awaitable)  # type: ignore[assignment]  # as just asked
         self.hold: Hold | None = None
         self.task: asyncio.Task[int] | None = None
         self.gone = False
@@ -113,7 +117,13 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             await run.clock.sleep(wait)
         began, error, answer = run.ns(), None, None
         try:
-            answer = await _once(run, work, effect)
+            call = run.world.find(effect, work)
+            if run.threaded or effect.timeout is not None or effect.blocking:
+                answer = await _slow(run, call, effect)
+            else:
+                answer = call(effect)
+            if answer.__class__ not in PLAIN_ANSWERS:
+                answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
             error = raised
         work.busy = True
@@ -132,15 +142,16 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
     return answer
 
 
-async def _once(run: Run, work: Work, effect: Effect) -> Any:
-    """One attempt: a plain call where it can be one, in a thread where it might hold others up."""
-    call = run.world.find(effect, work)
-    slow = run.threaded or effect.timeout is not None or effect.blocking
-    if slow and effect.kind not in ("human", "sleep") and not inspect.iscoroutinefunction(effect.target or call):
-        await run.need_loop()
-        answer = await _limited(asyncio.to_thread(call, effect), effect)
-    else:
-        answer = call(effect)
+async def _slow(run: Run, call: Callable[[Effect], Any], effect: Effect) -> Any:
+    """Make a call that might hold others up: in a thread, unless it is async anyway."""
+    if effect.kind in ("human", "sleep") or inspect.iscoroutinefunction(effect.target or call):
+        return call(effect)
+    await run.need_loop()
+    return await _limited(asyncio.to_thread(call, effect), effect)
+
+
+async def _settled(run: Run, answer: Any, effect: Effect) -> Any:
+    """Return what an answer comes to: a person's when one has to be asked, what an awaitable gives, or itself."""
     if answer is WAIT:
         return await _asked(effect)
     if inspect.isawaitable(answer):
@@ -176,19 +187,17 @@ async def _asked(effect: Effect) -> Any:
 def _row(
     work: Work, number: int, effect: Effect, attempt: int, wait: float, answer: Any, error: str | None, seconds: float
 ) -> Call:
+    arguments = freeze(dict(effect.arguments)) if effect.arguments else NO_ARGUMENTS
+    # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
+    known = (work.run.position + 1, work.act.id, number, effect.kind, effect.name, attempt, wait, arguments)
+    if answer.__class__ in PLAIN_ANSWERS:
+        return Call(*known, freeze(answer), error, seconds)
     usage = getattr(answer, "usage", None)
     return Call(
-        step=-1,
-        act=work.act.id,
-        call=number,
-        kind=effect.kind,
-        name=effect.name,
-        attempt=attempt,
-        wait=wait,
-        arguments=freeze(dict(effect.arguments)),
-        result=freeze(getattr(answer, "content", answer)),
-        error=error,
-        seconds=seconds,
+        *known,
+        freeze(getattr(answer, "content", answer)),
+        error,
+        seconds,
         tokens_in=getattr(usage, "tokens_in", None),
         tokens_out=getattr(usage, "tokens_out", None),
         cost_usd=getattr(usage, "cost_usd", None),

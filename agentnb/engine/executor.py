@@ -159,7 +159,9 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
                 return code
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                del tasks[task]
+                flight = tasks.pop(task)
+                if task.cancelled():
+                    flight.coro.close()  # it may never have begun
                 landed = GO if task.cancelled() else task.result()
                 code = code or (GO if landed == LANES else landed)
             if not any(frame.row.branch >= 0 for frame in run.frames.values()) and not tasks:
@@ -213,6 +215,8 @@ async def _ground(run: Run, tasks: dict[asyncio.Task[int], Flight]) -> None:
             flight.cancel()
     if tasks:
         await asyncio.gather(*tasks, return_exceptions=True)
+        for flight in tasks.values():
+            flight.coro.close()  # a task that was cancelled before it began has not touched it
         tasks.clear()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from agentnb.engine.frames import Activation, Frame
@@ -17,14 +18,13 @@ from agentnb.engine.history import (
     RESUME,
     UNCAUGHT,
     ActRow,
-    Call,
     Failure,
     FrameRow,
 )
 from agentnb.engine.plan import Way
 from agentnb.engine.run import FAILED, GO, LANES, Run
 from agentnb.engine.work import Enter
-from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
+from agentnb.errors import AgentNbError, BoardError, ExecutionError, Problem, did_you_mean
 
 Pushes = list[tuple[int, Any]]
 
@@ -124,13 +124,12 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
     last = max((i for i, number in enumerate(rest) if frame_of(run, number).within(act.frame)), default=here - 1)
     at = last + 1
-    back = list(pushes) if run.plan.joins == frozenset() else [push for push in pushes if push[0] not in rest]
     plain = here == 0 and at == len(rest) and not front
-    new: Pushes = [*front, *_carried(rest[:at]), *back, *_carried(rest[at:])]
+    new: Pushes = [*front, *_carried(rest[:at]), *pushes, *_carried(rest[at:])]
     if here:
-        new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *back, *_carried(rest[at:])]
+        new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *pushes, *_carried(rest[at:])]
     new = _returned(run, act, expanded(run, _joined(run, new)), here)
-    if plain and new[: len(rest)] == _carried(rest):
+    if plain and all(push[0] == number and push[1] is CARRIED for push, number in zip(new, rest, strict=False)):
         new = new[len(rest) :]
         pos = run.pos + 1
     else:
@@ -150,16 +149,18 @@ def _carried(numbers: Sequence[int]) -> Pushes:
 
 
 def _joined(run: Run, queue: Pushes) -> Pushes:
-    """Move each join behind the activations that can still reach it."""
-    if not run.plan.joins:
-        return queue
-    nodes = [run.tables.acts[number].node for number, _ in queue]
-    waiting = [
-        node in run.plan.joins and any(other in run.plan.ahead[node] for other in nodes) for node in nodes
-    ]  # fmt: skip
-    return [push for push, waits in zip(queue, waiting, strict=True) if not waits] + [
-        push for push, waits in zip(queue, waiting, strict=True) if waits
-    ]
+    """Let each join stand once, and behind those of its own frame while one of them can still reach it."""
+    joins, acts = run.plan.joins, run.tables.acts
+    for number in dict.fromkeys(number for number, _ in queue if acts[number].node in joins):
+        found = [push for push in queue if push[0] == number]
+        place, others = queue.index(found[0]), [push for push in queue if push[0] != number]
+        push = next((push for push in found if push[1] is not CARRIED), found[0])  # an edge taken is told as one
+        node, frame = acts[number].node, acts[number].frame
+        if any(acts[other].frame == frame and acts[other].node in run.plan.ahead[node] for other, _ in others):
+            own = frame_of(run, number)
+            place = max(n for n, (other, _) in enumerate(others) if frame_of(run, other).within(own)) + 1
+        queue = [*others[:place], push, *others[place:]]
+    return queue
 
 
 def expanded(run: Run, queue: Pushes) -> Pushes:
@@ -196,7 +197,7 @@ def flush(run: Run, act: Activation, number: int) -> None:
     if work.emitted:
         run.history.events.extend([event._replace(step=number, at=number) for event in work.emitted])
     for call in work.calls:
-        run.history.calls.append(Call(number, *call[1:]))
+        run.history.calls.append(call if call.step == number else call._replace(step=number))
     work.reset()
 
 
@@ -284,18 +285,20 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     work, node, number = act.work, act.node, run.position + 1
     pushes: Pushes = []
     if node.kind.keeps:
-        for path, value in work.own:
-            run.write(act.scope, path, value)
+        _keep(run, act)
         pushes = announced(run, work)
     else:
         work.emitted.clear()
     failure = Failure(type(error).__name__, _message(error), error, isinstance(error, TimeoutError))
     run.history.errors[number] = failure
     targets = node.timeouts if failure.timeout else node.errors
-    resumes = bool(node.node.params.get("resume"))
-    if targets or resumes:
+    onward = _onward(run, act)
+    if targets or onward is not None:
+        if act.what:
+            leave(run, act)
         front = [(run.turn(target, act.frame).id, None) for target in targets]
-        return finish(run, act, began, ERROR, advance(run, act, [*(ways(run, act) if resumes else []), *pushes], front))
+        flag = ERROR | (LEAVE if act.what else 0)
+        return finish(run, act, began, flag, advance(run, act, [*(onward or []), *pushes], front))
     if node.kind.keeps:  # the failure of a behaviour is an event of its run, not its end
         return finish(run, act, began, ERROR, advance(run, act, pushes))
     catcher = _catcher(run, act, failure)
@@ -303,6 +306,25 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
     code = _cancel(run, act, catcher) or code
     return code if catcher else FAILED
+
+
+def _keep(run: Run, act: Activation) -> None:
+    """Write what a failed node had written, up to what the board refuses: from there on it had not happened."""
+    work = act.work
+    own, work.own, work.kept = [*work.kept, *work.own], [], []
+    with suppress(BoardError):
+        for path, value in own:
+            run.write(act.scope, path, value)
+
+
+def _onward(run: Run, act: Activation) -> Pushes | None:
+    """Return where a node that goes on after its failure leads; None where it does not, or where that fails too."""
+    if not act.node.node.params.get("resume"):
+        return None
+    try:
+        return ways(run, act)
+    except Exception:  # noqa: BLE001  (a condition that fails here opens no way on; the node's own failure is told)
+        return None
 
 
 def _message(error: Exception) -> str:
@@ -370,7 +392,9 @@ def fell(run: Run, act: Activation, began: int) -> int:
 
     leave(run, act)
     history, number = run.history, run.position + 1
-    failure = next(found.errors[step] for found in reversed(run.chain) for step in sorted(found.errors, reverse=True))
+    failure = next(
+        found.errors[step] for found in reversed(run.chain) for step in reversed(found.errors) if step < number
+    )
     history.errors[number] = failure
     targets = act.node.timeouts if failure.timeout else act.node.errors
     front = [(run.turn(target, act.frame).id, None) for target in targets]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import TAG, decode, encode
@@ -141,7 +141,7 @@ def _history(history: History, lenient: bool) -> Json:
         "sealed": history.sealed,
         "steps": {
             "act": history.s_act[:size].tolist(),
-            "began": [began[0], *(now - before for before, now in zip(began, began[1:], strict=False))],
+            "began": [began[0], *(later - earlier for earlier, later in pairwise(began))],
             "took": [end - start for start, end in zip(began, ended, strict=True)],
             "flags": history.s_flag[:size].tolist(),
             "front": history.s_pos[:size].tolist(),

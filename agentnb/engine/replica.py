@@ -97,7 +97,7 @@ class Replica:
         return ABSENT
 
     def parent(self, scope: int) -> int | None:
-        """Return the scope that reads of this one fall through to; a scope has the number of the frame that opened it."""
+        """Return the scope that reads fall through to. A scope has the number of the frame that opened it."""
         frame = self.tables.frames[scope]
         return self.tables.frames[frame.parent].scope if frame.policy == "child" else None
 

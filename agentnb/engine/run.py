@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ from agentnb.board.places import DELETE, SET, Path, changed
 from agentnb.board.scopes import DELETED, Scope
 from agentnb.board.values import ABSENT, ATOMS, freeze
 from agentnb.clock import Clock
+from agentnb.engine.effects import NeedLoop, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import NOBODY, ActRow, Event, FrameRow, History, Tables
 from agentnb.engine.work import Work, op_of
@@ -294,16 +295,12 @@ class Run:
 
         return numbered(self, work, type_, payload, actor)
 
-    async def door(self, work: Work, effect: Any) -> Any:
+    def door(self, work: Work, effect: Any) -> Coroutine[Any, Any, Any]:
         """Do an effect; see `effects.perform`."""
-        from agentnb.engine.effects import perform
-
-        return await perform(self, work, effect)
+        return perform(self, work, effect)
 
     async def need_loop(self) -> None:
         """Come back inside an event loop."""
-        from agentnb.engine.effects import NeedLoop, in_loop
-
         if not in_loop():
             await NeedLoop()
 

@@ -8,6 +8,7 @@ counter (an interrupt, an error, a failing condition) is undone by one `repair`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from types import CoroutineType
 from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
@@ -46,7 +47,8 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
     try:
         if error is not None:
             raise error
-        code = settle(run, act, result, flight.began)
+        began = flight.began
+        code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
         code = frontier.fail(run, act, raised, flight.began)
     return run.after(act, code) if run.armed else code
@@ -54,6 +56,9 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
 
 def settle(run: Run, act: Activation, result: Any, began: int) -> int:
     """Commit what a node returned, whatever form it has; an awaitable starts a flight."""
+    if result.__class__ is CoroutineType:  # by far the most usual; asking for an ABC costs as much as a step
+        run.flights[act.id] = Flight(act, result, began)
+        return SUSPENDED
     match result:
         case None:
             return commit(run, act, {}, began)
@@ -72,7 +77,9 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
 
 
 def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
-    act.work.own.extend(outcome.places)
+    if outcome.places:
+        act.work.own.extend(outcome.places)
+        act.work.busy = True
     if outcome.thought is not None or outcome.action is not None or outcome.observation is not None or outcome.inputs:
         note = Note(outcome.thought, freeze(outcome.action), freeze(outcome.observation), freeze(outcome.inputs))
         run.history.notes[run.position + 1] = note
@@ -91,6 +98,7 @@ def commit(
     if work.own:
         for path, value in work.own:
             run.write(scope, path, value)
+        work.own, work.kept = [], work.own
     for key, value in writes.items():
         if value.__class__ in PLAIN and key in codes and not scope.open:
             history.w_code.append(codes[key])
@@ -112,7 +120,6 @@ def commit(
             frontier.follow(run, act)
         pos = run.pos + 1
     else:
-        work.own.clear()
         pushes = frontier.ways(run, act) if chosen is None else chosen
         pos = frontier.advance(run, act, pushes + frontier.announced(run, work))
     return finish(run, act, began, LEAVE if act.what else RUN, pos)

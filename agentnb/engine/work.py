@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.places import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
-from agentnb.board.values import ABSENT, ATOMS, same, thaw
+from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -121,14 +121,16 @@ class Work:
     composite node has ended; then `frames` are the frames it opened. `iteration` counts the runs of a loop's body.
     """
 
-    __slots__ = ("act", "board", "busy", "calls", "copies", "dead", "emitted", "node", "own", "reads", "run", "scope")
+    __slots__ = ("act", "board", "busy", "calls", "copies", "dead", "emitted", "kept", "node", "own", "reads", "run", "scope")
 
     def __init__(self, run: Run, act: Activation) -> None:
         self.run, self.act, self.node, self.scope = run, act, act.node.node, act.scope
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
+        # What it wrote itself: `own` until it is on the board, `kept` after that.
         self.own: list[tuple[Path, Any]] = []
+        self.kept: list[tuple[Path, Any]] = []
         self.emitted: list[Event] = []
         self.calls: list[Call] = []
         # `busy`: there is something to keep besides the writes that a node returns. `dead`: its step is over.
@@ -166,8 +168,11 @@ class Work:
         value = self.scope.get(key)  # type: ignore[arg-type]  # a first key is text
         if len(path) == 1:
             return value if value.__class__ in ATOMS else self.copy(str(key), value)
-        found = self.scope.look(path)
-        return found if found.__class__ in ATOMS else thaw(found)
+        if key not in self.copies:
+            found = look(value, path[1:])
+            if found.__class__ in ATOMS:
+                return found
+        return _inside(self.copy(str(key), value), value, path[1:])
 
     def copy(self, key: str, frozen: Any) -> Any:
         """Return the copy of a key's value that belongs to this step; whatever is changed in it becomes a write."""
@@ -190,26 +195,33 @@ class Work:
         self.emitted.append(event)
         return event
 
-    async def call(self, effect: Effect) -> Any:
-        """Do something in the world and return the answer. The only door to tools, models, people, time and chance."""
-        self._alive(f"call {effect.name!r}")
-        return await self.run.door(self, effect)
+    def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
+        """Do something in the world and await the answer. The only door to tools, models, people, time and chance."""
+        if self.dead:
+            self._alive(f"call {effect.name!r}")
+        return self.run.door(self, effect)
 
     async def loop(self) -> None:
         """Come back inside an event loop: whatever is awaited after this needs one."""
         await self.run.need_loop()
 
     def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Return the keys whose copies this node has changed, with the changed copies; without those it `writes`."""
-        return [
-            (key, mine) for key, (mine, frozen) in self.copies.items() if key not in writes and not same(mine, frozen)
-        ]
+        """Return the keys whose copies this node has changed, with the changed copies.
+
+        A copy of what it wrote itself is dropped: its write says what it wanted, and nobody else shall see the copy.
+        """
+        for key in writes:
+            self.copies.pop(key, None)
+        for path, _ in self.kept:
+            self.copies.pop(path[0], None)  # type: ignore[arg-type]  # a first key is text
+        return [(key, mine) for key, (mine, frozen) in self.copies.items() if not same(mine, frozen)]
 
     def reset(self) -> None:
         """Forget what was read, copied and written: the step is over."""
         self.reads.clear()
         self.copies.clear()
         self.own.clear()
+        self.kept.clear()
         self.emitted.clear()
         self.calls.clear()
         self.busy = False
@@ -264,21 +276,20 @@ class NodeBoard(Mapping[str, Any]):
             return work.copy(key, value)
         if "." not in key:
             return ABSENT
-        path = resolve_path(key, work.scope.seen())
-        work.reads.pop(key, None)
-        work.reads[path[0]] = None
-        top = work.scope.get(path[0])
-        if top is ABSENT or len(path) == 1:
-            return ABSENT
-        # Look inside this step's copy, so that a change made below the key is seen as one.
-        found = look(work.copy(path[0], top), path[1:])
-        return thaw(work.scope.look(path)) if found is ABSENT else found
+        return self._at(key, resolve_path(key, work.scope.seen()))
 
     def _own(self, key: str) -> Any:
-        """Look where this node has written before: through its own writes first."""
+        """Look where this node has written before: what it wrote comes first."""
         seen = self._work.run.preview(self._work)
-        path = (key,) if key in seen.data else resolve_path(key, seen.seen())
-        return thaw(seen.look(path))
+        path = resolve_path(key, seen.seen())
+        return thaw(seen.look(path)) if path[0] in seen.data else self._at(key, path)
+
+    def _at(self, key: str, path: tuple[str, ...]) -> Any:
+        """Look inside this step's copy, so that a change made below a key is seen as one."""
+        work = self._work
+        work.reads.pop(key, None)
+        work.reads[path[0]] = None
+        return work.arg(path)
 
     def _keys(self) -> dict[str, Any]:
         work = self._work
@@ -298,6 +309,15 @@ class NodeBoard(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"<board of {self._work.node.id!r}: {', '.join(self)}>"
+
+
+def _inside(copied: Any, frozen: Any, rest: Path) -> Any:
+    """Return what stands at `rest` inside a node's copy; the fields of an object are its attributes."""
+    for key in rest:
+        fields = frozen.__class__ is FrozenRecord
+        copied = getattr(copied, str(key), ABSENT) if fields else look(copied, (key,))
+        frozen = look(frozen, (key,))
+    return copied
 
 
 def op_of(value: Any) -> tuple[int, Any]:

@@ -8,10 +8,10 @@ R302: a template is too large
 R303: a template uses a filter or a test that there is not
 R304: a template uses a name or calls a method that it may not
 R305: a template uses a part of Jinja that is not for templates
-X301: a template reads what is not there
-X302: a template built or walked over more than it may
-X303: a template touched what it may not
-X304: a template failed while it was rendered
+X321: a template reads what is not there
+X322: a template built or walked over more than it may
+X323: a template touched what it may not
+X324: a template failed while it was rendered
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Template:
     def render(self, context: Mapping[str, Any]) -> Any:
         """Return the template's value for these names.
 
-        Raises: ExecutionError: X301 to X304, with the template's text and place
+        Raises: ExecutionError: X321 to X324, with the template's text and place
         """
         if self._run is None:
             return self.text
@@ -113,13 +113,13 @@ class Template:
                 asked = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
                 why = f"it asks for {asked}"
                 order = "read less of it, or let a node work it out"
-                return Problem("X302", f"{what} asks for too much", where, why, order)
+                return Problem("X322", f"{what} asks for too much", where, why, order)
             case SecurityError():
                 order = "use a value or a filter, or let a node work it out"
-                return Problem("X303", f"{what} touches what it may not", where, str(error), order)
+                return Problem("X323", f"{what} touches what it may not", where, str(error), order)
         reason = f"{type(error).__name__}: {error}"
         order = "look at the values that it reads: session.board"
-        return Problem("X304", f"{what} failed while it was rendered", where, reason, order)
+        return Problem("X324", f"{what} failed while it was rendered", where, reason, order)
 
     def _undefined(self, error: Exception, context: Mapping[str, Any]) -> Problem:
         """Return the Problem of a name that is not there, with the names that are."""
@@ -130,16 +130,16 @@ class Template:
         gap = next((gap for gap in gaps if repr(gap[0][-1]) in str(error)), None)
         if "inline if-expression" in str(error):
             why = "the test of its if does not hold, and there is no else"
-            return Problem("X301", f"{what} has no value", where, why, "write the else: x if test else ''")
+            return Problem("X321", f"{what} has no value", where, why, "write the else: x if test else ''")
         if gap is None:
-            return Problem("X301", f"{what} reads what is not there", where, str(error), order)
+            return Problem("X321", f"{what} reads what is not there", where, str(error), order)
         path, known = gap
         holder = repr(".".join(path[:-1])) if len(path) > 1 else "the board"
         why = f"{holder} has: {', '.join(known[:20]) or 'no names'}"
         what = f"{what} reads {'.'.join(path)!r}, which is not there"
         if path in _NOTHINGS:
             order = "write none"
-        return Problem("X301", what, where, why, did_you_mean(path[-1], known, order))
+        return Problem("X321", what, where, why, did_you_mean(path[-1], known, order))
 
 
 class Structure:

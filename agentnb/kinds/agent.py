@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.calls import arguments_of, check_signature, positional
+from agentnb.world.world import asked_before
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -27,7 +28,7 @@ def bind(node: Node, world: Any) -> Perform:
     elif world.llm is not None:
         effect_of = _asking(node, ref)
     else:
-        effect_of = _simulated(ref, key)
+        effect_of = _simulated(ref, key, node.params.get("simulated"))
 
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
@@ -67,8 +68,16 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _simulated(ref: str, key: str) -> EffectOf:
-    return lambda _work, given: Effect("agent", ref, given, target=lambda **_: {key: f"Mocked output from {ref}"})
+def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None) -> EffectOf:
+    """Answer what the recipe says that a simulated agent answers, in turn and then the last again; else a mock."""
+    if not script:
+        return lambda _work, given: Effect("agent", ref, given, target=lambda **_: {key: f"Mocked output from {ref}"})
+
+    def effect(work: Work, given: dict[str, Any]) -> Effect:
+        turn = min(asked_before(work, "agent", work.node.id), len(script) - 1)
+        return Effect("agent", ref, given, target=lambda **_: dict(script[turn]))
+
+    return effect
 
 
 KIND = Kind("agent", bind, step_type="TOOL_EXECUTION", shape="box")

@@ -19,14 +19,16 @@ def bind(node: Node, world: Any) -> Perform:
     function, params = found(node, world), node.params
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
-    options = {option: params[option] for option in ("timeout", "attempts", "backoff", "blocking") if option in params}
+    timeout, attempts = params.get("timeout"), params.get("attempts", 1)
+    backoff, blocking = params.get("backoff", 0.0), params.get("blocking", False)
     arguments = arguments_of(node.inputs) if node.inputs else None
     whole = arguments is None and bool(positional(function))
 
     async def perform(work: Work) -> Any:
         target = (lambda: function(work.board)) if whole else function
-        given = arguments(work) if arguments is not None else {}
-        return as_writes(node.id, await work.call(Effect("tool", name, given, target=target, **options)))
+        given = {} if arguments is None else arguments(work)
+        effect = Effect("tool", name, given, timeout, attempts, backoff, blocking, target=target)
+        return as_writes(node.id, await work.call(effect))
 
     return perform
 

@@ -18,6 +18,7 @@ from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_inputs, check_recipe, not_running
 from agentnb.session.limits import Limits
+from agentnb.session.reading import outcome_of
 from agentnb.session.live import Live
 from agentnb.session.seen import Seen
 from agentnb.session.tree import Branches
@@ -137,9 +138,15 @@ class Core:
     def trace(self) -> SimulationTrace:
         """The trace of this run, live: it grows as the run goes on."""
         if self._trace is None:
-            from agentnb.trace.trace import trace_of
+            from agentnb.trace import SimulationTrace
 
-            self._trace = trace_of(self)
+            run, limits = self.engine, self.limits
+            self._trace = SimulationTrace.of(
+                run,
+                run_id=self.run_id,
+                outcome=lambda: outcome_of(run, limits),
+                metadata={"recipe_kind": "Recipe", "dialect": self.recipe.dialect, "session": self.name},
+            )
         return self._trace
 
     def replace_engine(self, run: Run) -> None:

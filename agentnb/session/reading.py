@@ -33,6 +33,19 @@ def status_of(run: Run, limits: Limits) -> str:
     return "paused" if run.position else "ready"
 
 
+def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
+    """Return how a run stands or ended, for its trace: `status`, and the limit or the error; None before it began."""
+    if not run.history.tip:
+        return None
+    outcome: dict[str, Any] = {"status": status_of(run, limits), "steps": run.position}
+    problem = problem_of(run)
+    if outcome["status"] == "exhausted":
+        outcome["limit"] = limits.reached(run)
+    if problem is not None:
+        outcome["error"] = problem.what
+    return outcome
+
+
 def failure_of(run: Run) -> tuple[int, Failure] | None:
     """Return the step and the failure at which the run stands; None where it does not stand at one."""
     at, step = run.at, run.position
@@ -120,7 +133,7 @@ def view_of(run: Run, seen: Seen, breakpoints: frozenset[str]) -> RunView:
 
     nodes, tables = run.plan.nodes, run.tables
     head, found = current(run), failure_of(run)
-    visited, wrote, read = seen.up_to(run)
+    visited, wrote, read, taken = seen.up_to(run)
     for name in visited:
         if keys := first_keys(run.plan.recipe.nodes[name]):
             read.setdefault(name, set()).update(keys)
@@ -140,6 +153,7 @@ def view_of(run: Run, seen: Seen, breakpoints: frozenset[str]) -> RunView:
         read=frozenset(last_reads),
         seen_reads=read,
         seen_writes=wrote,
+        taken=taken,
     )
 
 

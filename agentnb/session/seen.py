@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from agentnb.engine.history import CARRIED
+
 if TYPE_CHECKING:
     from agentnb.engine.history import History
     from agentnb.engine.run import Run
@@ -13,19 +15,20 @@ Touched = dict[str, set[str]]
 
 
 class _Rows:
-    """What is known of one history: how far it was read, and the first step of each (node, key)."""
+    """What is known of one history: how far it was read, and the first step of each (node, key) and each way."""
 
     def __init__(self) -> None:
         self.row = self.read = 0
         self.wrote: dict[tuple[int, int], int] = {}
         self.reads: dict[tuple[int, int], int] = {}
+        self.went: dict[tuple[int, int], int] = {}
         self.counts: Counter[int] = Counter()
         self.counted = 0  # the row up to which `counts` count
 
     def look(self, history: History) -> None:
         """Read the rows that came since the last time."""
         wrote, codes, before = self.wrote, history.w_code, history.s_wend[self.row]
-        size = len(history.s_act)
+        went, pushed, size = self.went, history.s_pend[self.row], len(history.s_act)
         for row in range(self.row + 1, size):
             end = history.s_wend[row]
             for number in range(before, end):
@@ -33,6 +36,11 @@ class _Rows:
                 if pair not in wrote:
                     wrote[pair] = row
             before = end
+            for at in range(pushed, history.s_pend[row]):
+                pair = (history.s_act[row], history.p_act[at])
+                if pair not in went and history.p_val[at] is not CARRIED:
+                    went[pair] = row
+            pushed = history.s_pend[row]
         self.row = size - 1
         for number in range(self.read, len(history.r_code)):
             row = history.r_step[number] - history.base
@@ -57,8 +65,12 @@ class Seen:
         self._rows: dict[int, _Rows] = {}
         self._histories: list[History] = []  # held, so that an id means one history
 
-    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched]:
-        """Return, up to where the run stands, how often each node ran, and the keys that each wrote and read."""
+    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int]]:
+        """Return, up to where the run stands, how often each node ran, the keys that each wrote and read, and the edges.
+
+        An edge is told by its place in `recipe.edges`.
+        """
+        ways: set[tuple[str, str]] = set()
         visited: Counter[str] = Counter()
         wrote: Touched = {}
         read: Touched = {}
@@ -76,7 +88,13 @@ class Seen:
                     if first <= last:
                         key = str(run.tables.codes[code][1][0])
                         into.setdefault(run.node_of(act), set()).add(key)
-        return dict(+visited), wrote, read
+            ways |= {
+                (run.node_of(source), run.node_of(target))
+                for (source, target), first in rows.went.items()
+                if first <= last and run.tables.acts[target].node >= 0
+            }
+        taken = {place for place, edge in enumerate(run.plan.recipe.edges) if (edge.source, edge.target) in ways}
+        return dict(+visited), wrote, read, taken
 
     def _of(self, history: History) -> _Rows:
         if id(history) not in self._rows:

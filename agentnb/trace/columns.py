@@ -1,4 +1,4 @@
-"""columns: the rows of a chain of histories as numpy arrays, one chain's parts behind one another. No loop over steps."""
+"""columns: the rows of a chain of histories as numpy arrays, one behind the other. No loop over the steps."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ class Columns:
     def seconds(self) -> NDArray[np.float64]:
         """How long each step took."""
         ended = self._steps("s_t1")
-        return np.subtract(ended, self.began, dtype=np.int64) / 1e9
+        took: NDArray[np.float64] = np.subtract(ended, self.began, dtype=np.int64) / 1e9
+        return took
 
     @cached_property
     def flag(self) -> NDArray[np.uint8]:
@@ -101,7 +102,8 @@ class Columns:
     @cached_property
     def node(self) -> NDArray[Any]:
         """The node of each step, by number."""
-        return self._nodes[self.act]
+        nodes: NDArray[Any] = self._nodes[self.act]
+        return nodes
 
     @cached_property
     def _nodes(self) -> NDArray[Any]:

@@ -255,9 +255,10 @@ class Frames(Mapping[str, pd.DataFrame]):
                 wanted[place] == pair, np.array([choice[number][0] for number in wanted.tolist()])[place], -1
             )
         several = [number for number, edges in choice.items() if len(edges) > 1]
-        for row in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
-            failed = self._columns.flag[steps[row] - 1] >> 2 & 3 == STATUSES.index("error")
-            edge[row] = self._fitting(choice[int(pair[row])], bool(failed), None if values is None else values[row])
+        for place in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
+            failed = int(self._columns.flag[steps[place] - 1]) >> 2 & 3 == STATUSES.index("error")
+            value = None if values is None else values[place]
+            edge[place] = self._fitting(choice[int(pair[place])], failed, value)
         return edge
 
     def _fitting(self, edges: list[int], failed: bool, value: Any) -> int:
@@ -271,17 +272,18 @@ class Frames(Mapping[str, pd.DataFrame]):
         return min(edges, key=lambda at: fits(self._reading.edges[at]))
 
 
-# -- wide ----------------------------------------------------------------------------------------------------------------
+# -- wide ----------------------------------------------------------------------------------------------------------
 
 
 def wide(reading: Reading, keys: Sequence[str], scope: int) -> pd.DataFrame:
     """Return one row a step and one column a key: what stood there after the step, NA where there was nothing."""
     columns = Columns(reading)
-    made = {"step": np.arange(1, columns.tip + 1), "node": _category(columns.node, [node.id for node in reading.nodes])}
+    numbers = np.arange(1, columns.tip + 1)
+    made: dict[str, Any] = {"step": numbers, "node": _category(columns.node, [node.id for node in reading.nodes])}
     for key in keys:
         steps, found = columns.values_after(scope, key)
         values = np.append(np.array([pd.NA], dtype=object), _all_leaving(found, key))
-        place = np.searchsorted(steps, made["step"], side="right")
+        place = np.searchsorted(steps, numbers, side="right")
         column = pd.Series(values[place], dtype=object, copy=False)
         types = set(map(type, column))
         made[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
@@ -294,7 +296,7 @@ def head_html(frame: pd.DataFrame, rows: int) -> str:
         return frame.head(rows).to_html(index=False, escape=True, border=0)
 
 
-# -- how columns are made --------------------------------------------------------------------------------------------------
+# -- how columns are made ------------------------------------------------------------------------------------------
 
 
 def _frame(**columns: Any) -> pd.DataFrame:
@@ -303,12 +305,13 @@ def _frame(**columns: Any) -> pd.DataFrame:
 
 def _category(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
     small = codes.astype(least(len(names)), copy=False)
-    return pd.Categorical.from_codes(small, categories=pd.Index(names, dtype="str"), validate=False)
+    return pd.Categorical.from_codes(small, categories=pd.Index(list(names), dtype="str"), validate=False)
 
 
 def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDArray[Any]:
     if place is not None:
-        return values[place]
+        spread: NDArray[Any] = values[place]
+        return spread
     return np.full(size, values[0]) if values[0] else np.zeros(size, dtype=values.dtype)
 
 

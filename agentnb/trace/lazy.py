@@ -1,4 +1,4 @@
-"""lazy: a column of pandas whose values are made when they are looked at. A million dicts that nobody reads cost nothing.
+"""lazy: a column of pandas whose values are made when they are looked at; a million that nobody reads cost nothing.
 
 Until something is written into it, a LazyArray is a source and row numbers; taking, slicing, copying and joining change
 the numbers alone. From then on it is a plain array of objects. Its dtype is called `lazy`; `.astype(object)` ends it.
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_extension_dtype, take
 from pandas.api.indexers import check_array_indexer
 
 from agentnb.board.secrets import is_secret, shown
 from agentnb.trace.columns import Columns, Objects, Values, objects
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MANY = 200  # from so many values on, one pass over all rows is the shorter way
 
@@ -92,36 +94,46 @@ class LazyDtype(ExtensionDtype):
     """The dtype of columns whose values are made when they are looked at; they may be anything."""
 
     name = "lazy"
-    type = object
+    type: ClassVar[Any] = object
     kind = "O"
     na_value = pd.NA
     _metadata: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def construct_array_type(cls) -> type[LazyArray]:
+    def construct_array_type(cls) -> Any:
         """Return the array class of this dtype."""
         return LazyArray
 
 
+class Held:
+    """What a LazyArray and its views share: a source and rows of it (-1: nothing), or the values once they were made."""
+
+    __slots__ = ("made", "rows", "source")
+
+    def __init__(self, source: Source | None, rows: NDArray[Any], made: Objects | None) -> None:
+        self.source, self.rows, self.made = source, rows, made
+
+
 class LazyArray(ExtensionArray):
-    """A source and the rows of it that are here (-1: nothing), or a plain array of objects."""
+    """A source and the rows of it that are here, or, once something was written into it, a plain array of objects."""
+
+    _readonly = False
 
     def __init__(
         self, source: Source | None = None, rows: NDArray[Any] | None = None, made: Objects | None = None
     ) -> None:
-        self._source, self._made = source, made
-        if source is not None and rows is None:
-            rows = np.arange(len(source))
-        self._rows: NDArray[Any] = np.zeros(0, dtype=np.int64) if rows is None else rows
+        if rows is None:
+            rows = np.arange(0 if source is None else len(source))
+        self._held = Held(source, rows, objects([]) if source is None and made is None else made)
 
     @classmethod
-    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Self:
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (pandas gives it)
         if isinstance(scalars, LazyArray):
-            return cls(scalars._source, scalars._rows, scalars._made if not copy else _copied(scalars._made))
+            return scalars.copy() if copy else scalars.view()
         return cls(made=objects(list(scalars)))
 
     @classmethod
-    def _from_factorized(cls, values: Any, original: Any) -> Self:
+    def _from_factorized(cls, values: Any, original: Any) -> Self:  # noqa: ARG003  (pandas gives it)
         return cls(made=objects(list(values)))
 
     @property
@@ -132,91 +144,118 @@ class LazyArray(ExtensionArray):
     @property
     def nbytes(self) -> int:
         """The bytes of what is kept here; the run's own columns are not counted."""
-        return int(self._rows.nbytes if self._made is None else self._made.nbytes)
+        held = self._held
+        return int(held.rows.nbytes if held.made is None else held.made.nbytes)
 
     def __len__(self) -> int:
-        return len(self._rows if self._made is None else self._made)
+        held = self._held
+        return len(held.rows if held.made is None else held.made)
 
-    def values(self) -> Objects:
-        """Return all values here, made now if they are not yet."""
-        if self._made is not None:
-            return self._made
-        source = self._source
-        assert source is not None  # noqa: S101  (without values there is a source)
-        if len(self._rows) > MANY:
-            return take(source.every(), self._rows, allow_fill=True, fill_value=pd.NA)
-        return objects([pd.NA if row < 0 else source.one(int(row)) for row in self._rows])
+    def __contains__(self, item: object) -> bool:
+        if item is pd.NA or item is None or item is self.dtype.na_value:
+            return any(value is item for value in self)
+        return any(_equal(value, item) for value in self)
+
+    def held(self) -> Held:
+        """Return what is kept: the source and the rows, or the values."""
+        return self._held
+
+    def made(self) -> Objects:
+        """Return all values here; they are made at the first time and kept."""
+        held = self._held
+        if held.made is not None:
+            return held.made
+        source = held.source
+        assert source is not None  # without values there is a source
+        if len(held.rows) > MANY:
+            held.made = _taken(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
+        else:
+            held.made = objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
+        return held.made
 
     def __getitem__(self, item: Any) -> Any:
         if isinstance(item, tuple):
             item = tuple(part for part in item if part is not Ellipsis)
             item = item[0] if len(item) == 1 else item
-        if item is Ellipsis:
+        if item is Ellipsis or (isinstance(item, slice) and item == slice(None)):
             return self.view()
-        item = check_array_indexer(self, item)
-        if self._made is not None:
-            found = self._made[item]
-            return found if isinstance(item, int | np.integer) else type(self)(made=found)
-        rows = self._rows[item]
+        item, held = check_array_indexer(self, item), self._held
+        found = (held.rows if held.made is None else held.made)[item]
         if not isinstance(item, int | np.integer):
-            return type(self)(self._source, rows)
-        assert self._source is not None  # noqa: S101  (as above)
-        return pd.NA if rows < 0 else self._source.one(int(rows))
+            part = type(self)(held.source, found) if held.made is None else type(self)(made=found)
+            part._readonly = self._readonly and isinstance(item, slice)  # noqa: SLF001  (another of this class)
+            return part
+        if held.made is not None:
+            return found
+        assert held.source is not None  # without values there is a source
+        return pd.NA if found < 0 else held.source.one(int(found))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._readonly:
             raise ValueError("Cannot modify read-only array")
         key = check_array_indexer(self, key)
-        self._made, self._source = self.values(), None
-        if isinstance(key, int | np.integer):
-            self._made[key] = value
-        elif isinstance(value, ExtensionArray | np.ndarray | list | pd.Series):
-            self._made[key] = objects(list(value)) if len(value) != 1 else objects(list(value))[0]
-        else:
-            self._made[key] = objects([value] * len(self._made[key]))
+        if not isinstance(key, slice) and np.ndim(key) == 0:
+            if isinstance(value, ExtensionArray | np.ndarray | pd.Series):
+                raise ValueError("setting an array element with a sequence.")
+            self.made()[key] = value
+            return
+        made = self.made()
+        many = isinstance(value, ExtensionArray | np.ndarray | list | pd.Series)
+        made[key] = objects(list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key]))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.values())
+        return iter(self.made())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        made = self.values()
-        return made.copy() if dtype is None or dtype == object else made.astype(dtype)
+        made: NDArray[Any] = self.made()
+        if dtype is not None and np.dtype(dtype) != made.dtype:
+            return made.astype(dtype)
+        if copy:
+            return made.copy()
+        if self._readonly and self._held.made is not None:
+            made = made.view()
+            made.flags.writeable = False
+        return made
 
     def isna(self) -> NDArray[np.bool_]:
         """Return where there is no value, by what pandas takes for none: NA, None, NaN, NaT."""
-        return pd.isna(self.values()) if len(self) else np.zeros(0, dtype=bool)
+        return pd.isna(self.made()) if len(self) else np.zeros(0, dtype=bool)
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Self:
         """Return the values at these places; -1 is a missing one where `allow_fill` is set."""
-        if self._made is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
-            return type(self)(
-                self._source, take(self._rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
-            )
+        held = self._held
+        if held.made is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
+            rows = _taken(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
+            return type(self)(held.source, rows)
         fill = pd.NA if fill_value is None else fill_value
-        return type(self)(made=take(self.values(), indices, allow_fill=allow_fill, fill_value=fill))
+        return type(self)(made=_taken(self.made(), indices, allow_fill=allow_fill, fill_value=fill))
 
     def copy(self) -> Self:
         """Return a copy; what has not been made is shared, for it never changes."""
-        return type(self)(self._source, self._rows, _copied(self._made))
+        held = self._held
+        return type(self)(held.source, held.rows, None if held.made is None else held.made.copy())
 
     def view(self, dtype: Any = None) -> Any:
-        """Return these values under another name."""
+        """Return another array of the same values: what is written into one is seen in the other."""
         if dtype is not None:
             raise NotImplementedError(dtype)
-        return type(self)(self._source, self._rows, self._made)
+        seen = type(self)()
+        seen._held, seen._readonly = self._held, self._readonly  # noqa: SLF001  (another of this class)
+        return seen
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[Self]) -> Self:
-        source = to_concat[0]._source
-        if source is not None and all(part._source is source for part in to_concat):
-            return cls(source, np.concatenate([part._rows for part in to_concat]))
-        return cls(made=np.concatenate([part.values() for part in to_concat]))
+        kept = [part.held() for part in to_concat]
+        source = kept[0].source
+        if all(held.made is None and held.source is source for held in kept):
+            return cls(source, np.concatenate([held.rows for held in kept]))
+        return cls(made=np.concatenate([part.made() for part in to_concat]))
 
     def _values_for_factorize(self) -> tuple[Objects, Any]:
-        return self.values(), pd.NA
+        return self.made(), pd.NA
 
     def _values_for_argsort(self) -> Objects:
-        return self.values()
+        return self.made()
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str]:
         return str if boxed else repr
@@ -224,19 +263,22 @@ class LazyArray(ExtensionArray):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
             return NotImplemented
-        mine = self.values()
+        mine = self.made()
         theirs = list(other) if isinstance(other, ExtensionArray | np.ndarray | list) else [other] * len(mine)
         if len(theirs) != len(mine):
             raise ValueError("lengths must match")
         return np.fromiter(map(_equal, mine, theirs), dtype=bool, count=len(mine))
+
+    __hash__ = None  # type: ignore[assignment]  # as every array
 
     def __ne__(self, other: object) -> Any:
         found = self.__eq__(other)
         return found if found is NotImplemented else ~found
 
 
-def _copied(made: Objects | None) -> Objects | None:
-    return None if made is None else made.copy()
+def _taken(values: Any, indices: Any, **words: Any) -> NDArray[Any]:
+    found: NDArray[Any] = take(values, indices, **words)  # type: ignore[assignment]  # an array of numpy gives one
+    return found
 
 
 def _equal(one: Any, other: Any) -> bool:

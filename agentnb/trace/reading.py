@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
 
 class Reading:
-    """A chain of histories as one sequence of steps, from 1 to `tip`; new steps of its last history are seen at once."""
+    """A chain of histories as one sequence of steps, 1 to `tip`; new steps of its last history are seen at once."""
 
     def __init__(self, chain: Sequence[History], nodes: Sequence[NodeRow], edges: Sequence[EdgeRow] = ()) -> None:
         self.chain, self.nodes, self.edges = tuple(chain), tuple(nodes), tuple(edges)
@@ -168,7 +168,7 @@ class Reading:
         return {key: value for key, value in values.items() if value is not ABSENT}
 
     def outputs(self, step: int) -> dict[str, Any]:
-        """Return what a step wrote where its node stands, frozen: by path; of an append the item, a deletion is left out."""
+        """Return what a step wrote where its node stands, frozen, by path: of an append its item, no deletions."""
         here, found = self.tables.frames[self.act(step).frame].scope, {}
         for history, row, by_person in self.rows(step):
             scope, path = self.tables.codes[history.w_code[row] >> 2]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 from agentnb.board.secrets import hidden, short
 from agentnb.board.values import thaw
 from agentnb.engine.history import PHASES, STATUSES
+from agentnb.expressions.paths import path_text
 from agentnb.ids import uuid_of
 from agentnb.trace.reading import OPS, Read, Reading, Write
-from agentnb.expressions.paths import path_text
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Final
 
-from agentnb.engine.effects import WAIT
+WAIT: Final = object()  # the answer that says: a person has to come
 
 
 def in_kernel() -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.effects import WAIT
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
 from agentnb.world.llm.base import LLMClient, LLMRequest, as_client
-from agentnb.world.people import ask_on_terminal
+from agentnb.world.people import WAIT, ask_on_terminal
 
 if TYPE_CHECKING:
     from agentnb.engine.work import Effect, Work

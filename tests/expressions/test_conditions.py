@@ -8,7 +8,7 @@ from datetime import date
 
 import pandas as pd
 import pytest
-from datalogic_py import Engine
+from datalogic_py import Engine, EvaluateError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,7 +117,7 @@ JUDGE = Engine(config={"loose_equality_errors": False})
 def test_where_not_strict_a_rule_means_what_the_library_says(rule, state):
     try:
         wanted = JUDGE.eval(rule, state)
-    except Exception:
+    except EvaluateError:
         with pytest.raises(ExecutionError):
             lenient(rule, **state)
         return
@@ -126,12 +126,14 @@ def test_where_not_strict_a_rule_means_what_the_library_says(rule, state):
 
 @given(operations(rules), states)
 def test_a_strict_rule_says_the_same_or_tells_what_is_missing(rule, state):
+    codes = []
     try:
         found = compile_rule(rule).evaluate(state)
     except ExecutionError as error:
-        assert error.problems[0].code in {"X310", "X313"}
+        codes += [problem.code for problem in error.problems]
     else:
         assert repr(found) == repr(lenient(rule, **state))
+    assert codes in ([], ["X310"], ["X313"])
 
 
 @given(operations(rules), states)
@@ -185,11 +187,9 @@ def test_the_board_answers_as_a_dict_does(rule, state):
     ],
 )
 def test_values_of_rules(rule, value):
-    state = {
-        **{"null": None, "one": 1, "text": "one", "xs": [10, 20], "a.b": "literal", "a": {"b": "nested"}, "set": {1}},
-        **{"nested": {"deep": [{"k": 5}]}, "rows": [{"v": 1}, {"v": 2}], "day": date(2020, 1, 2), "which": "one"},
-        **{"infinite": math.inf, "huge": 10**400},
-    }
+    state = {"null": None, "one": 1, "text": "one", "xs": [10, 20], "a.b": "literal", "a": {"b": "nested"}, "set": {1}}
+    state |= {"nested": {"deep": [{"k": 5}]}, "rows": [{"v": 1}, {"v": 2}], "day": date(2020, 1, 2), "which": "one"}
+    state |= {"infinite": math.inf, "huge": 10**400}
     found = compile_rule(rule).evaluate(state)
     assert found == value
     assert type(found) is type(value)

@@ -86,7 +86,7 @@ def test_replace_is_that_of_python(text, old, new, count):
     ["['a']|sum", "'a'|round", "'%s' is even", "5 is divisibleby '%s'", "','.join([1])", "d.get(rows)", "1|first"],
 )
 def test_wrong_values_are_problems(expression):
-    with pytest.raises(ExecutionError, match="X304"):
+    with pytest.raises(ExecutionError, match="X324"):
         value(expression)
 
 
@@ -94,7 +94,7 @@ def test_wrong_values_are_problems(expression):
     "expression", ["x|upper", "x|sum", "x|join", "x|int", "x.get('k')", "x is even", "x|tojson", "-x", "x ~ 'a'", "[x]"]
 )
 def test_what_is_undefined_is_told_by_its_name(expression):
-    with pytest.raises(ExecutionError, match="X301") as caught:
+    with pytest.raises(ExecutionError, match="X321") as caught:
         value(expression)
     assert "'x'" in caught.value.problems[0].what
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from dataclasses import dataclass
 
 import pytest
@@ -80,7 +80,7 @@ def test_a_rule_of_too_many_parts():
 
 
 def test_what_yaml_reads_becomes_json():
-    assert normal({"==": ({"var": "d"}, datetime.date(2020, 1, 2))}) == {"==": [{"var": "d"}, "2020-01-02"]}
+    assert normal({"==": ({"var": "d"}, dt.date(2020, 1, 2))}) == {"==": [{"var": "d"}, "2020-01-02"]}
 
 
 @pytest.mark.parametrize(

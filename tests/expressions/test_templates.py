@@ -131,7 +131,7 @@ def test_reads(text, reads):
 
 def test_what_is_missing_is_told_with_what_there_is():
     problem = failure("Dear {{ order.costumer }}", order={"customer": "Ann"}, other=1)
-    assert problem.code == "X301"
+    assert problem.code == "X321"
     assert "'order.costumer'" in problem.what
     assert problem.why == "'order' has: customer"
     assert problem.do == "did you mean 'customer'?"
@@ -184,7 +184,7 @@ def test_a_failure_names_the_template_and_its_place():
     with pytest.raises(ExecutionError) as caught:
         compile_template("{{ 1 / x }}", place=Place("r.yaml", 4, 7)).render({"x": 0})
     (problem,) = caught.value.problems
-    assert (problem.code, problem.where) == ("X304", "r.yaml:4:7")
+    assert (problem.code, problem.where) == ("X324", "r.yaml:4:7")
     assert "ZeroDivisionError" in problem.why
 
 

@@ -36,9 +36,9 @@ class Model(Moves):
 
     def step(self) -> bool:
         """Run the next activation; say whether there was one."""
-        self.open_tip()
         if self.status not in ("ready", "paused", "failed"):
             return False
+        self.open_tip()
         before = self.now
         entry = before.queue[0]
         try:

@@ -41,9 +41,6 @@ class Moves:
         raise NotImplementedError
 
     def run(self, steps: int) -> None:
-        if self.status not in ("ready", "paused", "failed"):
-            self.open_tip()
-            return
         end = self.position + steps
         while self.position < end and self.step() and self.status != "failed":
             pass

@@ -136,3 +136,55 @@ def test_errors_come_first_and_each_problem_once():
 
 def test_the_top_region_needs_no_owner():
     assert told(checks.check_regions, recipe(["a"], regions=[Region(ROOT, ("a",))])) == []
+
+
+LINES = {
+    "R115": "  nodes: [{id: a, type: agent, agent_ref: x}, {id: b, type: agent, agent_ref: x}]\n  edges: []",
+    "R118": "  nodes: [{id: a, type: agent, agent_ref: x}, {id: b, type: agent, agent_ref: x}]\n"
+    "  edges: [{source: a, target: b}, {source: a, target: a}]",
+    "R119": "  nodes: [{id: a, type: router, input_key: k, routes: {}, default_route: ''}]\n"
+    "  edges: [{source: a, target: a}]",
+    "R125": "  nodes: [{id: a, type: agent, agent_ref: x}]\n  edges: [{source: a, target: a}]",
+    "R126": "  nodes: [{id: a, type: agent, agent_ref: x, inputs_map: {t: tikcet}}]\n  edges: []",
+    "R117": "  nodes: [{id: a, type: generative, goal: g, output_schema: {}}]\n  edges: []",
+}
+SPOTS = {
+    "R115": "4:52, topology.nodes[1].id",
+    "R117": "4:16, topology.nodes[0].id",
+    "R118": "5:35, topology.edges[1]",
+    "R119": "5:11, topology.edges[0]",
+    "R125": "4:16, topology.nodes[0].id",
+    "R126": "4:16, topology.nodes[0].id",
+}
+
+
+@pytest.mark.parametrize("code", LINES)
+def test_a_warning_says_where_in_the_text(code):
+    from agentnb.load import load
+
+    head = "metadata: {name: t}\ninterface: {inputs: {ticket: {}}}\ntopology:  {entry_point: a,\n"
+    body = LINES[code].replace("\n", ",\n") + "}"
+    assert (code, "warning", f"<text>:{SPOTS[code]}") in [
+        (problem.code, problem.severity, problem.where) for problem in load(head + body).check()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "made"),
+    [
+        ("R120", recipe([node("r", "router", params={"routes": {"x": "no"}}, place=Place("g", path="nodes['r']"))])),
+        ("R121", recipe([node("r", "loop", place=Place("g", path="nodes['r']"))])),
+        ("R116", recipe([node("r", scope="gone", place=Place("g", path="nodes['r']"))])),
+        ("R123", recipe(["a"], [Edge("a", "a", "odd", place=Place("g", path="nodes['r']"))])),
+        (
+            "R122",
+            recipe(
+                [node("l", "loop", bodies=("l",)), node("in", scope="l")],
+                [Edge("l", "in", place=Place("g", path="nodes['r']"))],
+                regions=[Region("l", ("in",), owner="l")],
+            ),
+        ),
+    ],
+)
+def test_a_rule_says_where_the_part_stands(code, made):
+    assert (code, "g, nodes['r']") in [(problem.code, problem.where) for problem in made.check()]

@@ -150,6 +150,11 @@ class Notebook:
             arg=[index, before],
             timeout=OPENING,
         )
+        outputs = self.page.evaluate(
+            "index => window.jupyterapp.shell.currentWidget.content.widgets[index].model.outputs.toJSON()", index
+        )
+        errors = [output for output in outputs if output["output_type"] in {"error", "stream"}]
+        assert not [output for output in errors if output.get("name") != "stdout"], errors
         return index
 
     def cockpit(self, index):

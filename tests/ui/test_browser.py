@@ -20,7 +20,7 @@ async def tick(board):
     await asyncio.sleep(0.03)
     return {"n": board.get("n", 0) + 1}
 
-graph = nx.MultiDiGraph(name="clock")
+graph = nx.MultiDiGraph(name="clock", entry="tick")
 graph.add_node("tick", function=tick)
 graph.add_edge("tick", "tick", when={"<": [{"var": "n"}, 100000]})
 slow = nb.Session(nb.load(graph), budget={"max_steps": 1000000})

@@ -92,7 +92,8 @@ function render({ model, el }) {
     parts.graph.draw(model.get("svg"));
     show();
   }
-  const onState = () => { line.heard(); show(); };
+  const onState = () => { root.classList.remove("agentnb-dead"); line.heard(); show(); };
+  const onGone = () => root.classList.add("agentnb-dead"); // the kernel has ended or was restarted
   const onMessage = (message) => { line.heard(message); show(); };
 
   root.append(make("header", {}, name, status), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element,
@@ -100,7 +101,7 @@ function render({ model, el }) {
   root.addEventListener("keydown", (event) => onKey(event, state(), line.ask));
   el.append(root);
   const unfollow = followTheme(root);
-  const heard = { "change:state": onState, "change:svg": draw, "msg:custom": onMessage };
+  const heard = { "change:state": onState, "change:svg": draw, "msg:custom": onMessage, comm_live_update: onGone };
   for (const [event, listener] of Object.entries(heard)) model.on(event, listener);
   draw();
   return () => {

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+import warnings
+from collections import namedtuple
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, Flag, IntEnum
+from fractions import Fraction
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import ModuleType
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.board import codec
+from agentnb.board.codec import Record, decode, encode
+from agentnb.board.secrets import MASK, Masked
+from agentnb.board.values import ABSENT, freeze, thaw
+from agentnb.errors import StoreError
+
+Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
+
+
+@dataclass
+class Order:
+    number: int
+    lines: list[str] = field(default_factory=list)
+    api_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: object = None
+
+
+class Colour(Enum):
+    RED = "r"
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+class Rights(Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Person(pydantic.BaseModel):
+    model_config = {"extra": "allow"}
+    name: str
+    tags: list[str] = []
+
+
+class Odd:
+    def __repr__(self):
+        return "Odd!"
+
+
+def there_and_back(value):
+    return decode(json.loads(json.dumps(encode(value))))
+
+
+def alike(one, other):
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, pd.DataFrame | pd.Series):
+        return one.equals(other) and str(getattr(one, "dtypes", "")) == str(getattr(other, "dtypes", ""))
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tolist() == other.tolist()
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return repr(one) == repr(other) if isinstance(one, float | complex) else bool(one == other) or repr(one) == repr(other)
+
+
+VALUES = [
+    *(None, True, 1, 10**30, 1.5, -0.0, float("inf"), float("-inf"), float("nan"), "text", "\ud800", b"\x00\xff"),
+    *((), (1, [2, (3,)]), {1, 2}, frozenset("ab"), {"a": {"b": [1]}}, {1: 2, (1, 2): 3, None: 4}, {"$": 1}, {"$": "tuple"}),
+    *(Decimal("1.20"), Fraction(1, 3), complex(1, -2), range(1, 9, 2), uuid.UUID(int=7), Level.HIGH, Colour.RED),
+    *(Rights.READ, Rights.READ | Rights.WRITE, Pair(1, [2]), Order(1, ["a"]), Point(1, {"a": (1,)})),
+    *(datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), date(2020, 2, 3), time(1, 2, 3), timedelta(-1, 2, 3)),  # noqa: DTZ001
+    datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1),
+    *(time(1, tzinfo=ZoneInfo("Europe/Berlin")), timezone(timedelta(hours=2), "summer"), UTC),
+    *(Path("a/b"), PurePosixPath("/x"), PureWindowsPath("c:/x"), Person(name="Ann", tags=["x"], age=3)),
+    *(np.float32(1.5), np.int64(3), np.datetime64("2020-01-01"), np.arange(6).reshape(2, 3), np.array([], dtype=">i2")),
+    *(np.array(["a", "bb"]), np.array([1, "a", None], dtype=object), pd.NA, pd.NaT, pd.Timedelta("1D")),
+    *(pd.Timestamp("2020-01-01T00:00:00.123456789"), pd.Timestamp("2020-06-01", tz="Europe/Berlin")),
+    pd.Series([1.5, None], index=["a", "b"], name="q"),
+    pd.Series([1, 2], index=pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", None])),
+    pd.DataFrame(
+        {
+            "text": ["x", None],
+            "category": pd.Categorical(["u", None], ["v", "u"], ordered=True),
+            "number": pd.array([1, None], dtype="Int64"),
+            "flag": pd.array([True, None], dtype="boolean"),
+            "string": pd.array(["a", None], dtype="string"),
+            "time": pd.to_datetime(["2020-01-01", None]).tz_localize("Europe/Berlin"),
+            "anything": [{"a": 1}, (1, 2)],
+        }
+    ),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{type(value).__name__} {str(value)[:20]!r}")
+def test_what_comes_back_is_what_went_in(value):
+    assert alike(there_and_back(value), value)
+    assert alike(there_and_back(freeze(value)), thaw(freeze(value)))
+
+
+ATOMS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+    | st.decimals(allow_nan=False) | st.fractions() | st.uuids() | st.complex_numbers(allow_nan=False)
+    | st.datetimes() | st.datetimes(timezones=st.timezones()) | st.dates() | st.times() | st.timedeltas()
+    | st.sampled_from([Colour.RED, Level.HIGH, Rights.READ, ABSENT])
+)  # fmt: skip
+HASHABLE = st.integers() | st.text() | st.tuples(st.integers(), st.text())
+ANY = st.recursive(
+    ATOMS,
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner, inner)
+        | st.dictionaries(HASHABLE, inner)
+        | st.dictionaries(st.sampled_from(["$", "v", "a", "x.y"]), inner)
+        | st.sets(HASHABLE)
+        | st.builds(Point, st.integers(), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(ANY)
+def test_any_value_survives(value):
+    assert there_and_back(value) == value
+    assert thaw(freeze(there_and_back(freeze(value)))) == value
+
+
+@given(ANY)
+def test_equal_texts_for_equal_values(value):
+    assert encode(there_and_back(value)) == json.loads(json.dumps(encode(value)))
+
+
+def test_a_subclass_of_a_plain_type_comes_back_as_the_plain_one():
+    class Name(str):
+        __slots__ = ()
+
+    assert type(there_and_back(Name("ann"))) is str
+    assert there_and_back({Name("ann"): 1}) == {"ann": 1}
+
+
+def test_what_no_codec_takes_is_refused_with_the_way_out():
+    with pytest.raises(StoreError) as caught:
+        encode([Odd()])
+    assert caught.value.problems[0].code == "L401"
+    assert "register(Odd" in caught.value.problems[0].do
+
+
+def test_leniently_it_is_kept_as_text_and_opens_as_a_record():
+    opened = there_and_back_leniently({"a": [Odd()]})
+    assert isinstance(opened["a"][0], Record)
+    assert "Odd!" in repr(opened["a"][0])
+    assert encode(opened) == encode({"a": [Odd()]}, lenient=True)
+
+
+def there_and_back_leniently(value):
+    return decode(json.loads(json.dumps(encode(value, lenient=True))))
+
+
+def test_a_frozen_opaque_value_is_opaque_too():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frozen = freeze(Odd())
+    assert encode(frozen, lenient=True)["$"] == "opaque"
+
+
+def test_a_registered_class_survives_with_its_subclasses(monkeypatch):
+    monkeypatch.setattr(codec, "_BY_TYPE", {})
+    monkeypatch.setattr(codec, "_BY_NAME", {})
+
+    class Money:
+        def __init__(self, cents):
+            self.cents = cents
+
+    class Euro(Money):
+        pass
+
+    codec.register(Money, lambda money: money.cents, Money, name="money")
+    assert there_and_back([Euro(5)])[0].cents == 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert there_and_back(freeze(Money(7))).cents == 7
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"$": "from the future", "v": 1},
+        {"$": "dataclass", "type": "no_such_module:Thing", "v": {"x": 1}},
+        {"$": "dataclass", "type": "subprocess:Popen", "v": {"args": "ls"}},
+        {"$": "dataclass", "type": f"{__name__}:Order", "v": {"unknown": 1}},
+        {"$": "enum", "type": f"{__name__}:Colour", "name": "GREEN", "v": "g"},
+        {"$": "enum", "type": "os:system", "name": "x", "v": "ls"},
+        {"$": "namedtuple", "type": f"{__name__}:Pair", "v": {"left": 1}},
+        {"$": "model", "type": f"{__name__}:Order", "v": {}, "set": []},
+        {"$": "registered", "type": "nobody:here", "v": 1},
+        {"$": "decimal", "v": "no number"},
+        {"$": "tuple"},
+        {"$": ["odd"]},
+    ],
+    ids=str,
+)
+def test_what_is_not_known_opens_as_a_record_and_closes_as_it_was(document):
+    opened = decode(document)
+    assert isinstance(opened, Record)
+    assert repr(opened).startswith("<")
+    assert encode(opened) == document
+    assert encode(freeze(opened)) == document
+
+
+def test_reading_imports_nothing():
+    before = set(sys.modules)
+    decode({"$": "dataclass", "type": "this:Zen", "v": {}})
+    decode({"$": "enum", "type": "antigravity:Fly", "name": "x", "v": 1})
+    assert "this" not in set(sys.modules) - before
+    assert "antigravity" not in sys.modules
+
+
+def test_a_module_that_imports_on_demand_is_not_asked(monkeypatch):
+    lazy = ModuleType("lazy_for_a_test")
+    lazy.__getattr__ = lambda name: pytest.fail("was asked")
+    monkeypatch.setitem(sys.modules, "lazy_for_a_test", lazy)
+    assert isinstance(decode({"$": "dataclass", "type": "lazy_for_a_test:X", "v": {}}), Record)
+
+
+def test_a_dataclass_comes_back_without_running_its_code():
+    @dataclass
+    class Loud:
+        x: int
+
+        def __post_init__(self):
+            pytest.fail("its code ran")
+
+    Loud.__qualname__ = "Loud"
+    sys.modules[__name__].Loud = Loud
+    made = decode({"$": "dataclass", "type": f"{__name__}:Loud", "v": {"x": 1}})
+    assert made.x == 1
+
+
+def test_secrets_do_not_leave():
+    text = json.dumps(encode({"api_key": "s3cret", "order": Order(1, api_key="s3cret"), "token": None}))
+    assert "s3cret" not in text
+    opened = decode(json.loads(text))
+    assert isinstance(opened["api_key"], Masked)
+    assert opened["order"].api_key == MASK
+    assert opened["token"] is None
+
+
+def test_a_secret_column_of_a_frame_does_not_leave():
+    frame = pd.DataFrame({"user": ["ann"], "password": ["s3cret"]})
+    assert there_and_back(frame)["password"].tolist() == [MASK]
