@@ -38,8 +38,5 @@ def new_run_id(rng: random.Random | None = None) -> str:
     """Return a fresh run id that sorts by time; with `rng` it is drawn from that source alone."""
     if rng is not None:
         return "".join(rng.choice(_ALPHABET) for _ in range(20))
-    stamp, text = int(time.time() * 1000), ""
-    for _ in range(10):
-        stamp, digit = divmod(stamp, 32)
-        text = _ALPHABET[digit] + text
-    return text + "".join(secrets.choice(_ALPHABET) for _ in range(10))
+    number = int(time.time() * 1000) % 2**50 << 50 | secrets.randbits(50)
+    return "".join([_ALPHABET[number >> bits & 31] for bits in range(95, -1, -5)])

@@ -137,7 +137,8 @@ def _dump_numpy(value: Any, encode: Encode) -> dict[str, Any] | None:
 def _dump_column(value: Any, encode: Encode) -> dict[str, Any] | None:
     """Return one column of pandas: numpy's as they are, categories, zoned times, and the types that know NA."""
     pandas, numpy = sys.modules["pandas"], sys.modules["numpy"]
-    if isinstance(value.dtype, numpy.dtype):
+    boxed = isinstance(value, pandas.arrays.NumpyExtensionArray) and not isinstance(value.dtype, pandas.StringDtype)
+    if boxed or isinstance(value.dtype, numpy.dtype):
         return _dump_numpy(numpy.asarray(value), encode)
     if isinstance(value, pandas.Categorical):
         categories = _dump_index(value.categories, encode)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList, FrozenRecord, FrozenSet, thaw
@@ -137,6 +137,14 @@ def short(value: Any, key: object = None, width: int = 60) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+class _More:
+    def __repr__(self) -> str:
+        return "…"
+
+
+_MORE: Final = _More()
+
+
 def _head(value: Any) -> Any:
     """Cut what would not be seen anyway, so that a value of any size costs the same to show."""
     if isinstance(value, str):
@@ -144,9 +152,9 @@ def _head(value: Any) -> Any:
     if isinstance(value, bytes):
         return value[:200]
     if isinstance(value, list | FrozenList):
-        return [_head(item) for item in value[:20]]
+        return [*map(_head, value[:20]), *([_MORE] if len(value) > 20 else [])]
     if isinstance(value, FrozenRecord):
         return value
     if isinstance(value, dict):
-        return {key: _head(item) for key, item in list(value.items())[:20]}
+        return {key: _head(item) for key, item in islice(value.items(), 20)} | ({_MORE: _MORE} if len(value) > 20 else {})
     return value

@@ -186,7 +186,7 @@ def freeze(value: Any, like: Any = ABSENT, depth: int = 0) -> Any:
 def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     """Return a FrozenDict of parts that are frozen already."""
     result = FrozenDict(parts)
-    classes = set(map(type, parts.values()))
+    classes = {*map(type, parts.values())}
     result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
     return result
 

@@ -110,8 +110,9 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             work.busy = True
             work.calls.append(_row(work, number, effect, 1, 0.0, held.answer, None, 0.0))
             return held.answer
-    wait = 0.0
-    for attempt in range(1, max(effect.attempts, 1) + 1):
+    attempt, wait = 0, 0.0
+    while True:
+        attempt += 1
         if wait:
             await run.need_loop()
             await run.clock.sleep(wait)
@@ -189,12 +190,19 @@ def _row(
 ) -> Call:
     arguments = freeze(dict(effect.arguments)) if effect.arguments else NO_ARGUMENTS
     # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
-    known = (work.run.position + 1, work.act.id, number, effect.kind, effect.name, attempt, wait, arguments)
+    step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
     if answer.__class__ in PLAIN_ANSWERS:
-        return Call(*known, freeze(answer), error, seconds)
+        return Call(step, act, number, kind, name, attempt, wait, arguments, freeze(answer), error, seconds)
     usage = getattr(answer, "usage", None)
     return Call(
-        *known,
+        step,
+        act,
+        number,
+        kind,
+        name,
+        attempt,
+        wait,
+        arguments,
         freeze(getattr(answer, "content", answer)),
         error,
         seconds,

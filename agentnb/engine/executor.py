@@ -43,12 +43,15 @@ def take_off(run: Run) -> int:
     flight = next(iter(run.flights.values()))
     if flight.held:
         return SUSPENDED
+    run.plain = True
     try:
         yielded = flight.coro.send(None)
     except StopIteration as ended:
         return land(run, flight, ended.value)
     except Exception as error:  # noqa: BLE001  (the node's failure)
         return land(run, flight, None, error)
+    finally:
+        run.plain = False
     if isinstance(yielded, Hold):
         flight.hold = yielded
         return SUSPENDED

@@ -226,6 +226,8 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
             )
         )
     number, front = run.position + 1, []
+    for path, value in act.work.own:  # before a child scope is open: from then on nobody writes here
+        run.write(act.scope, path, value)
     for body in opening.bodies:
         own = len(run.tables.frames) if body.policy != "shared" else act.frame.row.scope
         row = FrameRow(
@@ -249,6 +251,8 @@ def again(run: Run, act: Activation, began: int) -> int:
     from agentnb.engine.step import finish
 
     run.history.mark_rare(run.position + 1)
+    for path, value in act.work.own:
+        run.write(act.scope, path, value)
     front: Pushes = []
     for frame in run.inside(act):
         frame.iteration += 1

@@ -212,6 +212,18 @@ class History:
         """The number of the last step."""
         return self.base + len(self.s_act) - 1
 
+    def first_row(self, frontier: list[int], now: int) -> None:
+        """Append the row that stands for where this history starts."""
+        self.p_act.extend(frontier)
+        self.p_val.extend([CARRIED if self.parent else None] * len(frontier))
+        self.s_act.append(NOBODY)
+        self.s_t0.append(now)
+        self.s_t1.append(now)
+        self.s_flag.append(0)
+        self.s_pos.append(0)
+        self.s_wend.append(len(self.w_new))
+        self.s_pend.append(len(self.p_act))
+
     def mark_rare(self, step: int) -> None:
         """Note that a step changed the frames, so that it is not undone by its writes alone."""
         if not self.rare or self.rare[-1] < step:

@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agentnb.board.places import changed
 from agentnb.board.scopes import Scope
-from agentnb.board.values import ABSENT
+from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import frontier
 from agentnb.engine.frames import Activation, Frame
-from agentnb.engine.history import SKIPPED, Act
-from agentnb.engine.run import Run
+from agentnb.engine.history import CARRIED, LEAVE, SKIPPED, Act
+from agentnb.engine.run import Run, closed, put
 from agentnb.engine.step import finish
-from agentnb.engine.travel import amend, open_tip, repair
+from agentnb.engine.travel import open_tip, repair
+from agentnb.engine.work import op_of
 from agentnb.errors import ExecutionError, Problem
-from agentnb.expressions.paths import parse_path, path_text, resolve_path
+from agentnb.expressions.paths import path_text, resolve_path
 
 
 def here(run: Run) -> Scope:
     """Return the scope where the run stands: that of the next activation, or the root's."""
+    if len(run.frames) == 1:
+        return run.root.scope
     head = current(run)
     return run.root.scope if head is None else head.scope
 
@@ -47,20 +51,31 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     Raises:
         BoardError: a value or a path that the board cannot take.
     """
+    repair(run)
+    _try(here(run), changes)
     open_tip(run, amend=True)
-    scope, history = here(run), run.history
-    before = len(history.people)
-    try:
-        for text, value in changes.items():
-            path = resolve_path(text, scope.seen()) if isinstance(text, str) else parse_path(str(text))
-            old = scope.look(path)
-            run.write(scope, path, value)
-            note(run, "edit", path_text(path), old, scope.look(path))
-    except Exception:
-        del history.people[before:]
-        repair(run)
-        raise
-    history.s_wend[run.position - history.base] = len(history.w_new)
+    scope, history, acts = here(run), run.history, []
+    row, now = run.position - history.base, run.clock.now()
+    for text, value in changes.items():
+        path = resolve_path(text, scope.seen())
+        old = scope.look(path)
+        run.write(scope, path, value)
+        acts.append(Act(run.position, "edit", path_text(path), old, scope.look(path), "user", now))
+    end = len(history.w_new)
+    # With no call between: an interrupt finds the whole edit, or none.
+    history.s_wend[row] = end
+    history.people += acts
+
+
+def _try(scope: Scope, changes: Mapping[str, Any]) -> None:
+    """Raise what these changes would raise: an edit that is refused leaves no branch behind either."""
+    seen = Scope(-1, "trial", scope)
+    for text, value in changes.items():
+        path = resolve_path(text, seen.seen())
+        if scope.open:
+            raise closed(scope, path)
+        op, new = op_of(value)
+        put(seen, path[0], changed(seen.get(path[0]), path[1:], op, freeze(new), path))
 
 
 def set_next(run: Run, node: str) -> None:
@@ -71,7 +86,7 @@ def set_next(run: Run, node: str) -> None:
     """
     number = run.plan.number(node)
     region = run.plan.nodes[number].node.scope
-    open_tip(run, amend=True)
+    repair(run)
     queue, head = run.frontier(), current(run)
     frame: Frame | None = run.root if head is None else head.frame
     while frame is not None and frame.row.region != region:
@@ -89,12 +104,36 @@ def set_next(run: Run, node: str) -> None:
     act = run.turn(number, frame)
     left = _left(run, head, frame)
     if act.id in queue and not left:  # it waits already (another branch, or further back): it only comes first
-        rest = [entry for entry in queue if entry != act.id]
+        rest = list(queue)
+        rest.remove(act.id)
     else:
         rest = [entry for entry in queue[1:] if entry != act.id and frontier.frame_of(run, entry) not in left]
-    note(run, "set_next", node, None if head is None else head.node.id, node)
-    frontier.shut(run, left, run.position)
-    amend(run, [act.id, *rest])
+    open_tip(run, amend=True)
+    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, "user", run.clock.now())
+    _stand_before(run, [act.id, *rest], left, new)
+
+
+def _stand_before(run: Run, queue: list[int], left: list[Frame], act: Act) -> None:
+    """Give the last step another frontier, and close the frames that are left thereby."""
+    history, step = run.history, run.position
+    row, start = step - history.base, len(history.p_act)
+    history.p_act.extend(queue)
+    history.p_val.extend([CARRIED] * len(queue))
+    end = len(history.p_act)
+    closing = tuple(frame.id for frame in sorted(left, key=lambda frame: -frame.depth))
+    shut = history.closed.get(step, ()) + closing
+    if closing:
+        history.mark_rare(step)
+    # With no call between: an interrupt finds the whole act, or none.
+    if closing:
+        history.closed[step] = shut
+        run.dirty = True
+    history.s_pend[row] = end
+    history.s_pos[row] = run.pos = start
+    history.people += [act]
+    for number in closing:
+        run.close_frame(number)
+    run.dirty = False
 
 
 def _left(run: Run, head: Activation | None, frame: Frame) -> list[Frame]:
@@ -116,14 +155,17 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     Raises:
         ExecutionError: X108, there is no next node.
     """
-    open_tip(run, amend=True)
     act = current(run)
     if act is None:
         raise ExecutionError(
             Problem("X108", "there is nothing to skip", "the end of the run", "no node is next", "go back first")
         )
-    note(run, "skip", act.node.id, ABSENT, dict(writes))
-    now = run.ns()
+    open_tip(run, amend=True)
+    step, now = run.position, run.ns()
+    if act.what:
+        frontier.leave(run, act)
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
-    return finish(run, act, now, SKIPPED, frontier.advance(run, act, frontier.ways(run, act)))
+    pos = frontier.advance(run, act, frontier.ways(run, act))
+    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), "user", run.clock.now()))
+    return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

@@ -13,7 +13,7 @@ from agentnb.board.values import ABSENT, ATOMS, freeze
 from agentnb.clock import Clock
 from agentnb.engine.effects import NeedLoop, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
-from agentnb.engine.history import NOBODY, ActRow, Event, FrameRow, History, Tables
+from agentnb.engine.history import ActRow, Event, FrameRow, History, Tables
 from agentnb.engine.work import Work, op_of
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
@@ -63,6 +63,7 @@ class Run:
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
         self.armed = self.dirty = self.threaded = self.past = False
+        self.plain = False  # driven without a loop at this moment, though one may be running around it (a kernel's)
         self.halt = Halt()
         self.after: Callable[[Activation, int], int] = lambda _act, code: code
         self.left: list[tuple[tuple[History, ...], int]] = []
@@ -82,23 +83,8 @@ class Run:
         for key, value in {**self.plan.recipe.init, **inputs}.items():
             self.write(self.root.scope, (key,), value)
         entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
-        self.first_row(entries)
+        self.history.first_row(entries, self.ns())
         self.checkpoint()
-
-    def first_row(self, frontier: list[int]) -> None:
-        """Append the row that stands for where the tip's history starts."""
-        history = self.history
-        now = self.ns()
-        history.p_act.extend(frontier)
-        history.p_val.extend([None] * len(frontier))
-        history.s_act.append(NOBODY)
-        history.s_t0.append(now)
-        history.s_t1.append(now)
-        history.s_flag.append(0)
-        history.s_pos.append(0)
-        history.s_wend.append(len(history.w_new))
-        history.s_pend.append(len(history.p_act))
-        self.pos = 0
 
     # -- activations and frames ------------------------------------------------------------------------------
 
@@ -187,7 +173,7 @@ class Run:
             BoardError: B106, a child scope of this one is open.
         """
         if scope.open:
-            raise _closed(scope, path)
+            raise closed(scope, path)
         history, (op, new) = self.history, op_of(value)
         key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
         code = self.code(scope, key) if len(path) == 1 else self.tables.code(scope.id, path)
@@ -301,7 +287,7 @@ class Run:
 
     async def need_loop(self) -> None:
         """Come back inside an event loop."""
-        if not in_loop():
+        if self.plain or not in_loop():
             await NeedLoop()
 
 
@@ -315,7 +301,8 @@ def put(scope: Scope, key: str, top: Any) -> None:
         scope.data[key] = DELETED
 
 
-def _closed(scope: Scope, path: Path) -> BoardError:
+def closed(scope: Scope, path: Path) -> BoardError:
+    """Return the error that says why nothing can be written here now."""
     return BoardError(
         Problem(
             "B106",

@@ -67,6 +67,8 @@ def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
         if was is ABSENT:
             data.pop(key, None)  # type: ignore[call-overload]  # a first key is text
             continue
+        if row in order:
+            data.pop(key, None)  # type: ignore[call-overload]  # an interrupt may have come before it went
         data[key] = was  # type: ignore[index]  # a first key is text
         if row in order:
             for other in reversed(list(islice(reversed(data), 1, order[row] + 1))):
@@ -145,14 +147,17 @@ def restore(run: Run, step: int) -> None:
             _roll(run, history, start, end, checkpoint.writes)
         else:
             _roll(run, history, history.base, end, 0)
-    run.at = target
     row = step - target.base
-    run.pos = target.s_pos[row]
-    run.position = step
-    for number in target.p_act[run.pos : target.s_pend[row]]:
+    start = target.s_pos[row]
+    for number in target.p_act[start : target.s_pend[row]]:
         if run.tables.acts[number].node >= 0:
             run.activation(number)
-    run.past = target is not run.history or step < target.tip
+    past = target is not run.history or step < target.tip
+    # With no call between: an interrupt finds it there or here.
+    run.at = target
+    run.pos = start
+    run.position = step
+    run.past = past
     run.dirty = False
     run.set_mark()
 
@@ -240,20 +245,37 @@ def branch(run: Run, name: str | None = None) -> History:
 
     Returns the new history; the steps that came after this point stay with the old one.
     """
-    old, queue = run.at, run.frontier()
+    old, left = run.at, run.left
     if run.position < run.history.tip or old is not run.history:
-        run.left.append((tuple(run.chain), run.history.tip))
+        left = [*left, (tuple(run.chain), run.history.tip)]
     new = History(run.tables, base=run.position, parent=old, name=name)
-    old.sealed = max(old.sealed, run.position)
     chain = [*run.chain[: run.chain.index(old) + 1], new]  # by identity: a history equals itself alone
-    run.history = run.at = new
+    sealed = max(old.sealed, run.position)
+    new.first_row(run.frontier(), run.ns())
+    # With no call between: an interrupt finds the whole branch, or none.
+    old.sealed = sealed
+    run.left = left
     run.chain = chain
-    run.first_row(queue)
-    new.p_val[:] = [CARRIED] * len(queue)
+    run.history = run.at = new
+    run.pos = 0
     run.past = False
     run.stop_at = NEVER
-    run.checkpoint()
+    last = _kept(chain, run.position)
+    run.check_at = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))
+    if run.check_at <= run.position:
+        run.checkpoint()
+    run.set_mark()
     return new
+
+
+def _kept(chain: list[History], step: int) -> Checkpoint:
+    """Return the last checkpoint on the way to a step: a branch needs none of its own where one is near."""
+    for history in reversed(chain):
+        found = history.checkpoint_before(step)
+        if found is not None:
+            return found
+        step = min(step, history.base)
+    raise AssertionError("a run keeps a checkpoint before its first step")
 
 
 def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:

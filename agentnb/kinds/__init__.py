@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from agentnb.engine.work import Kind
-from agentnb.kinds import agent, function, human, join, loop, noop, router, subgraph, tool
+from agentnb.kinds import agent, function, human, join, loop, missing, noop, router, subgraph, tool
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
@@ -18,6 +18,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             human.KIND,
             join.KIND,
             loop.KIND,
+            missing.KIND,
             noop.KIND,
             router.KIND,
             subgraph.KIND,

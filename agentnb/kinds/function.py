@@ -17,7 +17,7 @@ def bind(node: Node, world: Any) -> Perform:
     Raises:
         RecipeError: the callable is not there, or could never be called so.
     """
-    function, name = found(node, world), node.id
+    function, name = found(node, world), str(node.params.get("output", node.id))
     if inspect.iscoroutinefunction(function):
         return _later(caller(node, function), name)
     if node.inputs:

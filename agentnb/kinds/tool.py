@@ -17,6 +17,7 @@ def bind(node: Node, world: Any) -> Perform:
         RecipeError: the tool is not there, or could never be called so.
     """
     function, params = found(node, world), node.params
+    key = str(params.get("output", node.id))
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
     timeout, attempts = params.get("timeout"), params.get("attempts", 1)
@@ -27,8 +28,8 @@ def bind(node: Node, world: Any) -> Perform:
     async def perform(work: Work) -> Any:
         target = (lambda: function(work.board)) if whole else function
         given = {} if arguments is None else arguments(work)
-        effect = Effect("tool", name, given, timeout, attempts, backoff, blocking, target=target)
-        return as_writes(node.id, await work.call(effect))
+        effect = Effect("tool", name, given, timeout, attempts, backoff, blocking, False, target)
+        return as_writes(key, await work.call(effect))
 
     return perform
 

@@ -81,7 +81,7 @@ def check_reached(recipe: Recipe) -> Iterator[Problem]:
     """R115: every node can be reached from the entry."""
     reached = _reached(recipe, _sorted_out(recipe)[0])
     for node in recipe.nodes.values():
-        if node.id not in reached:
+        if node.id not in reached and node.kind != "missing":  # that it is not there is told already
             yield Problem("R115", f"node {node.id!r} is never reached", where_is(recipe, node.place),
                           f"no way leads to it from the entry ({listed(recipe.entry)})",
                           f"lead an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip

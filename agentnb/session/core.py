@@ -184,9 +184,23 @@ class Core:
 
     def _mend(self) -> None:
         """Undo what an interrupt has left of a step."""
-        if self._unsure or self.engine.dirty:
-            travel.repair(self.engine)
+        run = self.engine
+        if self._unsure or run.dirty:
+            travel.repair(run)
+            for act in run.live.values():
+                if act.id not in run.flights:
+                    act.work.reset()
             self._unsure = False
+
+    def _travel(self, way: Callable[..., None], *words: Any) -> None:
+        """Stand elsewhere; an interrupt leaves the run where it stood, or where it was to stand."""
+        self._unsure = True
+        try:
+            way(*words)
+        except BaseException:
+            self._mend()
+            raise
+        self._unsure = False
 
     def _land(self, why: str = "cancelled") -> None:
         """Cancel the steps in flight; they are recorded, and run again when they are stepped."""

@@ -54,11 +54,13 @@ class Driver(Core):
 
     def _begin_step(self) -> bool:
         """Get ready for one step by hand: at the end of a history, with a held call let go. Say whether there is one."""
-        self.open_tip()
         for flight in self.engine.flights.values():
             if flight.hold is not None and flight.hold.kind == "call":
                 flight.hold.go = True
-        return self.may_go()
+        if not self.may_go():  # first of all: what cannot go on leaves no branch either
+            return False
+        self.open_tip()
+        return True
 
     def may_go(self) -> bool:
         """Say whether a next step can begin here."""
@@ -104,7 +106,7 @@ class Driver(Core):
                 run.set_mark()
                 code = run_plain(run)
                 if code == LOOP:
-                    code = in_own_loop(lambda: run_in_loop(run))
+                    code = in_own_loop(lambda: run_in_loop(run, self.tick))
                 if code != self._chunk_end(end):
                     return
                 self.tick()
@@ -189,9 +191,7 @@ class Driver(Core):
         """Stand `n` steps further back, at the least before the first; nothing runs, nothing is lost."""
         run = self.engine
         if n == 1 and not run.flights and not self.live.going and not self._unsure and run.position:
-            self._unsure = True
-            travel.undo(run)
-            self._unsure = False
+            self._travel(travel.undo, run)
             if self.hooks.rows["change"]:
                 self.changed()
             return self
@@ -208,9 +208,7 @@ class Driver(Core):
         self.live.drop()
         self._land()
         self._mend()
-        self._unsure = True
-        travel.goto(run, k)
-        self._unsure = False
+        self._travel(travel.goto, run, k)
         self.stopped_by = None
         if self.hooks.rows["change"]:
             self.changed()

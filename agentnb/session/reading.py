@@ -48,19 +48,13 @@ def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
 
 def failure_of(run: Run) -> tuple[int, Failure] | None:
     """Return the step and the failure at which the run stands; None where it does not stand at one."""
-    at, step = run.at, run.position
-    while step > at.base and at.s_flag[step - at.base] & 12 == CANCELLED:
-        step -= 1
-    row = step - at.base
-    if row <= 0:
-        before = run.chain.index(at) - 1
-        if before < 0 or row < 0:
-            return None
-        at, row = run.chain[before], step - run.chain[before].base
-        if row <= 0 or not _stands(run, at, row):
-            return None
-        return step, at.errors[step]
-    return (step, at.errors[step]) if _stands(run, at, row) else None
+    step = run.position
+    for at in reversed(run.chain[: run.chain.index(run.at) + 1]):
+        while step > at.base and at.s_flag[step - at.base] & 12 == CANCELLED:
+            step -= 1
+        if step > at.base:
+            return (step, at.errors[step]) if _stands(run, at, step - at.base) else None
+    return None
 
 
 def _stands(run: Run, at: History, row: int) -> bool:

@@ -50,7 +50,7 @@ class Session(Driver):
     def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:
         """Go on as if the next node had written this."""
         self._act("skip()")
-        people.skip(self.engine, writes or {})
+        self._safely(lambda: people.skip(self.engine, writes or {}))
         self.changed()
         return self.trace.steps[self.engine.position - 1]
 
@@ -61,7 +61,7 @@ class Session(Driver):
             BoardError: a value or a path that the board cannot take; then nothing is written.
         """
         self._act("edit()")
-        people.edit(self.engine, changes)
+        self._safely(lambda: people.edit(self.engine, changes))
         self.changed()
         return self
 
@@ -72,7 +72,7 @@ class Session(Driver):
             ExecutionError: X101, there is no such node; X107, its frame is not open.
         """
         self._act("set_next()")
-        people.set_next(self.engine, node)
+        self._safely(lambda: people.set_next(self.engine, node))
         self.changed()
         return self
 

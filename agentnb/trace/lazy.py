@@ -193,7 +193,7 @@ class LazyArray(ExtensionArray):
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._readonly:
             raise ValueError("Cannot modify read-only array")
-        key = check_array_indexer(self, key)
+        key = check_array_indexer(self, key[0] if isinstance(key, tuple) and len(key) == 1 else key)
         if not isinstance(key, slice) and np.ndim(key) == 0:
             if isinstance(value, ExtensionArray | np.ndarray | pd.Series):
                 raise ValueError("setting an array element with a sequence.")

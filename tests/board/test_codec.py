@@ -34,7 +34,11 @@ Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is wha
 class Order:
     number: int
     lines: list[str] = field(default_factory=list)
-    api_key: str = ""
+
+
+@dataclass
+class Client:
+    api_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,8 @@ def there_and_back(value):
 
 
 def alike(one, other):
-    if type(one) is not type(other):
-        return False
+    if one is other or type(one) is not type(other):
+        return one is other
     if isinstance(one, pd.DataFrame | pd.Series):
         return one.equals(other) and str(getattr(one, "dtypes", "")) == str(getattr(other, "dtypes", ""))
     if isinstance(one, np.ndarray):
@@ -113,6 +117,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*opaque")
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{type(value).__name__} {str(value)[:20]!r}")
 def test_what_comes_back_is_what_went_in(value):
     assert alike(there_and_back(value), value)
@@ -258,11 +263,11 @@ def test_a_dataclass_comes_back_without_running_its_code():
 
 
 def test_secrets_do_not_leave():
-    text = json.dumps(encode({"api_key": "s3cret", "order": Order(1, api_key="s3cret"), "token": None}))
+    text = json.dumps(encode({"api_key": "s3cret", "client": Client("s3cret"), "token": None}))
     assert "s3cret" not in text
     opened = decode(json.loads(text))
     assert isinstance(opened["api_key"], Masked)
-    assert opened["order"].api_key == MASK
+    assert opened["client"].api_key == MASK
     assert opened["token"] is None
 
 

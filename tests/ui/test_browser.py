@@ -99,7 +99,7 @@ def test_every_button_of_the_quickstart_does_what_the_screen_says(notebook):
     assert cockpit.value("response") == ("'Say sorry'", "written")
     cockpit.press("Run")
     cockpit.shows(status="waiting", step=7)
-    cockpit.root.get_by_role("textbox").fill("send")
+    cockpit.root.get_by_role("textbox").fill("approve")
     cockpit.page.keyboard.press("Enter")
     cockpit.shows(step=8)
     cockpit.press("Run")

@@ -23,11 +23,13 @@ class GraphExecutor:
 
     Example:
         >>> import asyncio
+        >>> from agentnb.dialects.coreason import RecipeDefinition
         >>> recipe = RecipeDefinition.model_validate({
         ...     "metadata": {"name": "hello"}, "interface": {},
         ...     "topology": [{"id": "greet", "type": "agent", "agent_ref": "greeter", "inputs_map": {"name": "user"}}],
         ... })
-        >>> executor = GraphExecutor(recipe, {"user": "Ada"}, agents={"greeter": lambda name: {"text": f"Hi {name}"}})
+        >>> agents = {"greeter": lambda name: {"text": f"Hi {name}"}}
+        >>> executor = GraphExecutor(recipe, {"user": "Ada"}, agents=agents)
         >>> trace = asyncio.run(executor.run())
         >>> executor.context["text"], len(trace.steps)
         ('Hi Ada', 1)

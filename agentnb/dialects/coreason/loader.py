@@ -92,13 +92,14 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
     for number, node in enumerate(topology.nodes):
         nodes.setdefault(node.id, _node(node, written.place(("topology", "nodes", number, "id"))))
     ways = settled(edges, nodes, written, draft=draft)
-    for source, target in ways.missing.items():
-        nodes[source] = replace(nodes[source], params=_frozen({**nodes[source].params, "missing": target}))
     entry, entry_place = topology.entry_point, written.place(("topology", "entry_point"))
     told = [*notes(definition, written), *ways.notes]
     if draft and entry not in nodes:
         told.append(missing_entry(entry, nodes, str(entry_place), draft=True))
-    entries = (entry,) if entry in nodes or not draft else ()
+    nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
+    if draft and entry:
+        nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
+    entries = (entry,)
     inputs, state = _properties(interface.inputs), definition.state
     return Recipe(
         name=name,
@@ -115,7 +116,6 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
             "definition": definition,
             "draft": draft,
             "entry_place": entry_place,
-            "missing": _frozen(ways.missing),
             "required": _required(interface.inputs),
         }),
         notes=tuple(told),
@@ -130,8 +130,9 @@ def _node(node: RecipeNode, place: Place) -> Node:
     match node.type:
         case "agent":
             inputs = {argument: (key,) for argument, key in node.inputs_map.items()}
-            writes = ("output",)
             params |= _agent(node)
+            simulated = params["simulated"] or ({"output": None},)
+            writes = tuple(dict.fromkeys(key for answer in simulated for key in answer))
         case "human":
             writes = ("response",)
             params |= {"prompt": node.prompt, "output": "response", "timeout": node.timeout_seconds}

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Ways(NamedTuple):
-    """The edges that a run can take; by source the missing target that a draft leads to; what is to be told."""
+    """The edges that a run can take; the nodes that a draft leads to and lacks, with the place; what is to be told."""
 
     edges: tuple[Edge, ...]
-    missing: Mapping[str, str]
+    missing: Mapping[str, Place | None]
     notes: tuple[Problem, ...]
 
 
@@ -101,26 +101,33 @@ def _without_ignored(
     return kept, notes
 
 
-def _without_missing(edges: list[Edge], nodes: Mapping[str, Node]) -> tuple[list[Edge], dict[str, str], list[Problem]]:
-    """Split a draft's edges: those that hang together, and by source the missing target that a run comes to.
+def _without_missing(
+    edges: list[Edge], nodes: Mapping[str, Node]
+) -> tuple[list[Edge], dict[str, Place | None], list[Problem]]:
+    """Return a draft's edges, the targets that it lacks, and what is told of edges behind one that leads nowhere.
 
-    An edge behind one that leads nowhere is never taken. A fallback has to exist in a draft too, so it stays.
+    A fallback has to exist in a draft too, so it is not looked at here.
     """
     kept: list[Edge] = []
-    missing: dict[str, str] = {}
+    missing: dict[str, Place | None] = {}
     notes: list[Problem] = []
     first: dict[str, Edge] = {}
     for edge in edges:
-        whole = edge.source in nodes and edge.target in nodes
-        if edge.kind in ORDINARY and edge.source in nodes:
+        if edge.kind == "error":
+            kept.append(edge)
+            continue
+        if edge.source not in nodes:
+            continue
+        if edge.kind in ORDINARY:
             taken = first.setdefault(edge.source, edge)
-            if taken is edge and not whole:
-                missing[edge.source] = edge.target
-            elif edge.source in missing:
+            if taken is not edge and taken.target not in nodes:
                 notes.append(shut_out(edge, taken, str(edge.place)))
                 continue
-        if whole or edge.kind == "error":
-            kept.append(edge)
+            if taken is not edge and edge.target not in nodes:
+                continue  # never taken, and told as leading nowhere
+        if edge.target not in nodes:
+            missing.setdefault(edge.target, edge.place)
+        kept.append(edge)
     return kept, missing, notes
 
 

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.board.scopes import DELETED, Board, Scope
+from agentnb.board.values import ABSENT, freeze
+
+
+@pytest.fixture
+def root():
+    scope = Scope(0, "root")
+    scope.data.update({"a": 1, "b": freeze({"c": [1]}), "x.y": 2, "none": None})
+    return scope
+
+
+def test_a_child_reads_through_and_holds_only_its_own(root):
+    child = Scope(1, "child", root)
+    child.data["a"] = 9
+    assert (child.get("a"), root.get("a")) == (9, 1)
+    assert child.get("b") is root.get("b")
+    assert child.get("nothing") is ABSENT
+
+
+def test_a_deleted_key_does_not_shine_through(root):
+    child, grandchild = (one := Scope(1, "child", root)), Scope(2, "inner", one)
+    child.data["a"] = DELETED
+    assert grandchild.get("a") is ABSENT
+    assert "a" not in grandchild.seen()
+    assert "a" in root.seen()
+    grandchild.data["a"] = 3
+    assert grandchild.seen()["a"] == 3
+
+
+def test_looking_at_a_path(root):
+    assert root.look(("b", "c", 0)) == 1
+    assert root.look(("b", "nothing")) is ABSENT
+    assert root.look(("nothing", "c")) is ABSENT
+
+
+def test_the_board_reads_paths_and_gives_copies(root):
+    board = Board(root)
+    assert board["b.c.0"] == 1
+    assert board["x.y"] == 2
+    assert board["none"] is None
+    board["b"]["c"].append(2)
+    assert board["b"] == {"c": [1]}
+
+
+def test_the_board_is_a_mapping(root):
+    board = Board(lambda: root)
+    assert list(board) == ["a", "b", "x.y", "none"]
+    assert len(board) == 4
+    assert "b.c" in board
+    assert "b.d" not in board
+    assert "nothing" not in board
+    assert 1 not in board
+    with pytest.raises(KeyError):
+        board["nothing"]
+    assert board.get("b.d", 5) == 5
+
+
+def test_the_board_shows_itself_masked(root):
+    root.data["api_key"] = "s3cret"
+    assert "s3cret" not in repr(Board(root))
+    assert "a: 1" in repr(Board(root))

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from agentnb.board import secrets
+from agentnb.board.secrets import MASK, Masked, hidden, hide, hides, is_secret, masked, short, shown
+from agentnb.board.values import freeze
+
+
+@dataclass
+class Client:
+    name: str
+    api_key: str
+
+
+@pytest.fixture
+def none_hidden(monkeypatch):
+    monkeypatch.setattr(secrets, "_HIDDEN", set())
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("api_key", True), ("apiKey", True), ("x-auth-token", True), ("OPENAI_API_KEY", True), ("Authorization", True),
+        ("password", True), ("token", True), ("tokens_in", False), ("keyboard", False), ("key", False), ("author", False),
+        (7, False), (None, False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_secret_is_known_by_whole_words_of_its_name(key, secret):
+    assert is_secret(key) is secret
+
+
+def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
+    value = {"user": "ann", "auth": [{"password": "s3cret", "n": 1}], "token": None}
+    expected = {"user": "ann", "auth": [{"password": MASK, "n": 1}], "token": None}
+    assert masked(value) == masked(freeze(value)) == shown(freeze(value)) == expected
+    assert masked("s3cret", "api_key") == shown("s3cret", "api_key") == MASK
+    assert masked(None, "api_key") is None
+
+
+def test_an_object_leaves_as_an_object_with_its_secrets_masked():
+    client = Client("a", "s3cret")
+    assert shown(freeze(client)) == Client("a", MASK)
+    assert masked(freeze(client)) == {"name": "a", "api_key": MASK}
+    assert client.api_key == "s3cret"
+
+
+def test_a_text_that_was_told_is_masked_wherever_it_stands(none_hidden):
+    assert not hides()
+    hide("s3cret-4711", None, "ab")
+    assert hides()
+    assert hidden("Bearer s3cret-4711") == f"Bearer {MASK}"
+    assert isinstance(hidden("s3cret-4711"), Masked)
+    assert hidden("ab") == "ab"
+    value = {"a": ["see s3cret-4711"], "s3cret-4711": ("s3cret-4711",), "b": b"x s3cret-4711", "c": {"s3cret-4711"}}
+    for leaving in (masked(value), masked(freeze(value)), shown(freeze(value))):
+        assert "s3cret" not in repr(leaving)
+    assert "s3cret" not in short(freeze(value), width=500)
+
+
+def test_the_longest_secret_is_masked_first(none_hidden):
+    hide("pass", "passphrase")
+    assert hidden("my passphrase") == f"my {MASK}"
+
+
+def test_a_long_value_is_cut_and_still_masked(none_hidden):
+    hide("s3cret-4711")
+    assert len(short("x" * 1000)) == 60
+    assert short([1] * 1000, width=80).endswith("1, …]")
+    assert short(dict.fromkeys(range(100)), width=400).endswith("19: None, …: …}")
+    assert "s3c" not in short("y" * 195 + "s3cret-4711", width=400)
+    assert short("v", "password") == repr(MASK)
+    assert short({"a": 1}) == "{'a': 1}"
