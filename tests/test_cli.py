@@ -337,7 +337,8 @@ def test_help_names_the_commands(capsys):
     with pytest.raises(SystemExit) as left:
         cli.main(["--help"])
     assert left.value.code == 0
-    assert all(name in capsys.readouterr().out for name in ("lab", "check", "run", "draw"))
+    told = capsys.readouterr().out
+    assert all(name in told for name in ("lab", "check", "run", "draw"))
 
 
 @pytest.mark.parametrize("name", ["lab", "check", "run", "draw"])

@@ -191,16 +191,6 @@ def _returned(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
     return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
 
 
-def flush(run: Run, act: Activation, number: int) -> None:
-    """Keep the events and calls of a step under its number, and forget what it held."""
-    work = act.work
-    if work.emitted:
-        run.history.events.extend([event._replace(step=number, at=number) for event in work.emitted])
-    for call in work.calls:
-        run.history.calls.append(call if call.step == number else call._replace(step=number))
-    work.reset()
-
-
 def announced(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
     if not run.plan.listeners:
@@ -406,4 +396,4 @@ def fell(run: Run, act: Activation, began: int) -> int:
     return finish(run, act, began, LEAVE | ERROR, advance(run, act, back, front))
 
 
-__all__ = ["advance", "again", "chosen", "enter", "fail", "fell", "flush", "follow", "leave", "shut", "ways"]
+__all__ = ["advance", "again", "chosen", "enter", "fail", "fell", "follow", "leave", "shut", "ways"]

@@ -136,7 +136,7 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
             history.r_step.append(number)
         work.reads.clear()
     if work.copies or work.busy:
-        frontier.flush(run, act, number)
+        _flush(run, act, number)
     pends = len(history.p_act)
     history.s_act.append(act.id)
     history.s_t0.append(began)
@@ -153,6 +153,16 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
         code = run.at_mark()
         return DONE if pos == pends else code
     return DONE if pos == pends else GO
+
+
+def _flush(run: Run, act: Activation, number: int) -> None:
+    """Keep the events and calls of a step under its number, and forget what it held."""
+    work = act.work
+    if work.emitted:
+        run.history.events.extend([event._replace(step=number, at=number) for event in work.emitted])
+    for call in work.calls:
+        run.history.calls.append(call if call.step == number else call._replace(step=number))
+    work.reset()
 
 
 __all__ = ["commit", "finish", "land", "repair", "settle", "step"]

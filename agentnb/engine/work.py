@@ -121,7 +121,21 @@ class Work:
     composite node has ended; then `frames` are the frames it opened. `iteration` counts the runs of a loop's body.
     """
 
-    __slots__ = ("act", "board", "busy", "calls", "copies", "dead", "emitted", "kept", "node", "own", "reads", "run", "scope")
+    __slots__ = (
+        "act",
+        "board",
+        "busy",
+        "calls",
+        "copies",
+        "dead",
+        "emitted",
+        "kept",
+        "node",
+        "own",
+        "reads",
+        "run",
+        "scope",
+    )
 
     def __init__(self, run: Run, act: Activation) -> None:
         self.run, self.act, self.node, self.scope = run, act, act.node.node, act.scope

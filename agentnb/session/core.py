@@ -12,7 +12,7 @@ from agentnb.engine.breakpoints import Breakpoint, Breakpoints
 from agentnb.engine.budget import Budget
 from agentnb.engine.hooks import Hooks, Listener
 from agentnb.engine.plan import Plan
-from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, Run
+from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, SUSPENDED, Run
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
@@ -113,6 +113,8 @@ class Core:
     def _after(self, act: Activation, code: int) -> int:
         """After a step, where somebody listens: tell, then say whether the run stops here."""
         run, hooks = self.engine, self.hooks
+        if code == SUSPENDED:  # it has begun, and is no step yet
+            return code
         if hooks.rows["step"]:
             hooks.tell("step", self.trace.steps[run.position - 1])
         if hooks.rows["error"] and run.position in run.history.errors:

@@ -251,6 +251,10 @@ class LazyArray(ExtensionArray):
             return cls(source, np.concatenate([held.rows for held in kept]))
         return cls(made=np.concatenate([part.made() for part in to_concat]))
 
+    def _cast_pointwise_result(self, values: Any) -> Any:
+        """Return what a function of each value gave, in the type that fits it: numbers as numbers."""
+        return pd.Series(objects(list(values)), dtype=object).infer_objects().array
+
     def _values_for_factorize(self) -> tuple[Objects, Any]:
         return self.made(), pd.NA
 

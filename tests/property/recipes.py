@@ -85,6 +85,17 @@ class Drawn(NamedTuple):
     limit: int | None
     lanes: bool
 
+    def __repr__(self) -> str:
+        """Return all that is needed to write this recipe down as a test of its own."""
+        recipe, rows = self.recipe, []
+        for node in recipe.nodes.values():
+            params = {name: value for name, value in node.params.items() if name != "function"}
+            rows.append(f"{node.id} ({node.kind} in {node.scope}): {params} {dict(node.inputs or {})}")
+        rows += [f"{e.source} -> {e.target} {e.kind} {e.condition}" for e in recipe.edges]
+        rows += [f"{region.id} begins at {region.entry}" for region in recipe.regions.values()]
+        rows.append(f"routing {recipe.routing}, init {recipe.init}, inputs {self.inputs}, limit {self.limit}")
+        return "\n".join(["", *rows])
+
 
 class Maker:
     """Draws one recipe, region by region."""

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pytest
+
+from agentnb.trace import SimulationTrace
+from agentnb.trace.columns import Columns, firsts, ints, least, objects, used, where_is
+from tests.trace.runs import go, odyssey, started
+
+
+def test_a_copied_column_lets_the_run_grow_it():
+    column = array("I", [1, 2, 3])
+    copied = ints(column, 2)
+    column.append(4)
+    assert copied.tolist() == [1, 2]
+
+
+def test_lists_stay_lists():
+    made = objects([[1, 2], [3, 4], None])
+    assert made.shape == (3,)
+    assert made[0] == [1, 2]
+    assert objects([1, 2, 3], 2).tolist() == [1, 2]
+    assert where_is([1, None, 2], None).tolist() == [False, True, False]
+
+
+def test_first_places_are_found_in_windows():
+    numbers = np.array([3] * 5000 + [1] * 30_000 + [2])
+    assert used(numbers, 5) == [1, 2, 3]
+    assert sorted(firsts(numbers, [1, 2, 3])) == [0, 5000, 35_000]
+
+
+@pytest.mark.parametrize(("size", "kind"), [(0, np.int8), (127, np.int8), (128, np.int16), (40_000, np.int32)])
+def test_the_smallest_type_that_holds_them(size, kind):
+    assert least(size) is kind
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_columns_say_what_the_rows_say(seed):
+    reading = SimulationTrace.of(odyssey(seed)).reading()
+    columns = Columns(reading)
+    steps = range(1, reading.tip + 1)
+    assert columns.node.tolist() == [reading.act(step).node for step in steps]
+    assert columns.frame.tolist() == [reading.act(step).frame for step in steps]
+    rows = [(step, by_person) for step in steps for _, _, by_person in reading.rows(step)]
+    after = columns.w_step > 0
+    assert columns.w_step[after].tolist() == [step for step, _ in rows]
+    assert columns.w_by_node[after].tolist() == [not by_person for _, by_person in rows]
+    assert list(columns.inputs()) == [reading.inputs(step) for step in steps]
+    assert list(columns.outputs()) == [reading.outputs(step) for step in steps]
+
+
+def test_columns_are_of_the_moment():
+    run = go(started(), 10)
+    columns = Columns(SimulationTrace.of(run).reading())
+    go(run, 10)
+    assert columns.tip == len(columns.act) == len(list(columns.outputs())) == 10

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.board.codec import Record
+from agentnb.errors import StoreError
+from agentnb.trace import SimulationTrace
+from agentnb.trace.export import text_of, trace_of
+from tests.trace.runs import go, odyssey, started
+
+
+def secret_free(state):
+    return {key: value for key, value in state.items() if key != "password"}
+
+
+@given(st.integers(0, 10_000))
+def test_a_read_trace_answers_the_same_questions(seed):
+    trace = SimulationTrace.of(odyssey(seed), run_id="r", outcome=lambda: {"status": "paused"})
+    again = trace_of(text_of(trace))
+    assert len(again) == len(trace)
+    assert again.outcome == trace.outcome
+    assert again.trace_id == trace.trace_id
+    for step in range(len(trace) + 1):
+        assert secret_free(again.state_at(step)) == secret_free(trace.state_at(step))
+        assert list(again.state_at(step)) == list(trace.state_at(step))
+    for name, frame in trace.frames.items():
+        pd.testing.assert_frame_equal(again.frames[name].astype(object), frame.astype(object))
+    pd.testing.assert_frame_equal(again.wide(["n", "m"]).astype(object), trace.wide(["n", "m"]).astype(object))
+    assert repr(again) == repr(trace)
+    assert repr(again.steps) == repr(trace.steps)
+    assert text_of(again) == text_of(trace)
+
+
+def test_a_file_is_written_and_read(tmp_path):
+    trace = SimulationTrace.of(go(started(), 30), metadata={"recipe_kind": "Recipe"}, score=0.5)
+    file = tmp_path / "trace.json"
+    assert trace.to_json(file) is None
+    again = SimulationTrace.read(str(file))
+    assert (again.agent_id, again.metadata, again.score) == ("counter", {"recipe_kind": "Recipe"}, 0.5)
+    assert trace.to_json() == file.read_text()
+    assert "s3cret" not in file.read_text()
+
+
+def test_what_no_codec_takes_is_kept_as_text():
+    class Odd:
+        pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = started(odd=Odd())
+    again = trace_of(text_of(SimulationTrace.of(run)))
+    assert isinstance(again.state_at(0)["odd"], Record)
+    assert "opaque" in repr(again.state_at(0)["odd"])
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[1]", "{}", '{"format": "agentnb.trace"}', "[" * 100_000], ids=range(6))
+def test_what_is_no_trace_is_told(text, tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    with pytest.raises(StoreError, match="L402"):
+        SimulationTrace.read(file)
+
+
+def test_a_damaged_trace_is_told():
+    document = json.loads(text_of(SimulationTrace.of(go(started(), 3))))
+    for key in ("tables", "histories", "nodes", "outcome"):
+        with pytest.raises(StoreError, match="L402"):
+            trace_of(json.dumps({name: value for name, value in document.items() if name != key}))
+
+
+def test_a_trace_of_a_newer_version_is_told():
+    document = json.loads(text_of(SimulationTrace.of(started()))) | {"version": 99}
+    with pytest.raises(StoreError, match="L403"):
+        trace_of(json.dumps(document))

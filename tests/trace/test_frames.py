@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.board import secrets
+from agentnb.board.secrets import hide, shown
+from agentnb.board.values import ABSENT, freeze
+from agentnb.trace import SimulationTrace
+from agentnb.trace.frames import NAMES, table
+from tests.trace.runs import counter, go, node, odyssey, started
+
+COLUMNS = {
+    "steps": "step node kind phase frame depth branch type status timestamp seconds inputs outputs error",
+    "writes": "step node frame scope key op old new in_place",
+    "reads": "step node scope key",
+    "edges": "step source target kind condition value",
+    "calls": "step node call kind name attempt wait arguments result error seconds tokens_in tokens_out cost_usd",
+    "acts": "step act target old new actor time",
+    "events": "seq step id type actor cause time payload",
+}
+
+
+def out(value):
+    return pd.NA if value is ABSENT else shown(freeze(value))
+
+
+def text(rows):
+    return [[repr(cell) for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 60])
+def test_every_table_has_its_columns_and_types(steps):
+    frames = SimulationTrace.of(go(started(), steps)).frames
+    assert list(frames) == list(NAMES)
+    for name, frame in frames.items():
+        assert list(frame.columns) == COLUMNS[name].split()
+        assert frame.index.equals(pd.RangeIndex(len(frame)))
+    for column in ("node", "kind", "phase", "frame", "type", "status"):
+        assert isinstance(frames.steps[column].dtype, pd.CategoricalDtype)
+    assert isinstance(frames.writes["key"].dtype, pd.CategoricalDtype)
+    assert str(frames.steps["timestamp"].dtype) == "datetime64[ns, UTC]"
+    assert str(frames.events["step"].dtype) == str(frames.steps["branch"].dtype) == "Int64"
+    assert frames.steps["node"].dtype == frames.reads["node"].dtype == frames.edges["source"].dtype
+
+
+@given(st.integers(0, 10_000))
+def test_tables_of_any_run_say_what_its_steps_say(seed):
+    trace = SimulationTrace.of(odyssey(seed))
+    steps, frames = list(trace.steps), trace.frames
+    naive = [
+        [s.step, s.node_id, s.kind, s.phase, s.frame, s.depth, s.branch, s.type.value, s.status, s.seconds, s.error] for s in steps
+    ]
+    columns = ["step", "node", "kind", "phase", "frame", "depth", "branch", "type", "status", "seconds", "error"]
+    made = frames.steps[columns].astype(object)
+    assert made.where(made.notna(), None).to_numpy().tolist() == naive
+    assert frames.steps.inputs.tolist() == [shown(freeze(step.inputs)) for step in steps]
+    assert frames.steps.outputs.tolist() == [shown(freeze(step.outputs)) for step in steps]
+    rows = [(s.step, w.scope, w.key, w.op, w.in_place) for s in steps for w in s.writes]
+    after = frames.writes[frames.writes.step > 0]
+    assert list(zip(after.step, after.scope, after.key, after.op, after.in_place, strict=True)) == rows
+    values = [(out(w.old), out(w.new)) for s in steps for w in s.writes if "password" not in w.key and "api_key" not in w.key]
+    open_ = after[~after.key.isin(["password", "api_key"])]
+    assert text(zip(open_.old, open_.new, strict=True)) == text(values)
+    reads = [(s.step, s.node_id, r.scope, r.key) for s in steps for r in s.reads]
+    assert list(frames.reads.itertuples(index=False, name=None)) == reads
+
+
+@given(st.integers(0, 10_000))
+def test_one_by_one_and_all_at_once_are_the_same(seed):
+    steps = SimulationTrace.of(odyssey(seed)).frames.steps
+    for name in ("inputs", "outputs"):
+        alone = [steps[name].iloc[row] for row in range(len(steps))]
+        assert alone == [dict(row) for row in steps[name].array.held().source.every()]
+
+
+@given(st.integers(0, 10_000))
+def test_wide_is_what_stood_there_after_each_step(seed):
+    trace = SimulationTrace.of(odyssey(seed))
+    made = trace.wide(["n", "m.a", "log.0.n", "nothing"])
+    states = [trace.state_at(step) for step in range(1, len(trace) + 1)]
+    assert made["step"].tolist() == list(range(1, len(trace) + 1))
+    assert text([made["n"]]) == text([[state.get("n", pd.NA) for state in states]])
+    assert text([made["m.a"]]) == text([[state.get("m", {}).get("a", pd.NA) for state in states]])
+    assert text([made["log.0.n"]]) == text([[log[0]["n"] if (log := state.get("log")) else pd.NA for state in states]])
+    assert made["nothing"].isna().all()
+
+
+def test_wide_reads_an_inner_scope_through_to_what_is_outside():
+    trace = SimulationTrace.of(go(started(), 9))
+    made = trace.wide(["n", "password"], scope="body@7")
+    assert made["n"].tolist()[6:] == [3, 4, 4]
+    assert set(made["password"]) == {"********"}
+    assert trace.wide("n")["n"].tolist()[6:] == [3, 3, 3]
+
+
+def test_edges_name_the_condition_and_its_value():
+    edges = SimulationTrace.of(go(started(), 22)).frames.edges.set_index("step")
+    assert edges.loc[2, ["source", "target", "kind", "value"]].tolist() == ["route", "count", "route", 1]
+    assert edges.loc[9, ["kind", "condition", "value"]].tolist() == ["conditional", "n < 1000", True]
+    assert edges.loc[21, ["target", "kind"]].tolist() == ["mend", "error"]
+    assert edges.loc[1, "value"] is pd.NA
+
+
+def test_secrets_do_not_leave_by_name_or_by_value(monkeypatch):
+    monkeypatch.setattr(secrets, "_HIDDEN", set())
+    run = go(started(greeting="hello s3cr3t-4711", none=None, token=None), 30)
+    assert "s3cret" not in " ".join(frame.astype(str).to_string() for frame in SimulationTrace.of(run).frames.values())
+    assert "4711" in SimulationTrace.of(run).frames.writes.astype(str).to_string()
+    hide("s3cr3t-4711")
+    frames = SimulationTrace.of(run).frames
+    assert "4711" not in " ".join(frame.astype(str).to_string() for frame in frames.values())
+    new = frames.writes.set_index("key").new
+    assert new["none"] is None
+    assert new["token"] is None
+    assert new["greeting"] == "hello ********"
+
+
+def test_atoms_alone_make_plain_columns_and_none_stays_none():
+    run = started(counter(), a=None, b="text", c=2**70)
+    writes = SimulationTrace.of(run).frames.writes
+    assert writes.new.dtype == object
+    assert writes.new.tolist() == [0, "********", None, "text", 2**70]
+    assert all(value is pd.NA for value in writes.old)
+
+
+def test_a_person_is_no_node():
+    from agentnb.engine import people
+
+    run = go(started(), 3)
+    people.edit(run, {"n": 5, "gone": ABSENT})
+    frames = SimulationTrace.of(run).frames
+    last = frames.writes.iloc[-1]
+    assert (last.step, last.key, last.new) == (3, "n", 5)
+    assert pd.isna(last.node)
+    assert frames.acts.act.tolist() == ["edit", "edit"]
+    assert frames.steps.outputs.iloc[-1] == {"n": 2, "log": {"n": 1}}
+
+
+def test_frames_stay_as_they_were_while_the_run_goes_on():
+    run = go(started(), 10)
+    trace = SimulationTrace.of(run)
+    early = trace.frames
+    go(run, 10)
+    assert len(early.steps) == len(early.steps.outputs.tolist()) == 10
+    assert len(trace.frames.steps) == 20
+    assert trace.frames is trace.frames
+
+
+def test_pandas_verbs_work_on_dict_columns():
+    steps = SimulationTrace.of(go(started(), 30)).frames.steps
+    assert steps.sort_values("step", ascending=False).inputs.iloc[0] == steps.inputs.iloc[-1]
+    assert steps.merge(steps[["step", "outputs"]], on="step", suffixes=("", "_again")).outputs_again.tolist() == steps.outputs.tolist()
+    assert pd.concat([steps, steps]).outputs.tolist() == steps.outputs.tolist() * 2
+    assert steps.outputs.apply(len).sum() == sum(map(len, steps.outputs))
+    assert steps.groupby("node", observed=True).outputs.first()["count"] == {"n": 1, "log": {"n": 0}}
+    assert json.loads(steps[["outputs"]].to_json(orient="records"))[0] == {"outputs": {"n": 1, "log": {"n": 0}}}
+    copied = steps.copy()
+    copied.loc[0, "error"] = "mine"
+    copied.at[0, "outputs"] = {"mine": 1}
+    assert steps.outputs.iloc[0] == {"n": 1, "log": {"n": 0}}
+    assert copied.outputs.iloc[0] == {"mine": 1}
+    assert "outputs" in repr(steps)
+    assert steps.iloc[3:5].outputs.tolist() == steps.outputs.tolist()[3:5]
+
+
+def test_rows_become_a_table():
+    assert table([{"a": 1, "b": None}])["a"].tolist() == [1]
+    assert table([]).empty
+    assert node("x", print).id == "x"

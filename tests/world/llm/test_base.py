@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import ExecutionError
+from agentnb.world.llm.base import LLMMessage, LLMRequest, LLMResponse, as_client
+from agentnb.world.llm.scripted import ScriptedClient
+from agentnb.world.llm.simulated import SimulatedClient
+
+
+def test_a_request_is_made_of_messages_or_of_one_prompt():
+    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": 5}]
+    request = LLMRequest.of({"messages": messages, "model": "m", "temperature": 0}, node="n", number=2, of_node=1)
+    assert request.messages == (LLMMessage("system", "Be kind."), LLMMessage("user", "5"))
+    assert request.prompt == "Be kind.\n\n5"
+    assert (request.model, request.settings, request.node, request.number, request.of_node) == (
+        "m",
+        {"temperature": 0},
+        "n",
+        2,
+        1,
+    )
+    assert LLMRequest.of({"prompt": "Hello"}).messages == (LLMMessage("user", "Hello"),)
+
+
+def test_the_arguments_that_a_request_is_made_of_stay_as_they_are():
+    arguments = {"prompt": "Hello", "model": "m"}
+    LLMRequest.of(arguments)
+    assert arguments == {"prompt": "Hello", "model": "m"}
+
+
+class Client:
+    def complete(self, request):
+        return LLMResponse("own")
+
+
+def test_whatever_can_answer_becomes_a_client():
+    own = Client()
+    assert as_client(own) is own
+    for script in ([1], {"n": [1]}, lambda request: "text"):
+        assert isinstance(as_client(script), ScriptedClient)
+    assert as_client(SimulatedClient()).complete(LLMRequest((), node="n")).model == "simulated"
+
+
+@pytest.mark.parametrize("llm", ["openai", 5, object()])
+def test_what_cannot_answer_is_a_problem(llm):
+    with pytest.raises(ExecutionError, match="X303"):
+        as_client(llm)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+
+import networkx as nx
+import pytest
+
+from agentnb.errors import ExecutionError
+from agentnb.world.llm.base import LLMRequest, LLMResponse
+from agentnb.world.llm.scripted import ScriptedClient
+from tests.session.making import session
+
+
+def ask(script, number=0, of_node=0, node="n"):
+    return ScriptedClient(script).complete(LLMRequest((), node=node, number=number, of_node=of_node))
+
+
+def test_a_list_answers_in_the_order_of_asking():
+    assert ask(["a", "b"], number=1, of_node=0).content == "b"
+
+
+def test_a_mapping_answers_by_node():
+    script = {"n": ["a", "b"], "other": "always"}
+    assert ask(script, number=9, of_node=1).content == "b"
+    assert ask(script, node="other").content == "always"
+
+
+@pytest.mark.parametrize("script", [[], {"other": ["x"]}, {}])
+def test_a_script_without_an_answer_left_says_so(script):
+    with pytest.raises(ExecutionError, match="X304"):
+        ask(script)
+
+
+def test_a_function_answers_with_text_a_mapping_or_a_response():
+    assert ask(lambda request: request.node).content == "n"
+    assert ask(lambda request: {"a": 1}).content == {"a": 1}
+    response = LLMResponse("text", model="own")
+    assert ask(lambda request: response) is response
+
+
+def test_an_async_function_is_awaited():
+    async def answer(request):
+        await asyncio.sleep(0)
+        return "later"
+
+    assert asyncio.run(ask(answer)).content == "later"
+
+
+def talk():
+    made = nx.DiGraph()
+    made.add_node("one", kind="agent", prompt="Be short.", inputs={"question": "q"}, output="a1")
+    made.add_node("two", kind="agent", inputs={"said": "a1"}, output="a2")
+    made.add_edge("one", "two")
+    return made
+
+
+@pytest.mark.parametrize("llm", [["x", "y"], {"one": ["x"], "two": "y"}, lambda request: {"one": "x"}.get(request.node, "y")])
+def test_a_session_answers_from_its_script_and_again_after_going_back(llm):
+    run = session(talk(), {"q": "why"}, llm=llm)
+    for k in (0, 1, 0):
+        run.goto(k).run()
+        assert (run.status, run.board["a1"], run.board["a2"]) == ("finished", "x", "y")
+
+
+def test_what_was_asked_is_in_the_calls():
+    run = session(talk(), {"q": {"deep": [1]}}, llm=["x", {"a2": "a mapping is merged"}])
+    run.run()
+    first = run.trace.frames.calls.iloc[0]
+    assert first["arguments"]["messages"] == [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": 'question: {"deep": [1]}'},
+    ]
+    assert (first["kind"], first["result"], run.board["a2"]) == ("llm", "x", "a mapping is merged")
+
+
+def test_a_script_that_has_ended_fails_the_node_and_the_run_can_be_taken_back():
+    run = session(talk(), {"q": "why"}, llm=["x"])
+    run.run()
+    assert (run.status, run.current, run.error.code) == ("failed", "two", "X304")
+    assert run.back().status == "paused"
+
+
+def test_an_async_model_is_awaited_whether_or_not_a_loop_runs():
+    async def answer(request):
+        await asyncio.sleep(0)
+        return request.node
+
+    run = session(talk(), {"q": "why"}, llm=answer)
+    run.run()
+    assert (run.board["a1"], run.board["a2"]) == ("one", "two")
+
+    async def main():
+        inner = session(talk(), {"q": "why"}, llm=answer)
+        inner.step()
+        await inner.astep()
+        return dict(inner.board)
+
+    assert asyncio.run(main())["a2"] == "two"

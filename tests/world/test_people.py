@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from agentnb.world.people import WAIT, ask_on_terminal, in_kernel, on_terminal
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    def typed(text):
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+        monkeypatch.setattr(sys, "stdin", Terminal(text))
+        monkeypatch.setattr(sys, "stdout", Terminal())
+
+    return typed
+
+
+def test_on_a_terminal_the_line_that_is_typed_is_the_answer(terminal):
+    terminal("yes\n")
+    assert on_terminal()
+    assert ask_on_terminal("Go on?") == "yes"
+    assert sys.stdout.getvalue() == "Go on?\n> "
+
+
+def test_where_the_input_has_ended_a_person_has_to_come(terminal):
+    terminal("")
+    assert ask_on_terminal("Go on?") is WAIT
+
+
+def test_in_a_notebook_nobody_is_asked_on_a_terminal(terminal, monkeypatch):
+    terminal("yes\n")
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert in_kernel()
+    assert ask_on_terminal("Go on?") is WAIT
+
+
+def test_a_pipe_and_no_input_at_all_are_no_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
+    assert ask_on_terminal("Go on?") is WAIT
+    monkeypatch.setattr(sys, "stdin", None)
+    assert not on_terminal()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.recipe.model import Node
+from agentnb.world.world import World
+from tests.session.making import asking, graph, session
+
+
+def ask_twice():
+    made = asking()
+    made.add_node("more", kind="human", output="more")
+    made.add_edge("after", "more")
+    return made
+
+
+def test_a_tool_is_found_by_its_name():
+    world = World(tools={"look": len, "none": None})
+    node = Node("n", "tool")
+    assert world.tool("look", node) is len
+    with pytest.raises(RecipeError, match="did you mean 'look'") as caught:
+        world.tool("lok", node)
+    assert caught.value.problems[0].code == "R203"
+    with pytest.raises(RecipeError, match="R203"):
+        world.tool("none", node)
+    with pytest.raises(RecipeError, match="R203"):
+        World().tool("look", node)
+
+
+def test_every_missing_tool_is_told_at_once():
+    made = graph("a", "b", a="lookup", b="reply")
+    with pytest.raises(RecipeError) as caught:
+        session(made, tools={"other": len})
+    assert [problem.code for problem in caught.value.problems] == ["R203", "R203"]
+
+
+def test_scripted_answers_are_a_list_in_the_order_of_asking():
+    run = session(ask_twice(), answers=["yes", "no"])
+    run.run()
+    assert (run.status, run.board["answer"], run.board["more"]) == ("finished", "yes", "no")
+
+
+def test_scripted_answers_are_a_mapping_by_node_to_one_value_or_to_a_list():
+    run = session(ask_twice(), answers={"more": ["first", "never"], "ask": "always"})
+    run.run()
+    assert (run.board["answer"], run.board["more"]) == ("always", "first")
+
+
+@pytest.mark.parametrize("answers", [["yes", "no"], {"ask": ["yes"], "more": ["no"]}])
+def test_after_going_back_the_script_repeats_itself(answers):
+    run = session(ask_twice(), answers=answers)
+    run.run()
+    for k in (3, 1, 0):
+        run.goto(k).run()
+        assert (run.status, run.board["answer"], run.board["more"]) == ("finished", "yes", "no")
+
+
+def test_a_fork_takes_the_next_answer_of_the_script_too():
+    run = session(ask_twice(), answers=["yes", "no"])
+    run.step(2)
+    fork = run.fork()
+    fork.run()
+    assert (fork.board["answer"], fork.board["more"]) == ("yes", "no")
+
+
+def test_where_the_script_has_ended_the_run_waits_and_says_that_nobody_can_be_asked():
+    run = session(ask_twice(), answers=["yes"])
+    run.run()
+    assert (run.status, run.current, run.error.code) == ("waiting", "more", "X110")
+
+
+def test_no_answers_at_all_and_none_for_this_node_wait_too():
+    for answers in (None, [], {}, {"other": "x"}):
+        run = session(asking(), answers=answers)
+        run.run()
+        assert (run.status, [one.node for one in run.pending]) == ("waiting", ["ask"])
+
+
+def test_none_is_an_answer():
+    run = session(asking(), answers={"ask": None})
+    run.run()
+    assert (run.status, run.board["answer"]) == ("finished", None)
