@@ -36,3 +36,10 @@ def session_bundle(session: Session, include: Any = None, exclude: Any = None) -
     from agentnb.ui import cockpit
 
     return cockpit(session)._repr_mimebundle_(include=include, exclude=exclude)
+
+
+def session_controls(session: Session) -> Any:
+    """Return new ipywidgets controls bound to a session."""
+    from agentnb.ui import Controls
+
+    return Controls(session)

@@ -8,6 +8,7 @@ import time
 import uuid
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 
 
 class IDGen:
@@ -39,4 +40,4 @@ def new_run_id(rng: random.Random | None = None) -> str:
     if rng is not None:
         return "".join(rng.choice(_ALPHABET) for _ in range(20))
     number = int(time.time() * 1000) % 2**50 << 50 | secrets.randbits(50)
-    return "".join([_ALPHABET[number >> bits & 31] for bits in range(95, -1, -5)])
+    return "".join([_PAIRS[number >> bits & 1023] for bits in range(90, -1, -10)])

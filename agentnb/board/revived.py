@@ -64,9 +64,7 @@ def zone_of(zone: tzinfo | None) -> str | None:
 
 def _zoned(value: Any, document: Mapping[str, Any]) -> Any:
     if "zone" in document:
-        with suppress(
-            ZoneInfoNotFoundError, OSError
-        ):  # a zone unknown here: the offset tells the instant
+        with suppress(ZoneInfoNotFoundError, OSError):  # a zone unknown here: the offset tells the instant
             value = value.replace(tzinfo=ZoneInfo(document["zone"]))
     return value.replace(fold=document.get("fold", 0))
 

@@ -156,5 +156,7 @@ def _head(value: Any) -> Any:
     if isinstance(value, FrozenRecord):
         return value
     if isinstance(value, dict):
-        return {key: _head(item) for key, item in islice(value.items(), 20)} | ({_MORE: _MORE} if len(value) > 20 else {})
+        return {key: _head(item) for key, item in islice(value.items(), 20)} | (
+            {_MORE: _MORE} if len(value) > 20 else {}
+        )
     return value

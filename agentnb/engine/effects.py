@@ -87,13 +87,17 @@ async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that is running in this thread; None where there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 def in_loop() -> bool:
     """Say whether an event loop is running in this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return running_loop() is not None
 
 
 async def perform(run: Run, work: Work, effect: Effect) -> Any:
@@ -126,7 +130,7 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             if answer.__class__ not in PLAIN_ANSWERS:
                 answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
-            error = raised
+            error, answer = raised, None
         work.busy = True
         message = None if error is None else f"{type(error).__name__}: {error}"
         work.calls.append(_row(work, number, effect, attempt, wait, answer, message, (run.ns() - began) / 1e9))

@@ -342,7 +342,7 @@ def _stand(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -> int:
     """Write the queue after a failure: the failed node first, or the composite node that handles it."""
     queue = run.frontier()
     if catcher is None:
-        new = [act.id, *(number for number in queue if number != act.id)]
+        new = [queue.pop(queue.index(act.id)), *queue]  # once: it may wait a second time further back
     else:
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]

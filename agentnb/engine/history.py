@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from agentnb.board.places import Path
@@ -162,8 +163,8 @@ class Tables:
         return number
 
 
-def _ints() -> array[int]:
-    return array("I")
+_ints: Final = partial(array, "I")
+_times: Final = partial(array, "q")
 
 
 @dataclass(eq=False, repr=False)
@@ -175,9 +176,9 @@ class History:
     parent: History | None = None
     name: str | None = None
     s_act: array[int] = field(default_factory=_ints)
-    s_t0: array[int] = field(default_factory=lambda: array("q"))
-    s_t1: array[int] = field(default_factory=lambda: array("q"))
-    s_flag: array[int] = field(default_factory=lambda: array("B"))
+    s_t0: array[int] = field(default_factory=_times)
+    s_t1: array[int] = field(default_factory=_times)
+    s_flag: array[int] = field(default_factory=partial(array, "B"))
     s_pos: array[int] = field(default_factory=_ints)
     s_wend: array[int] = field(default_factory=_ints)
     s_pend: array[int] = field(default_factory=_ints)

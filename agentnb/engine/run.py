@@ -50,14 +50,16 @@ class Run:
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this run has left.
     """
 
-    def __init__(self, plan: Plan, *, clock: Clock | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, *, clock: Clock | None = None, seed: int = 0, history: History | None = None
+    ) -> None:
         self.plan, self.world = plan, plan.world
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns
         self.seed, self.max_frames = seed, MAX_FRAMES
         self.ids = IDGen()
-        self.tables = Tables()
-        self.history = self.at = History(self.tables)
+        self.history = self.at = history or History(Tables())
+        self.tables = self.history.tables
         self.chain = [self.history]
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
@@ -182,6 +184,8 @@ class Run:
             top = changed(seen, path[1:], DELETE, ABSENT, path)
             if top is seen:
                 return
+        elif op == SET and len(path) == 1:
+            top = new = freeze(new, seen)
         else:
             new = freeze(new, scope.look(path)) if op == SET else freeze(new)
             top = changed(seen, path[1:], op, new, path)

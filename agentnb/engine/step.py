@@ -27,7 +27,8 @@ def step(run: Run, act: Activation | None = None) -> int:
     `act` chooses another one of the frontier than the first (the head of another branch).
     """
     if act is None:
-        act = run.live[run.history.p_act[run.pos]]
+        number = run.history.p_act[run.pos]
+        act = run.live.get(number) or run.activation(number)  # going back may have come into a frame without its turns
     began = run.ns()
     try:
         if act.what == FAIL:

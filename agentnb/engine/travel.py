@@ -280,10 +280,9 @@ def _kept(chain: list[History], step: int) -> Checkpoint:
 
 def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
     """Return a new run that shares this one's steps up to `step` and stands there, at the start of its own history."""
-    new = _beside(run, plan)
     origin = home(run, step)
+    new = _beside(run, plan, origin)
     new.chain = run.chain[: run.chain.index(origin) + 1]
-    new.history = new.at = origin
     if step == run.position and not run.dirty:
         _as_it_stands(new, run)
     else:
@@ -295,20 +294,16 @@ def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
 
 def reopened(run: Run, chain: tuple[History, ...], tip: int) -> Run:
     """Return a run that stands at the end of a branch that this one has left."""
-    new = _beside(run, run.plan)
+    new = _beside(run, run.plan, chain[-1])
     new.chain = list(chain)
-    new.history = new.at = chain[-1]
     restore(new, tip)
     return new
 
 
-def _beside(run: Run, plan: Plan) -> Run:
-    """Return an empty run that shares this one's tables."""
-    new = Run(plan, clock=run.clock, seed=run.seed)
-    new.tables = run.tables
-    new.root = Frame(run.tables.frames[0], None, Scope(0, "root"))
+def _beside(run: Run, plan: Plan, history: History) -> Run:
+    """Return an empty run that stands in a history of this one's."""
+    new = Run(plan, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
-    new.frames = {0: new.root}
     new.limit, new.max_frames = run.limit, run.max_frames
     return new
 

@@ -33,7 +33,7 @@ def bind(node: Node, world: Any) -> Perform:
 def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(**arguments(work))
-        return result if result.__class__ is dict else _returned(result, name)
+        return result if result.__class__ is dict else _returned(result, work, name)
 
     return perform
 
@@ -41,21 +41,21 @@ def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) 
 def _with_board(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(work.board)
-        return result if result.__class__ is dict else _returned(result, name)
+        return result if result.__class__ is dict else _returned(result, work, name)
 
     return perform
 
 
 def _alone(function: Callable[..., Any], name: str) -> Perform:
-    def perform(_work: Work) -> Any:
+    def perform(work: Work) -> Any:
         result = function()
-        return result if result.__class__ is dict else _returned(result, name)
+        return result if result.__class__ is dict else _returned(result, work, name)
 
     return perform
 
 
-def _returned(result: Any, name: str) -> Any:
-    return _awaited(result, name) if isinstance(result, Awaitable) else as_writes(name, result)
+def _returned(result: Any, work: Work, name: str) -> Any:
+    return _awaited(result, work, name) if isinstance(result, Awaitable) else as_writes(name, result)
 
 
 def found(node: Node, world: Any) -> Callable[..., Any]:
@@ -88,7 +88,8 @@ def _later(call: Callable[[Work], Any], name: str) -> Perform:
     return perform
 
 
-async def _awaited(result: Awaitable[Any], name: str) -> Any:
+async def _awaited(result: Awaitable[Any], work: Work, name: str) -> Any:
+    await work.loop()
     return as_writes(name, await result)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
-from agentnb.engine.effects import in_loop
+from agentnb.engine.effects import in_loop, running_loop
 from agentnb.engine.executor import run_in_loop
 from agentnb.engine.run import Halt
 from agentnb.engine.travel import repair
@@ -24,7 +24,7 @@ class Live:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._loop = asyncio.get_running_loop() if in_loop() else None
+        self._loop = running_loop()
         self._task: asyncio.Task[None] | None = None
         self._ended: asyncio.Event | None = None
         self.begun = 0

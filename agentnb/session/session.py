@@ -208,6 +208,12 @@ class Session(Driver):
 
         return draw_recipe(self.recipe, board=board, direction=direction, run=self.view())
 
+    def controls(self) -> Any:
+        """Return new ipywidgets controls bound to this session: buttons, a slider, the box for an answer."""
+        from agentnb.display import session_controls
+
+        return session_controls(self)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         from agentnb.display import session_bundle
 

@@ -91,7 +91,7 @@ class Columns:
     def seconds(self) -> NDArray[np.float64]:
         """How long each step took."""
         ended = self._steps("s_t1")
-        took: NDArray[np.float64] = np.subtract(ended, self.began, dtype=np.int64) / 1e9
+        took: NDArray[np.float64] = np.subtract(ended, self.began, out=ended) / 1e9  # `ended` is a copy of our own
         return took
 
     @cached_property
@@ -113,8 +113,20 @@ class Columns:
     @cached_property
     def frame(self) -> Ints:
         """The frame of each step, by number."""
-        frames = self._of_act(lambda row: row.frame, np.int64)
-        return frames[self.act] if frames.any() else np.zeros(self.tip, dtype=np.int64)
+        if not self.nested:
+            return np.zeros(self.tip, dtype=np.int64)
+        frames: Ints = self._of_act(lambda row: row.frame, np.int64)[self.act]
+        return frames
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether any frame was opened."""
+        return len(self.tables.frames) > 1
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """The numbers of the rows of steps, shared by the columns that are made when they are looked at."""
+        return np.arange(self.tip, dtype=np.int32)
 
     def _of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
         acts = list(self.tables.acts)
@@ -122,13 +134,11 @@ class Columns:
 
     def node_at(self, steps: Ints) -> NDArray[Any]:
         """Return the nodes of these steps; -1 for step 0."""
-        return np.append(self.node, self.node.dtype.type(-1))[steps - 1]
+        return np.concatenate([np.array([-1], dtype=self.node.dtype), self.node])[steps]
 
     def frame_at(self, steps: Ints) -> Ints:
         """Return the frames of these steps; the root for step 0."""
-        if not self.frame.any():
-            return np.zeros(len(steps), dtype=np.int64)
-        return np.append(self.frame, 0)[steps - 1]
+        return np.concatenate([np.array([0]), self.frame])[steps]
 
     # -- writes ----------------------------------------------------------------------------------------------
 
@@ -250,7 +260,7 @@ class Columns:
             step, code = ints(part.r_step, size), ints(part.r_code, size)
             mine = int(np.searchsorted(step, part.base + last, side="right"))
             steps.append(step[:mine].astype(np.int64))
-            codes.append(code[:mine].astype(np.int64) >> 2)
+            codes.append((code[:mine] >> 2).astype(np.int64))
         return _joined(steps), _joined(codes)
 
     @cached_property

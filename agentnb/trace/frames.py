@@ -60,7 +60,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     def steps(self) -> pd.DataFrame:
         """One row a step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
         columns, reading = self._columns, self._reading
-        frames, place = np.unique(columns.frame, return_inverse=True) if columns.frame.any() else (np.array([0]), None)
+        frames, place = np.unique(columns.frame, return_inverse=True) if columns.nested else (np.array([0]), None)
         status = columns.flag >> 2 & 3
         kinds = sorted({node.kind for node in reading.nodes})
         kind_of = np.array([kinds.index(node.kind) for node in reading.nodes], dtype=least(len(kinds)))
@@ -74,7 +74,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             kind=_category(kind_of[columns.node] if len(kind_of) else types, kinds),
             phase=_category(columns.flag & 3, PHASES),
             frame=_category(
-                _spread(np.arange(len(frames)), place, columns.tip),
+                _spread(np.arange(len(frames), dtype=least(len(frames))), place, columns.tip),
                 [reading.frame_name(int(frame)) for frame in frames],
             ),
             depth=_spread(np.array([reading.depth(int(frame)) for frame in frames]), place, columns.tip),
@@ -85,8 +85,8 @@ class Frames(Mapping[str, pd.DataFrame]):
             status=_category(status, STATUSES),
             timestamp=_times(columns.began),
             seconds=columns.seconds,
-            inputs=LazyArray(DictSource(columns, "inputs")),
-            outputs=LazyArray(DictSource(columns, "outputs")),
+            inputs=LazyArray(DictSource(columns, "inputs"), columns.rows),
+            outputs=LazyArray(DictSource(columns, "outputs"), columns.rows),
             error=self._errors(),
         )
 
@@ -99,8 +99,8 @@ class Frames(Mapping[str, pd.DataFrame]):
         return _frame(
             step=columns.w_step,
             node=self._nodes(np.where(columns.w_by_node, columns.node_at(columns.w_step), -1)),
-            frame=self._named_frames(columns.frame_at(columns.w_step)),
-            scope=self._named_frames(columns.scopes[where]),
+            frame=self._roots(where) if not columns.nested else self._named_frames(columns.frame_at(columns.w_step)),
+            scope=self._named_scopes(where),
             key=self._keys(where),
             op=_category(op.astype(np.int8), OPS),
             old=self._values(old, where),
@@ -115,7 +115,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         return _frame(
             step=steps,
             node=self._nodes(self._columns.node_at(steps)),
-            scope=self._named_frames(self._columns.scopes[where]),
+            scope=self._named_scopes(where),
             key=self._keys(where),
         )
 
@@ -200,9 +200,14 @@ class Frames(Mapping[str, pd.DataFrame]):
     def _nodes(self, codes: NDArray[Any]) -> pd.Categorical:
         return _category(codes, [node.id for node in self._reading.nodes])
 
+    def _roots(self, rows: NDArray[Any]) -> pd.Categorical:
+        return _category(np.zeros(len(rows), np.int8), ["root"])
+
+    def _named_scopes(self, where: NDArray[Any]) -> pd.Categorical:
+        scopes = self._columns.scopes
+        return self._named_frames(scopes[where]) if scopes.any() else self._roots(where)
+
     def _named_frames(self, numbers: NDArray[Any]) -> pd.Categorical:
-        if not numbers.any():
-            return _category(np.zeros(len(numbers), np.int8), ["root"])
         frames, place = np.unique(numbers, return_inverse=True)
         return _category(place, [self._reading.frame_name(int(frame)) for frame in frames])
 
@@ -316,7 +321,7 @@ def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDAr
 
 
 def _nullable(values: NDArray[Any]) -> Any:
-    return pd.arrays.IntegerArray(values.astype(np.int64), values < 0)
+    return pd.arrays.IntegerArray(values.astype(np.int64, copy=False), values < 0)
 
 
 def _times(nanoseconds: NDArray[Any]) -> pd.DatetimeIndex:

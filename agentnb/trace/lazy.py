@@ -106,7 +106,7 @@ class LazyDtype(ExtensionDtype):
 
 
 class Held:
-    """What a LazyArray and its views share: a source and rows of it (-1: nothing), or the values once they were made."""
+    """What a LazyArray and its views share: a source and rows of it (-1: nothing), and the values once made."""
 
     __slots__ = ("made", "rows", "source")
 
@@ -127,7 +127,7 @@ class LazyArray(ExtensionArray):
         self._held = Held(source, rows, objects([]) if source is None and made is None else made)
 
     @classmethod
-    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (pandas gives it)
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (its name)
         if isinstance(scalars, LazyArray):
             return scalars.copy() if copy else scalars.view()
         return cls(made=objects(list(scalars)))
@@ -201,7 +201,9 @@ class LazyArray(ExtensionArray):
             return
         made = self.made()
         many = isinstance(value, ExtensionArray | np.ndarray | list | pd.Series)
-        made[key] = objects(list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key]))
+        made[key] = objects(
+            list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key])
+        )
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.made())
@@ -252,8 +254,14 @@ class LazyArray(ExtensionArray):
         return cls(made=np.concatenate([part.made() for part in to_concat]))
 
     def _cast_pointwise_result(self, values: Any) -> Any:
-        """Return what a function of each value gave, in the type that fits it: numbers as numbers."""
-        return pd.Series(objects(list(values)), dtype=object).infer_objects().array
+        """Return what a function of each value gave: numbers as numbers, anything else as it is."""
+        made = objects(list(values))
+        fitting = pd.Series(made, dtype=object).infer_objects()
+        return (
+            fitting.array
+            if isinstance(fitting.dtype, np.dtype) and fitting.dtype.kind in "biuf"
+            else type(self)(made=made)
+        )
 
     def _values_for_factorize(self) -> tuple[Objects, Any]:
         return self.made(), pd.NA

@@ -113,7 +113,7 @@ class SimulationTrace:
         """Return the blackboard (the root's scope) after a step, people's edits there included; 0 is the start.
 
         Raises:
-            ExecutionError: X401, there is no such step.
+            ExecutionError: L405, there is no such step.
         """
         return {key: thaw(value) for key, value in self._state(step).items()}
 
@@ -121,7 +121,7 @@ class SimulationTrace:
         """Return what differs between two states: key -> (value before, value after), ABSENT where there is none.
 
         Raises:
-            ExecutionError: X401, there is no such step.
+            ExecutionError: L405, there is no such step.
         """
         old, new = self._state(before), self._state(after)
         keys = [*old, *(key for key in new if key not in old)]
@@ -133,7 +133,7 @@ class SimulationTrace:
         if not 0 <= step <= reading.tip:
             raise ExecutionError(
                 Problem(
-                    "X401",
+                    "L405",
                     f"there is no step {step}",
                     f"the trace of {self.agent_id!r}",
                     f"it has {reading.tip} steps, and 0 is its start",
@@ -164,7 +164,7 @@ class SimulationTrace:
         """Return one row a step and one column a key (dotted text reads below it): what stood there after the step.
 
         Raises:
-            ExecutionError: X402, the run has no scope of this name.
+            ExecutionError: L406, the run has no scope of this name.
         """
         from agentnb.trace.frames import wide
 
@@ -174,7 +174,7 @@ class SimulationTrace:
             names = [reading.frame_name(row.id) for row in reading.tables.frames if row.scope == row.id]
             raise ExecutionError(
                 Problem(
-                    "X402",
+                    "L406",
                     f"there is no scope {scope!r}",
                     f"the trace of {self.agent_id!r}",
                     f"its scopes are: {', '.join(names[:20])}",

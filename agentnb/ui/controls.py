@@ -63,7 +63,8 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self._desk.ask(Command("answer", change["new"], self.session.pending[0].node))
 
     def _paint(self) -> None:
-        session, able = self.session, abilities(self.session)
+        session = self.session
+        able = abilities(session, at_work=self._desk.at_work)
         problems = "; ".join(f"{problem.code}: {problem.what}" for problem in self._desk.problems)
         self._painting = True
         try:
@@ -78,4 +79,4 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.answer.placeholder = session.pending[0].node if session.pending else ""
         finally:
             self._painting = False
-        self.line.value = problems or said(session)
+        self.line.value = problems or (f"{session.current!r} is at work." if self._desk.at_work else said(session))

@@ -84,7 +84,8 @@ class Debugger(anywidget.AnyWidget):
 
     def _paint(self) -> None:
         try:
-            self.state = screen(self.session, self._drawing, self._desk.problems)
+            desk = self._desk
+            self.state = screen(self.session, self._drawing, desk.problems, at_work=desk.at_work)
         except Exception as error:  # noqa: BLE001  (a picture that fails must neither stop the run nor stay silent)
             problems = [asdict(problem) for problem in problems_of(error, "view")]
             self.state = {**_BLANK, **self.state, "problems": problems}

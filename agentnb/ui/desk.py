@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 INTERVAL: Final = 1 / 15  # seconds from one picture to the next while a run goes
 _SHARE: Final = 5  # painting takes at most one part in this many of the loop's time
 _PATIENCE: Final = 0.1  # seconds until a step that has not ended shows as running
+_AWAY: Final = frozenset({"back", "goto", "reset"})
 VERBS: Final = ("step", "back", "goto", "run", "pause", "reset", "answer")
 
 
@@ -44,6 +45,7 @@ class Desk:
     """Takes commands for one session and calls `paint` when something has changed.
 
     `problems` are those of the last command, for the screen: a kernel shows the errors of callbacks nowhere.
+    `at_work` says that a step which was asked for here has not ended yet.
     """
 
     def __init__(self, session: Session, paint: Callable[[], None]) -> None:
@@ -53,9 +55,15 @@ class Desk:
         self._loop = kernel_loop()
         self._queue: deque[Command] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._step: asyncio.Task[Any] | None = None
         self._lock = threading.Lock()
         self._painted, self._rest, self._due = 0.0, INTERVAL, False
         self._unsubscribe = session.subscribe(self._heard, to="change")
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a step that was asked for here is in flight."""
+        return self._step is not None
 
     def close(self) -> None:
         """Hear no more of the session."""
@@ -75,6 +83,8 @@ class Desk:
         if command.verb == "pause":
             self._now(command)
             return
+        if self._step is not None and command.verb in _AWAY:
+            self._step.cancel()  # it is recorded as cancelled, and runs again when it is stepped
         if command.verb == "goto" and last is not None and last.verb == "goto":
             self._queue.pop().done()  # a slider on its way: the last place wins
         self._queue.append(command)
@@ -99,13 +109,23 @@ class Desk:
         self.problems = ()
         try:
             if command.verb == "step":
-                await self.session.astep()
+                await self._one_step()
             elif command.verb == "run":
                 self.session.start()
             else:
                 self._plain(command)
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
             self.problems = problems_of(error, command.verb)
+
+    async def _one_step(self) -> None:
+        """Step, in a task of its own, so that who goes elsewhere need not wait for its end."""
+        self._step = asyncio.get_running_loop().create_task(self.session.astep(), name="agentnb-step")
+        try:
+            await asyncio.wait([self._step])
+            if not self._step.cancelled():
+                self._step.result()
+        finally:
+            self._step = None
 
     def _now(self, command: Command) -> None:
         """Carry out a command without a loop: as a script does, and pause."""

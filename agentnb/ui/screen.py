@@ -31,14 +31,17 @@ _ENDS: Final = {
 }
 
 
-def screen(session: Session, drawing: Drawing, problems: tuple[Problem, ...] = ()) -> dict[str, Any]:
+def screen(
+    session: Session, drawing: Drawing, problems: tuple[Problem, ...] = (), *, at_work: bool = False
+) -> dict[str, Any]:
     """Return everything that a page needs to show where the session stands. All of it is JSON, cut and masked.
 
     Args:
         drawing: the picture that stands on the page; `picture` is what the run changes in it.
         problems: those of the last command.
+        at_work: whether one step is in flight by itself.
     """
-    view, status = session.view(), session.status
+    view, status = session.view(), "running" if at_work else session.status
     rows, more = _board(session.recipe, view)
     return {
         "name": clean(session.recipe.name),
@@ -46,20 +49,20 @@ def screen(session: Session, drawing: Drawing, problems: tuple[Problem, ...] = (
         "position": session.position,
         "length": len(session.trace),
         "current": session.current,
-        "said": said(session),
+        "said": f"{session.current!r} is at work." if at_work else said(session),
         "picture": {part: marks for part, marks in drawing.patch(view).items() if part in {"nodes", "edges"}},
         "board": rows,
         "more": more,
         "pending": [_pending(pending) for pending in session.pending],
         "problems": [asdict(problem) for problem in (*_failure(session), *problems)],
-        "can": [verb for verb, able in abilities(session).items() if able],
+        "can": [verb for verb, able in abilities(session, at_work=at_work).items() if able],
     }
 
 
-def abilities(session: Session) -> dict[str, bool]:
+def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands make sense where the session stands."""
     status, position, length = session.status, session.position, len(session.trace)
-    running = status in RUNNING
+    running = status in RUNNING or at_work
     alone = len(session.frontier) < 2
     onwards = not running and session.current is not None and not (status == "waiting" and alone)
     return {
@@ -68,7 +71,7 @@ def abilities(session: Session) -> dict[str, bool]:
         "goto": length > 0,
         "run": onwards and status != "exhausted",
         "pause": status == "running",
-        "reset": not running and (length > 0 or status != "ready"),
+        "reset": at_work or (not running and (length > 0 or status != "ready")),
         "answer": not running and bool(session.pending),
     }
 

@@ -86,12 +86,23 @@ def alike(one, other):
         return list(one) == list(other) and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(alike, one, other))
-    return repr(one) == repr(other) if isinstance(one, float | complex) else bool(one == other) or repr(one) == repr(other)
+    return (
+        repr(one) == repr(other) if isinstance(one, float | complex) else bool(one == other) or repr(one) == repr(other)
+    )
 
 
 VALUES = [
     *(None, True, 1, 10**30, 1.5, -0.0, float("inf"), float("-inf"), float("nan"), "text", "\ud800", b"\x00\xff"),
-    *((), (1, [2, (3,)]), {1, 2}, frozenset("ab"), {"a": {"b": [1]}}, {1: 2, (1, 2): 3, None: 4}, {"$": 1}, {"$": "tuple"}),
+    *(
+        (),
+        (1, [2, (3,)]),
+        {1, 2},
+        frozenset("ab"),
+        {"a": {"b": [1]}},
+        {1: 2, (1, 2): 3, None: 4},
+        {"$": 1},
+        {"$": "tuple"},
+    ),
     *(Decimal("1.20"), Fraction(1, 3), complex(1, -2), range(1, 9, 2), uuid.UUID(int=7), Level.HIGH, Colour.RED),
     *(Rights.READ, Rights.READ | Rights.WRITE, Pair(1, [2]), Order(1, ["a"]), Point(1, {"a": (1,)})),
     *(datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), date(2020, 2, 3), time(1, 2, 3), timedelta(-1, 2, 3)),  # noqa: DTZ001

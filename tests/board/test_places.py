@@ -32,7 +32,8 @@ def test_a_literal_key_wins_over_a_number():
 @pytest.mark.parametrize(
     ("value", "path", "new", "after"),
     [
-        ({"a": 1}, ["b"], 2, {"a": 1, "b": 2}), ({"a": None}, ["a", "b"], 2, {"a": {"b": 2}}), ({}, ["a", "b"], 1, {"a": {"b": 1}}),
+        ({"a": 1}, ["b"], 2, {"a": 1, "b": 2}), ({"a": None}, ["a", "b"], 2, {"a": {"b": 2}}),
+        ({}, ["a", "b"], 1, {"a": {"b": 1}}),
         ([1, 2], ["0"], 9, [9, 2]), ([1, 2], [-1], 9, [1, 9]), ([1, 2], [2], 3, [1, 2, 3]), ({7: 1}, ["7"], 2, {7: 2}),
     ],
 )  # fmt: skip
@@ -53,7 +54,12 @@ def test_deleting_and_appending():
 
 @pytest.mark.parametrize(
     ("value", "path", "op", "code"),
-    [({"a": 1}, ["a", "b"], SET, "B103"), ({"a": 1}, ["a"], APPEND, "B103"), ([1], ["5"], SET, "B104"), ([1], ["x"], SET, "B104")],
+    [
+        ({"a": 1}, ["a", "b"], SET, "B103"),
+        ({"a": 1}, ["a"], APPEND, "B103"),
+        ([1], ["5"], SET, "B104"),
+        ([1], ["x"], SET, "B104"),
+    ],
 )
 def test_where_no_way_leads(value, path, op, code):
     with pytest.raises(BoardError, match=code):
@@ -61,7 +67,9 @@ def test_where_no_way_leads(value, path, op, code):
 
 
 TREES = st.recursive(
-    st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, min_size=1) | st.lists(inner), max_leaves=8
+    st.integers(),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, min_size=1) | st.lists(inner),
+    max_leaves=8,
 )
 
 

@@ -24,7 +24,8 @@ def none_hidden(monkeypatch):
     ("key", "secret"),
     [
         ("api_key", True), ("apiKey", True), ("x-auth-token", True), ("OPENAI_API_KEY", True), ("Authorization", True),
-        ("password", True), ("token", True), ("tokens_in", False), ("keyboard", False), ("key", False), ("author", False),
+        ("password", True), ("token", True), ("tokens_in", False), ("keyboard", False), ("key", False),
+        ("author", False),
         (7, False), (None, False), ("", False),
     ],
 )  # fmt: skip

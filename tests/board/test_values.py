@@ -80,7 +80,7 @@ def test_true_and_one_are_not_the_same():
 def test_what_lies_on_the_board_cannot_be_changed():
     frozen = freeze({"a": 1})
     for change in (
-        lambda: frozen.update(b=1), lambda: frozen.pop("a"), lambda: frozen.clear(), lambda: frozen.setdefault("b", 1),
+        lambda: frozen.update(b=1), lambda: frozen.pop("a"), frozen.clear, lambda: frozen.setdefault("b", 1),
         lambda: frozen.__setitem__("a", 2), lambda: frozen.__delitem__("a"), lambda: frozen.__ior__({}),
     ):  # fmt: skip
         with pytest.raises(BoardError, match="B101"):

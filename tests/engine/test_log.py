@@ -115,10 +115,16 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
     run = go(started(), 9)
     document = kept(run)
     recipe = run.plan.recipe
-    turned = Recipe("turned", "graph", dict(reversed(recipe.nodes.items())), recipe.edges, recipe.entry, regions=recipe.regions)
+    turned = Recipe(
+        "turned", "graph", dict(reversed(recipe.nodes.items())), recipe.edges, recipe.entry, regions=recipe.regions
+    )
     again = revive(Plan(turned, KINDS, None), document)
     assert go(again, 3).position == 12
-    assert [again.plan.nodes[again.tables.acts[act].node].id for act in again.history.s_act[1:4]] == ["count", "route", "count"]
+    assert [again.plan.nodes[again.tables.acts[act].node].id for act in again.history.s_act[1:4]] == [
+        "count",
+        "route",
+        "count",
+    ]
     lesser = Recipe("lesser", "graph", {"count": recipe.nodes["count"]}, (), ("count",))
     with pytest.raises(StoreError, match=r"L404[\s\S]*'route'"):
         revive(Plan(lesser, KINDS, None), document)

@@ -177,9 +177,10 @@ class Sight:
 
     def settle(self, writes: dict[str, Any], places: list[tuple[Any, Any]]) -> None:
         """Do what the node wrote, in order; then what it changed in place and did not write itself."""
-        mine = {path[0] for path, _ in [*self.own, *places]} | set(writes)
+        self.own += places
+        mine = {path[0] for path, _ in self.own} | set(writes)
         changes = copy.deepcopy({key: value for key, value in self.copies.items() if key not in mine})
-        for path, value in [*self.own, *places]:
+        for path, value in self.own:
             self.state.write(self.scope, path, value)
         for key, value in writes.items():
             self.state.write(self.scope, (key,), value)

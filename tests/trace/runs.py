@@ -81,7 +81,9 @@ def odyssey(seed, acts=12):
     for _ in range(acts):
         match chance.randrange(4):
             case 0 if len(run.frames) == 1:
-                people.edit(run, {chance.choice(["n", "free", "m.a"]): chance.choice([1, [2, {"x": 3}], "text", ABSENT])})
+                people.edit(
+                    run, {chance.choice(["n", "free", "m.a"]): chance.choice([1, [2, {"x": 3}], "text", ABSENT])}
+                )
                 if not isinstance(run.root.scope.get("n"), int):
                     people.edit(run, {"n": 0})
             case 1 if run.position > 1:

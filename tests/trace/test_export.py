@@ -59,7 +59,9 @@ def test_what_no_codec_takes_is_kept_as_text():
     assert "opaque" in repr(again.state_at(0)["odd"])
 
 
-@pytest.mark.parametrize("text", ["", "no json", "[1]", "{}", '{"format": "agentnb.trace"}', "[" * 100_000], ids=range(6))
+@pytest.mark.parametrize(
+    "text", ["", "no json", "[1]", "{}", '{"format": "agentnb.trace"}', "[" * 100_000], ids=range(6)
+)
 def test_what_is_no_trace_is_told(text, tmp_path):
     file = tmp_path / "x.json"
     file.write_text(text)

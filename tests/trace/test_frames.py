@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from agentnb.board import secrets
 from agentnb.board.secrets import hide, shown
 from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.history import Call, Event
 from agentnb.trace import SimulationTrace
+from agentnb.trace.export import text_of, trace_of
 from agentnb.trace.frames import NAMES, table
 from tests.trace.runs import counter, go, node, odyssey, started
 
@@ -53,7 +56,8 @@ def test_tables_of_any_run_say_what_its_steps_say(seed):
     trace = SimulationTrace.of(odyssey(seed))
     steps, frames = list(trace.steps), trace.frames
     naive = [
-        [s.step, s.node_id, s.kind, s.phase, s.frame, s.depth, s.branch, s.type.value, s.status, s.seconds, s.error] for s in steps
+        [s.step, s.node_id, s.kind, s.phase, s.frame, s.depth, s.branch, s.type.value, s.status, s.seconds, s.error]
+        for s in steps
     ]
     columns = ["step", "node", "kind", "phase", "frame", "depth", "branch", "type", "status", "seconds", "error"]
     made = frames.steps[columns].astype(object)
@@ -63,7 +67,9 @@ def test_tables_of_any_run_say_what_its_steps_say(seed):
     rows = [(s.step, w.scope, w.key, w.op, w.in_place) for s in steps for w in s.writes]
     after = frames.writes[frames.writes.step > 0]
     assert list(zip(after.step, after.scope, after.key, after.op, after.in_place, strict=True)) == rows
-    values = [(out(w.old), out(w.new)) for s in steps for w in s.writes if "password" not in w.key and "api_key" not in w.key]
+    values = [
+        (out(w.old), out(w.new)) for s in steps for w in s.writes if "password" not in w.key and "api_key" not in w.key
+    ]
     open_ = after[~after.key.isin(["password", "api_key"])]
     assert text(zip(open_.old, open_.new, strict=True)) == text(values)
     reads = [(s.step, s.node_id, r.scope, r.key) for s in steps for r in s.reads]
@@ -154,14 +160,17 @@ def test_frames_stay_as_they_were_while_the_run_goes_on():
 def test_pandas_verbs_work_on_dict_columns():
     steps = SimulationTrace.of(go(started(), 30)).frames.steps
     assert steps.sort_values("step", ascending=False).inputs.iloc[0] == steps.inputs.iloc[-1]
-    assert steps.merge(steps[["step", "outputs"]], on="step", suffixes=("", "_again")).outputs_again.tolist() == steps.outputs.tolist()
+    assert (
+        steps.merge(steps[["step", "outputs"]], on="step", suffixes=("", "_again")).outputs_again.tolist()
+        == steps.outputs.tolist()
+    )
     assert pd.concat([steps, steps]).outputs.tolist() == steps.outputs.tolist() * 2
     assert steps.outputs.apply(len).sum() == sum(map(len, steps.outputs))
     assert steps.groupby("node", observed=True).outputs.first()["count"] == {"n": 1, "log": {"n": 0}}
     assert json.loads(steps[["outputs"]].to_json(orient="records"))[0] == {"outputs": {"n": 1, "log": {"n": 0}}}
     copied = steps.copy()
     copied.loc[0, "error"] = "mine"
-    copied.at[0, "outputs"] = {"mine": 1}
+    copied["outputs"].array[0] = {"mine": 1}
     assert steps.outputs.iloc[0] == {"n": 1, "log": {"n": 0}}
     assert copied.outputs.iloc[0] == {"mine": 1}
     assert "outputs" in repr(steps)
@@ -172,3 +181,30 @@ def test_rows_become_a_table():
     assert table([{"a": 1, "b": None}])["a"].tolist() == [1]
     assert table([]).empty
     assert node("x", print).id == "x"
+
+
+def test_calls_and_events_become_rows():
+    moment = datetime(2020, 1, 1, tzinfo=UTC)
+    run = go(started(), 2)
+    arguments = freeze({"q": 1, "api_key": "s3cret"})
+    run.history.calls += [
+        Call(1, 0, 0, "tool", "ask", 1, 0.0, arguments, None, "OSError: no", 0.5),
+        Call(1, 0, 0, "tool", "ask", 2, 1.5, arguments, freeze([1]), None, 0.5, 10, 20, 0.01),
+    ]
+    run.history.events += [
+        Event(1, None, "evt_001", "asked", "user", None, moment, freeze({"token": "s3cret"}), 0),
+        Event(2, 1, "evt_002", "done", "count", "evt_001", moment, None, 1),
+    ]
+    frames = SimulationTrace.of(run).frames
+    assert frames.calls.node.tolist() == ["count", "count"]
+    assert frames.calls.arguments[0] == {"q": 1, "api_key": "********"}
+    assert frames.calls.result.tolist() == [None, [1]]
+    assert frames.calls.error[0] == "OSError: no"
+    assert frames.calls.error[1] is frames.calls.tokens_in[0] is frames.calls.cost_usd[0] is pd.NA
+    assert frames.calls.tokens_out[1] == 20
+    assert frames.events.step[0] is frames.events.cause[0] is pd.NA
+    assert frames.events.payload.tolist() == [{"token": "********"}, None]
+    assert frames.events.time[0] == moment
+    again = trace_of(text_of(SimulationTrace.of(run))).frames
+    pd.testing.assert_frame_equal(again.calls, frames.calls)
+    pd.testing.assert_frame_equal(again.events, frames.events)

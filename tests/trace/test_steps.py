@@ -19,7 +19,13 @@ def trace():
 def test_a_step_says_all_of_itself(trace):
     step = trace.steps[0]
     assert (step.step, step.node_id, step.kind, step.phase, step.frame) == (1, "count", "function", "run", "root")
-    assert (step.type, step.status, step.depth, step.branch, step.error) == (StepType.TOOL_EXECUTION, "ok", 0, None, None)
+    assert (step.type, step.status, step.depth, step.branch, step.error) == (
+        StepType.TOOL_EXECUTION,
+        "ok",
+        0,
+        None,
+        None,
+    )
     assert step.timestamp == datetime(2000, 1, 1, tzinfo=UTC)
     assert step.seconds == 0.0
     assert step.inputs == {"n": 0}

@@ -62,18 +62,20 @@ def test_a_state_is_a_copy_of_your_own():
 
 @pytest.mark.parametrize("step", [-1, 4])
 def test_there_is_no_such_step(step):
-    with pytest.raises(ExecutionError, match="X401"):
+    with pytest.raises(ExecutionError, match="L405"):
         SimulationTrace.of(go(started(), 3)).state_at(step)
 
 
 def test_there_is_no_such_scope():
-    with pytest.raises(ExecutionError, match=r"X402[\s\S]*did you mean 'root'"):
+    with pytest.raises(ExecutionError, match=r"L406[\s\S]*did you mean 'root'"):
         SimulationTrace.of(go(started(), 3)).wide("n", scope="rot")
 
 
 def test_outcome_and_the_words_of_a_trace():
     outcome = {"status": "exhausted", "api_key": "s3cret"}
-    trace = SimulationTrace.of(go(started(), 3), outcome=lambda: outcome, run_id="r1", metadata={"recipe_kind": "Recipe"})
+    trace = SimulationTrace.of(
+        go(started(), 3), outcome=lambda: outcome, run_id="r1", metadata={"recipe_kind": "Recipe"}
+    )
     assert trace.outcome is outcome
     assert (trace.agent_id, trace.agent_version, trace.score) == ("counter", "v2", None)
     assert trace.trace_id == SimulationTrace.of(started(), run_id="r1").trace_id
@@ -95,8 +97,10 @@ def test_a_trace_shows_itself_small_and_escaped():
 
 def test_a_trace_is_looked_at_without_pandas():
     program = (
-        "import sys; sys.path.insert(0, '.')\nfrom tests.trace.runs import *\nfrom agentnb.trace import SimulationTrace\n"
+        "import sys; sys.path.insert(0, '.')\nfrom tests.trace.runs import *\n"
+        "from agentnb.trace import SimulationTrace\n"
         "trace = SimulationTrace.of(go(started(), 9)); repr(trace); trace.steps[3].to_dict(); trace.diff(0, 3)\n"
         "print(*sorted({'numpy', 'pandas'} & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == ""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == ""

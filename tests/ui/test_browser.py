@@ -45,7 +45,7 @@ def lab(tmp_path_factory):
     nbformat.write(notebook, folder / "quickstart.ipynb")
     notebook.cells = [
         nbformat.v4.new_code_cell(text.strip())
-        for text in (SLOW, FAILING, "from agentnb.ui import Controls\nControls(slow)", "slow")
+        for text in (SLOW, FAILING, "slow.controls()", "slow")
     ]
     nbformat.write(notebook, folder / "more.ipynb")
     with running(folder, home) as address:
@@ -138,12 +138,20 @@ def test_a_run_is_seen_while_it_goes_and_pause_stops_it(notebook):
     cockpit.press("Back")
     cockpit.shows(status="paused")
 
-    buttons = page.run("from agentnb.ui import Controls\nControls(slow)")
+
+def test_controls_and_two_views_of_one_session_stay_the_same(notebook):
+    page = notebook("more.ipynb")
+    first = page.cockpit(page.run("slow = nb.Session"))
+    controls = page.run("slow.controls()")
     second = page.cockpit(page.run("slow"))
-    cell = page.page.locator(f'.jp-Cell[data-windowed-list-index="{buttons}"]')
-    cell.get_by_role("button", name="Step", exact=True).click()
-    for view in (cockpit, second):
-        view.shows(said="Next: 'tick'.")
+    cell = page.page.locator(f'.jp-Cell[data-windowed-list-index="{controls}"]')
+    cell.locator("button", has_text="Step").click()
+    for view in (first, second):
+        view.shows(step=1, said="Step 1: 'tick'")
+    second.press("Back")
+    for view in (first, second):
+        view.shows(step=0)
+    page.page.wait_for_function("cell => cell.textContent.includes('At the start')", arg=cell.element_handle())
 
 
 def test_a_failure_is_a_card_and_keys_stay_in_the_cockpit(notebook):

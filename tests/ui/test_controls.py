@@ -13,7 +13,7 @@ def session():
 
 @pytest.fixture
 def widgets(session):
-    made = Controls(session)
+    made = session.controls()
     yield made
     made.close()
 

@@ -134,13 +134,7 @@ def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_plac
 def test_a_run_goes_on_beside_other_code_and_pause_goes_first():
     async def check(session, desk, painter):
         gate = asyncio.Event()
-
-        async def slow(ticket):
-            await gate.wait()
-            return {"category": "other"}
-
-        session.recipe.nodes["classify"].params["function"] = slow
-        session = runs.Session(session.recipe, {"ticket": "x"}, validate_inputs=False)
+        session = hanging(gate)
         desk, painter = made(session)
         desk.ask(Command("run"))
         await settled(desk)
@@ -152,6 +146,50 @@ def test_a_run_goes_on_beside_other_code_and_pause_goes_first():
         await session.wait(10)
         await settled(desk)
         assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
+
+
+def hanging(gate):
+    """Return a session whose first node waits for a gate."""
+
+    async def wait(ticket):
+        await gate.wait()
+        return {"category": "other"}
+
+    recipe = runs.recipe()
+    recipe.nodes["classify"].params["function"] = wait
+    return runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
+
+
+def test_a_step_that_takes_long_is_at_work_until_it_ends():
+    async def check(*_):
+        gate = asyncio.Event()
+        session = hanging(gate)
+        seen = asyncio.Event()
+        desk = Desk(session, lambda: seen.set() if desk.at_work else None)
+        desk.ask(Command("step"))
+        await asyncio.wait_for(seen.wait(), 10)
+        assert session.position == 0
+        gate.set()
+        await settled(desk)
+        assert (session.position, desk.at_work) == (1, False)
+
+    in_loop(check)
+
+
+@pytest.mark.parametrize("away", [Command("goto", 0), Command("reset")])
+def test_who_goes_elsewhere_need_not_wait_for_a_step_in_flight(away):
+    async def check(*_):
+        session = hanging(asyncio.Event())
+        desk, _ = made(session)
+        desk.ask(Command("step"))
+        await asyncio.sleep(0.01)
+        desk.ask(away)
+        await asyncio.wait_for(settled(desk), 10)
+        assert session.position == 0
+        assert desk.problems == ()
+        assert session.current == "classify"
 
     in_loop(check)
 

@@ -254,6 +254,15 @@ def test_a_kernel_that_says_nothing_is_said(host, browser):
     assert not on.page.get_by_text("The kernel has not answered yet").is_visible()
 
 
+def test_a_step_may_take_its_time(host):
+    on = host()
+    on.page.clock.install()
+    on.button("Step").click()
+    on.show(status="running", can=["reset"])
+    on.page.clock.fast_forward(60_000)
+    assert not on.page.get_by_text("The kernel has not answered yet").is_visible()
+
+
 CONTRAST = """() => {
   const parse = text => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => { const f = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;

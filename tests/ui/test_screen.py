@@ -113,6 +113,13 @@ def test_problems_of_the_last_command_stand_beside_it():
     assert [found["code"] for found in shown(runs.session(), problem)["problems"]] == ["U302"]
 
 
+def test_a_step_at_work_can_be_left_but_not_doubled():
+    session = runs.session()
+    state = screen(session, session.recipe.draw(board=False), at_work=True)
+    assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
+    assert state["can"] == ["reset"]
+
+
 def test_at_the_end_only_the_past_is_left():
     session = runs.session("hello")
     session.run()

@@ -10,7 +10,7 @@ const PATIENCE = 3000; // milliseconds without a word of the kernel until the pa
 const QUIET = "The kernel has not answered yet. It is busy with a cell, or gone; if it was restarted, run this cell again.";
 
 /** What is sent to the kernel, and what has not been answered. A slider on its way sends one place at a time. */
-function wire(model, able, quiet) {
+function wire(model, able, working, quiet) {
   const view = Math.random().toString(36).slice(2);
   const open = new Map(); // number -> verb
   let number = 0;
@@ -25,7 +25,11 @@ function wire(model, able, quiet) {
   }
   function wait() {
     clearTimeout(timer);
-    timer = setTimeout(() => { open.clear(); quiet(QUIET); }, PATIENCE);
+    timer = setTimeout(() => {
+      if (working()) return; // it has said that a step is at work, and a step may take its time
+      open.clear();
+      quiet(QUIET);
+    }, PATIENCE);
   }
   const busy = (verb) => [...open.values()].includes(verb);
   return {
@@ -67,7 +71,8 @@ function onKey(event, state, ask) {
 
 function render({ model, el }) {
   const state = () => model.get("state");
-  const line = wire(model, (verb) => (state().can || []).includes(verb), (text) => asks.quiet(text));
+  const able = (verb) => (state().can || []).includes(verb);
+  const line = wire(model, able, () => state().status === "running", (text) => asks.quiet(text));
   const root = make("section", { class: "agentnb-cockpit", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-label": "agentnb cockpit" });
   const name = make("strong", { class: "agentnb-name" });
   const status = make("span", { class: "agentnb-status" });

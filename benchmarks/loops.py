@@ -1,0 +1,161 @@
+"""loops: the recipes that are measured, and what is measured of them. Everything goes through a Session, as people do."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clocks import bytes_of, seconds_of
+from peers import first, second
+
+from agentnb.engine.work import Append
+from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.session import Session
+
+Function = Callable[..., Any]
+MANY = 1_000  # keys on a large board
+MESSAGES = [{"role": "user", "content": f"message {number}"} for number in range(200)]
+READ_N: Mapping[str, Any] = {"n": ("n",)}
+
+
+def one() -> dict[str, int]:
+    """Write an atom, read nothing."""
+    return {"n": 1}
+
+
+def two() -> dict[str, int]:
+    """Write another one."""
+    return {"m": 2}
+
+
+def count(n: int) -> dict[str, int]:
+    """Count on, by an argument."""
+    return {"n": n + 1}
+
+
+def small(board: Mapping[str, int]) -> dict[str, int]:
+    """Read an atom and write one that Python has already, so that only the history grows."""
+    return {"n": (board["n"] + 1) % 100}
+
+
+def append(_board: Any) -> dict[str, Any]:
+    """Add a message to the list."""
+    return {"log": Append({"role": "user", "content": "one more"})}
+
+
+def rewrite(board: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the whole list, and write it again with another last message."""
+    return {"log": [*board["log"][:-1], {"role": "user", "content": "another"}]}
+
+
+def two_nodes(a: Function, b: Function, kind: str = "function", inputs: Mapping[str, Any] | None = None) -> Recipe:
+    """Return the loop a -> b -> a without an end."""
+    nodes = {name: Node(name, kind, inputs=inputs, params={"function": call}) for name, call in (("a", a), ("b", b))}
+    return Recipe(
+        "bench", "graph", nodes, (Edge("a", "b"), Edge("b", "a")), ("a",), regions={"root": Region("root", ("a",))}
+    )
+
+
+def with_a_body() -> Recipe:
+    """Return a node that opens a frame for one round, again and again."""
+    nodes = {
+        "outer": Node("outer", "loop", bodies=("body",), params={"times": 1}),
+        "inner": Node("inner", "function", scope="body", params={"function": one}),
+        "next": Node("next", "function", params={"function": two}),
+    }
+    regions = {"root": Region("root", ("outer",)), "body": Region("body", ("inner",), owner="outer")}
+    return Recipe("bench", "graph", nodes, (Edge("outer", "next"), Edge("next", "outer")), ("outer",), regions=regions)
+
+
+def board_of(keys: int) -> dict[str, int]:
+    """Return a first board with so many keys."""
+    return {"n": 0, "m": 0} | {f"key{number}": number for number in range(keys - 2)}
+
+
+def run_step(recipe: Recipe, inputs: Mapping[str, Any], steps: int = 2_000, *, armed: bool = False) -> float:
+    """Return the seconds of one step of `run()`; `armed`: with a condition breakpoint and a watch, both callables."""
+    session = Session(recipe, inputs)
+    if armed:
+        session.breakpoints.add(when=lambda board: board["n"] < 0)
+        session.watch(lambda board: board["n"])
+    session.run(max_steps=10)
+    return seconds_of(lambda: session.run(max_steps=steps)) / steps
+
+
+def growth(steps: int, chunk: int = 5_000) -> float:
+    """Return how many times longer a step takes in a run of `steps` than in one of 1,000; measured side by side."""
+    recipe = two_nodes(first, second)
+    long, slow, fast = Session(recipe, board_of(2)), [], []
+    every = max(steps // 100, chunk)
+    for _ in range(0, steps, every):
+        slow.append(seconds_of(lambda: long.run(max_steps=every)) / every)
+        short = Session(recipe, board_of(2))
+        fast.append(seconds_of(lambda short=short: short.run(max_steps=1_000)) / 1_000)  # type: ignore[misc]  # bound now
+    assert long.position >= steps
+    return sorted(slow)[len(slow) // 2] / sorted(fast)[len(fast) // 2]
+
+
+def step_bytes(recipe: Recipe, keys: int, steps: int = 50_000) -> float:
+    """Return the bytes that one step adds."""
+    session = Session(recipe, board_of(keys))
+    session.run(max_steps=1_000)
+    return bytes_of(lambda: session.run(max_steps=steps)) / steps
+
+
+def frame_bytes(frames: int = 2_000) -> float:
+    """Return the bytes that entering a frame and leaving it add, with the steps around it."""
+    session = Session(with_a_body(), board_of(MANY))
+    session.run(max_steps=40)
+    return bytes_of(lambda: session.run(max_steps=4 * frames)) / frames
+
+
+class Travels:
+    """One long run, made once: what going elsewhere in it takes."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.session = Session(two_nodes(first, second), board_of(MANY))
+        self.chance = random.Random(1)
+
+    def back(self, steps: int = 1_000) -> float:
+        """Return the seconds of one `back()`."""
+        session = self._at_the_end()
+
+        def go() -> None:
+            for _ in range(steps):
+                session.back()
+
+        return seconds_of(go) / steps
+
+    def first_goto(self) -> float:
+        """Return the seconds of the first `goto` that a session does."""
+        session = Session(two_nodes(first, second), board_of(MANY))
+        session.run(max_steps=self.steps // 10)
+        return seconds_of(lambda: session.goto(self.chance.randrange(session.position)))
+
+    def slowest_goto(self, places: int = 100) -> float:
+        """Return the seconds of the slowest of many: each place is gone to three times, and its best one counts."""
+        session, found = self._at_the_end(), []
+        for _ in range(places):
+            place = self.chance.randrange(self.steps)
+            times = []
+            for _ in range(3):
+                session.goto(self.steps)
+                times.append(seconds_of(lambda place=place: session.goto(place)))  # type: ignore[misc]  # bound now
+            found.append(min(times))
+        return max(found)
+
+    def fork(self, forks: int = 20) -> float:
+        """Return the seconds of one `fork()` where the session stands."""
+        session = self._at_the_end()
+        return seconds_of(lambda: [session.fork() for _ in range(forks)]) / forks
+
+    def _at_the_end(self) -> Session:
+        if self.session.position < self.steps:
+            if not self.session.engine.past:
+                self.session.run(max_steps=self.steps - self.session.position)
+            self.session.goto(self.steps)
+        gc.collect()
+        return self.session

@@ -1,0 +1,107 @@
+"""One suite for every kind of the table: each can be loaded, drawn, bound, stepped, taken back and run again."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import networkx as nx
+import pytest
+
+from agentnb.engine.work import Kind
+from agentnb.kinds import KINDS
+from agentnb.load import load
+from agentnb.recipe.model import Node, Recipe
+from agentnb.session import Session
+from agentnb.trace.steps import StepType
+from tests.session.making import boards, graph, path
+
+INSIDE = {"loop", "subgraph"}
+ATTRIBUTES = {
+    "agent": {"inputs": {"word": "word"}},
+    "function": {"function": lambda board: {"out": board["word"]}},
+    "human": {"prompt": "Go on?"},
+    "join": {},
+    "loop": {"graph": graph("inner"), "times": 2},
+    "noop": {},
+    "router": {"input_key": "word", "default": "end"},
+    "subgraph": {"graph": graph("inner")},
+    "tool": {"function": lambda: "found"},
+}
+FAILING = {"missing"}  # that it fails is all that it does
+
+
+def recipe_of(kind):
+    if kind in FAILING:
+        nodes = {"here": Node("here", kind), "end": Node("end", "noop")}
+        return Recipe("kinds", "test", nodes, (), ("here",))
+    made = nx.DiGraph(name="kinds")
+    made.add_node("here", kind=kind, **ATTRIBUTES[kind])
+    made.add_node("end", kind="noop")
+    made.add_edge("here", "end")
+    return load(made)
+
+
+@pytest.fixture(params=sorted(KINDS))
+def kind(request):
+    return request.param
+
+
+def session_of(kind):
+    return Session(recipe_of(kind), {"word": "hello"}, answers={"here": "yes"})
+
+
+def test_every_kind_has_an_example_here():
+    assert set(ATTRIBUTES) | FAILING == set(KINDS)
+
+
+def test_the_table_cannot_be_changed_and_each_row_has_its_own_name(kind):
+    assert isinstance(KINDS, MappingProxyType)
+    row = KINDS[kind]
+    assert isinstance(row, Kind)
+    assert row.name == kind
+    assert StepType[row.step_type]
+
+
+def test_it_can_be_drawn(kind):
+    recipe = recipe_of(kind)
+    assert "here" in recipe.draw().dot
+
+
+def test_it_runs_to_the_end(kind):
+    run = session_of(kind)
+    run.run()
+    if kind in FAILING:
+        assert (run.status, run.current) == ("failed", "here")
+        return
+    assert (run.status, run.trace.steps[-1].node_id) == ("finished", "end")
+    assert run.trace.steps[0].type is StepType[KINDS[kind].step_type]
+    assert run.trace.steps[0].kind == kind
+
+
+def test_a_composite_enters_and_leaves_and_a_leaf_runs(kind):
+    run = session_of(kind)
+    run.run()
+    inside = {"missing": ["here error"],
+              "loop": ["here enter", "inner", "here again", "inner", "here leave", "end"],
+              "subgraph": ["here enter", "inner", "here leave", "end"]}  # fmt: skip
+    assert path(run) == inside.get(kind, ["here", "end"])
+
+
+def test_going_back_shows_the_boards_again_and_running_again_ends_the_same(kind):
+    run = session_of(kind)
+    seen = boards(run)
+    for k in reversed(range(run.position)):
+        assert dict(run.goto(k).board) == seen[k]
+    steps, end = path(run.goto(run.engine.history.tip)), dict(run.board)
+    for k in range(len(steps)):
+        run.goto(k).run()
+        assert (path(run), dict(run.board)) == (steps, end)
+        run.goto(k)
+
+
+def test_its_steps_are_rows_of_the_trace(kind):
+    run = session_of(kind)
+    run.run()
+    frame = run.trace.frames.steps
+    assert list(frame["kind"])[0] == kind
+    assert frame["status"].tolist()[0] == ("error" if kind in FAILING else "ok")

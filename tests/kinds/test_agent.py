@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import asyncio
+
+import networkx as nx
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.samples import samples
+from agentnb.session import Session
+from agentnb.world.llm.base import LLMResponse
+from tests.session.making import session
+
+
+def agent(**attributes):
+    made = nx.DiGraph()
+    made.add_node("write", kind="agent", **{"ref": "writer", "inputs": {"topic": "about"}, **attributes})
+    return made
+
+
+def test_a_bound_agent_is_called_with_the_nodes_inputs():
+    run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: {"text": f"on {topic}"}})
+    step = run.step()
+    assert (run.board["text"], step.inputs, step.observation) == ("on rain", {"topic": "rain"}, {"text": "on rain"})
+    (call,) = run.trace.frames.calls.to_dict("records")
+    assert (call["kind"], call["name"], call["arguments"]) == ("agent", "writer", {"topic": "rain"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrote"),
+    [
+        ("text", {"write": "text"}),
+        (None, {}),
+        ([1], {"write": [1]}),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 2}),
+        (LLMResponse("said"), {"write": "said"}),
+        (LLMResponse({"a": 1}), {"a": 1}),
+    ],
+)
+def test_a_mapping_is_merged_and_anything_else_stands_under_the_output(answer, wrote):
+    run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: answer})
+    assert run.step().outputs == wrote
+
+
+def test_the_output_key_can_be_chosen():
+    run = session(agent(output="draft"), {"about": "rain"}, tools={"writer": lambda topic: "text"})
+    assert run.step().outputs == {"draft": "text"}
+
+
+def test_without_inputs_a_bound_agent_is_given_the_board_where_it_takes_one():
+    made = nx.DiGraph()
+    made.add_node("write", kind="agent", ref="writer")
+    run = session(made, {"about": "rain"}, tools={"writer": lambda board: board["about"].upper()})
+    assert run.step().outputs == {"write": "RAIN"}
+    alone = session(made, {"about": "rain"}, tools={"writer": lambda: "alone"})
+    assert alone.step().outputs == {"write": "alone"}
+
+
+def test_an_agent_that_could_never_be_called_is_told_when_the_session_is_made():
+    with pytest.raises(RecipeError, match="R201"):
+        session(agent(), {"about": "rain"}, tools={"writer": lambda subject: subject})
+
+
+def test_an_async_agent_is_awaited():
+    async def write(topic):
+        await asyncio.sleep(0)
+        return topic
+
+    run = session(agent(), {"about": "rain"}, tools={"writer": write})
+    assert run.step().outputs == {"write": "rain"}
+
+
+def test_without_a_binding_the_model_is_asked_and_without_one_it_is_a_mock():
+    run = session(agent(), {"about": "rain"}, llm=lambda request: request.prompt)
+    assert run.step().outputs == {"write": "topic: rain"}
+    mocked = session(agent(), {"about": "rain"})
+    assert mocked.step().outputs == {"write": "Mocked output from writer"}
+
+
+def test_a_binding_comes_before_the_model():
+    run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: "bound"}, llm=["model"])
+    assert run.step().outputs == {"write": "bound"}
+
+
+def test_an_agent_that_is_asked_nothing_is_asked_by_its_name():
+    run = session(agent(inputs=None), llm=lambda request: request.prompt)
+    assert run.step().outputs == {"write": "writer"}
+
+
+def test_what_a_recipe_says_that_an_agent_answers_comes_in_turn_and_the_last_again():
+    made = Session(samples("triage"), answers=["again", "again", "approve"])
+    made.run(until="close")
+    assert [step.outputs["draft"] for step in made.trace.steps if step.node_id == "write"] == [1, 2, 2]
+    made.goto(0).run(until="close")
+    assert [step.outputs["draft"] for step in made.trace.steps if step.node_id == "write"] == [1, 2, 2]
+
+
+def test_an_agent_that_fails_stands_at_its_node():
+    def write(topic):
+        raise OSError("no line")
+
+    run = session(agent(), {"about": "rain"}, tools={"writer": write})
+    assert run.step().error == "OSError: no line"
+    assert (run.status, run.current, dict(run.board)) == ("failed", "write", {"about": "rain"})
+    assert run.trace.frames.calls["error"].tolist() == ["OSError: no line"]
+
+
+def test_a_recipe_that_was_loaded_can_be_bound_differently_in_each_session():
+    recipe = load(agent())
+    for word in ("one", "two"):
+        run = Session(recipe, {"about": "rain"}, tools={"writer": lambda topic, word=word: word})
+        assert run.step().outputs == {"write": word}

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from agentnb.kinds.router import choice
+from tests.session.making import path, session
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ("refund", "r"),
+        (1, "one"),
+        (1.0, "float"),
+        (True, "yes"),
+        (False, "no"),
+        ("True", "other"),
+        ([1], "list"),
+        ("", "empty"),
+        (0, "zero"),
+        (None, "other"),
+        ("None", "text"),
+        ({"a": 1}, "other"),
+    ],
+)
+def test_the_text_of_the_value_is_matched(value, target):
+    routes = {"refund": "r", "1": "one", "1.0": "float", "true": "yes", "False": "no", "[1]": "list", "": "empty",
+              "0": "zero", "None": "text"}  # fmt: skip
+    assert choice(routes, value, "other") == target
+
+
+def test_without_a_match_and_a_default_it_leads_nowhere():
+    assert choice({"a": "b"}, "c", None) is None
+
+
+def router(**attributes):
+    made = nx.DiGraph()
+    made.add_node("route", kind="router", **{"input_key": "topic", **attributes})
+    for name in ("refund", "bug", "other"):
+        made.add_node(name, kind="noop")
+    return made
+
+
+def test_it_goes_where_the_value_says():
+    routes = {"refund": "refund", "bug": "bug"}
+    for topic, target in (("refund", "refund"), ("bug", "bug"), ("x", "other"), (None, "other")):
+        run = session(nx.DiGraph(router(routes=routes, default="other"), entry="route"), {"topic": topic})
+        run.run()
+        assert path(run) == ["route", target]
+
+
+def test_its_step_says_why():
+    run = session(nx.DiGraph(router(routes={"1": "bug"}, default="other"), entry="route"), {"topic": 1})
+    step = run.step()
+    assert step.thought == "Router decision based on topic=1: Go to bug"
+    assert (step.observation, step.inputs) == ({"decision": "bug", "value": 1}, {"topic": 1})
+    assert [read.key for read in step.reads] == ["topic"]
+    assert run.trace.frames.edges.to_dict("records")[0]["value"] == 1
+
+
+def test_routes_may_be_drawn_as_edges_with_a_value():
+    made = router()
+    made.graph["entry"] = "route"
+    made.add_edge("route", "bug", value="bug")
+    made.add_edge("route", "other", kind="route")
+    run = session(made, {"topic": "bug"})
+    run.run()
+    assert path(run) == ["route", "bug"]
+    run = session(made, {"topic": "?"})
+    run.run()
+    assert path(run) == ["route", "other"]
+
+
+def test_a_path_below_a_key_is_read():
+    made = router(input_key="ticket.topic", routes={"bug": "bug"}, default="other")
+    made.graph["entry"] = "route"
+    run = session(made, {"ticket": {"topic": "bug"}})
+    run.run()
+    assert path(run) == ["route", "bug"]
+
+
+def test_without_a_way_on_the_run_is_at_its_end():
+    made = router(routes={"bug": "bug"})
+    made.graph["entry"] = "route"
+    run = session(made, {"topic": "?"})
+    run.run()
+    assert (run.status, path(run)) == ("finished", ["route"])
+    assert "Go to the end" in run.trace.steps[0].thought

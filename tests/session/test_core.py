@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from agentnb.clock import FrozenClock, TickingClock
+from agentnb.errors import ExecutionError
+from tests.session.making import broken, counting, graph, session
+
+
+def test_hooks_are_told_of_each_moment():
+    told = []
+    hooks = {
+        "step": lambda step: told.append(("step", step.node_id, step.status)),
+        "error": [lambda step: told.append(("error", step.node_id))],
+        "end": lambda session: told.append(("end", session.status)),
+    }
+    run = session(broken(), hooks=hooks)
+    run.run()
+    assert told == [
+        ("step", "first", "ok"),
+        ("step", "middle", "error"),
+        ("error", "middle"),
+        ("end", "failed"),
+    ]
+    told.clear()
+    run.edit({"mended": True})
+    run.run()
+    assert told == [("step", "middle", "ok"), ("step", "last", "ok"), ("end", "finished")]
+
+
+def test_change_is_told_after_every_verb():
+    told = []
+    run = session(counting(), {"n": 0}, hooks={"change": lambda each: told.append(each.position)})
+    for verb in (run.step, run.back, lambda: run.edit({"n": 1}), lambda: run.set_next("done"), lambda: run.goto(0),
+                 run.skip, lambda: run.watch("n"), run.reset, lambda: run.run(max_steps=2)):  # fmt: skip
+        before = len(told)
+        verb()
+        assert len(told) > before
+        assert told[-1] == run.position
+
+
+def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_goes_on():
+    told = []
+
+    def breaks(step):
+        told.append(step.node_id)
+        raise ValueError("too much")
+
+    run = session(graph("a", "b"), hooks={"step": breaks})
+    with pytest.warns(UserWarning, match="dropped, it raised ValueError: too much"):
+        run.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.run()
+    assert (told, run.status) == (["a"], "finished")
+    assert not run.engine.armed
+
+
+def test_a_moment_that_there_is_not_is_a_problem():
+    with pytest.raises(ExecutionError, match="did you mean 'step'"):
+        session(graph("a"), hooks={"steps": print})
+
+
+def test_a_run_is_armed_only_while_somebody_listens_breaks_or_counts():
+    run = session(graph("a", "b"))
+    assert not run.engine.armed
+    stop = run.subscribe(lambda step: None)
+    assert run.engine.armed
+    stop()
+    assert not run.engine.armed
+    point = run.breakpoints.add("b")
+    assert run.engine.armed
+    run.breakpoints.remove(point)
+    assert not run.engine.armed
+    assert session(graph("a"), budget={"max_seconds": 5}).engine.armed
+
+
+def test_names_and_ids():
+    run = session(graph("a", name="line"), name="mine", run_id="r1")
+    assert (run.name, run.run_id, run.trace.run_id) == ("mine", "r1", "r1")
+    other, third = session(graph("a", name="line")), session(graph("a"))
+    assert other.name == "line"
+    assert other.run_id != third.run_id
+
+
+def test_the_same_run_id_gives_the_same_step_ids():
+    runs = [session(graph("a", "b"), run_id="r1", clock=FrozenClock()) for _ in range(2)]
+    for run in runs:
+        run.run()
+    assert [step.step_id for step in runs[0].trace.steps] == [step.step_id for step in runs[1].trace.steps]
+    assert runs[0].trace.steps[0].timestamp == runs[1].trace.steps[1].timestamp
+
+
+def test_steps_do_not_tick_the_visible_clock():
+    clock = TickingClock()
+    run = session(graph("a", "b"), clock=clock)
+    run.run()
+    assert clock.now() == TickingClock().now()
+
+
+def test_the_inputs_are_copied():
+    inputs = {"list": [1]}
+    run = session(graph("a"), inputs)
+    inputs["list"].append(2)
+    inputs["more"] = 1
+    assert dict(run.board) == {"list": [1]}
+    run.step()
+    run.reset()
+    assert "more" not in run.board

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from tests.session.making import counting, session
+
+
+def visited(run):
+    return dict(run.view().visited)
+
+
+def test_counts_follow_the_run_forwards_and_back():
+    run = session(counting(), {"n": 0})
+    seen = [visited(run)]
+    while run.step() is not None:
+        seen.append(visited(run))
+    assert seen[0] == {}
+    assert seen[-1] == {"add": 3, "check": 3, "done": 1}
+    for k in [*reversed(range(len(seen))), 4, 0, 6]:
+        assert visited(run.goto(k)) == seen[k]
+
+
+def test_what_was_first_done_later_is_not_shown_earlier():
+    run = session(counting(), {"n": 0})
+    run.run()
+    assert "done" in run.view().seen_writes
+    run.back()
+    assert "done" not in run.view().seen_writes
+    ways = {(run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run.view().taken}
+    assert ways == {("add", "check"), ("check", "add"), ("check", "done")}
+    run.goto(1)
+    ways = {(run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run.view().taken}
+    assert ways == {("add", "check")}
+
+
+def test_a_fork_counts_what_it_shares():
+    run = session(counting(), {"n": 0})
+    run.run()
+    fork = run.fork(at=3)
+    assert visited(fork) == {"add": 2, "check": 1}
+    fork.step()
+    assert visited(fork) == {"add": 2, "check": 2}
+    assert visited(run) == {"add": 3, "check": 3, "done": 1}

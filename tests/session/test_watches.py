@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import RecipeError
+from tests.session.making import counting, session
+
+
+def test_watches_show_their_values_where_the_session_stands():
+    run = session(counting(), {"n": 0})
+    run.watch("n * 2").watch({"==": [{"var": "n"}, 1]})
+
+    def large(board):
+        return board["n"] > 2
+
+    run.watch(large)
+    names = list(run.watches)
+    assert (names[0], names[2]) == ("n * 2", "large")
+    run.step()
+    assert list(run.watches.values()) == [2, True, False]
+    assert list(run.back().watches.values()) == [0, False, False]
+    assert run.watches["n * 2"] == 0
+    assert repr(run.watches).splitlines()[0] == "n * 2: 0"
+
+
+def test_what_cannot_be_worked_out_is_told_in_its_place():
+    run = session(counting(), {"n": 0})
+    run.watch(lambda board: board["gone"])
+    (told,) = run.watches.values()
+    assert "KeyError: 'gone'" in told
+    run.watch("n > 1")
+    run.edit({"n": "text"})
+    assert "X3" in run.watches["n > 1"]
+
+
+def test_a_wrong_condition_is_a_problem_at_once():
+    run = session(counting(), {"n": 0})
+    with pytest.raises(RecipeError):
+        run.watch("n ==")
+    assert len(run.watches) == 0
+    assert repr(run.watches) == "no watches"
+
+
+def test_a_watch_can_be_taken_away():
+    run = session(counting(), {"n": 0})
+    run.watch("n")
+    run.watches.remove("n")
+    run.watches.remove("never there")
+    assert dict(run.watches) == {}
+
+
+def test_watching_runs_nothing_and_changes_nothing():
+    run = session(counting(), {"n": 0, "list": [1]})
+    run.watch(lambda board: board["list"].append(2))
+    assert dict(run.watches)
+    assert run.board["list"] == [1]

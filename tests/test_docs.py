@@ -1,0 +1,27 @@
+"""test_docs: what the README shows can be run as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_readmes_code_runs():
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) > 1
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), names)
+    assert names["session"].status == "finished"
+    newton = names["nb"].Session(names["nb"].load(names["graph"]), {"x": 1.0, "n": 2})
+    newton.run()
+    assert newton.status == "finished"
+    assert abs(newton.board["x"] ** 2 - 2) < 1e-9
+
+
+def test_the_readme_names_no_file_that_is_not_there():
+    links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", README.read_text(encoding="utf-8"))
+    missing = [link for link in links if not link.startswith("http") and not (README.parent / link).exists()]
+    assert not missing
