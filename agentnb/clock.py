@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from time import perf_counter_ns
 from datetime import UTC, datetime, timedelta
 
 
@@ -16,7 +17,7 @@ class Clock:
 
     def __init__(self) -> None:
         # One reading of the wall clock, then the monotonic one: steps never seem to run backwards.
-        self._base = time.time_ns() - time.perf_counter_ns()
+        self._base = time.time_ns() - perf_counter_ns()
 
     def now(self) -> datetime:
         """Return the visible time, in UTC."""
@@ -24,7 +25,7 @@ class Clock:
 
     def ns(self) -> int:
         """Return nanoseconds since the epoch, never going back."""
-        return self._base + time.perf_counter_ns()
+        return self._base + perf_counter_ns()
 
     async def sleep(self, seconds: float) -> None:
         """Wait so long."""

@@ -71,6 +71,12 @@ class Columns:
         self.reading, self.tables = reading, reading.tables
         self.parts = reading.parts()
         self.tip = self.parts[-1].history.base + self.parts[-1].last
+        # A path that is only ever read has no code yet: it gets one before the codes are counted.
+        self._known = {
+            number: [self.tables.code(scope, path) >> 2 for scope, path in pairs]
+            for number in range(len(self.tables.acts))
+            if (pairs := reading.known_reads(number))
+        }
         self.codes = list(self.tables.codes)
 
     def _steps(self, name: str) -> NDArray[Any]:
@@ -261,7 +267,20 @@ class Columns:
             mine = int(np.searchsorted(step, part.base + last, side="right"))
             steps.append(step[:mine].astype(np.int64))
             codes.append((code[:mine] >> 2).astype(np.int64))
-        return _joined(steps), _joined(codes)
+        recorded = _joined(steps), _joined(codes)
+        return self._with_known(*recorded) if self._known else recorded
+
+    def _with_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
+        """Add the reads that the recipe tells, each once a step, in the order of the steps."""
+        found_steps, found_codes = [steps], [codes]
+        for number, wheres in self._known.items():
+            mine = np.flatnonzero(self.act == number) + 1
+            for where in wheres:
+                found_steps.append(mine)
+                found_codes.append(np.full(len(mine), where, dtype=np.int64))
+        size = len(self.codes)
+        both = np.unique(np.concatenate(found_steps).astype(np.int64) * size + np.concatenate(found_codes))
+        return both // size, both % size
 
     @cached_property
     def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
@@ -314,6 +333,8 @@ class Columns:
                 if row:
                     note = part.notes.get(step)
                     given = None if note is None else note.inputs
+                    if given is None and part.s_act[row] in self._known:
+                        given = self.reading.arguments(self.tables.acts[part.s_act[row]], replica)
                     yield (
                         {key: value for key, value in values.items() if value is not ABSENT} if given is None else given
                     )

@@ -53,7 +53,10 @@ def trace_of(text: str, where: str = "the text") -> SimulationTrace:
         raise _not_ours(where, f"it does not say that its format is {FORMAT!r}")
     _, histories = read_histories(document)
     try:
-        nodes = [NodeRow(*row) for row in document["nodes"]]
+        nodes = [
+            NodeRow(id, kind, type, tuple((name, tuple(path)) for name, path in inputs))
+            for id, kind, type, inputs in document["nodes"]
+        ]
         edges = [EdgeRow(*row) for row in document["edges"]]
         outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
         return SimulationTrace(

@@ -6,20 +6,24 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from agentnb.board.places import OPS
+from agentnb.board.places import OPS, look
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT
 from agentnb.engine.history import Act, ActRow, Event, Failure, History, Note, Tables
 from agentnb.engine.replica import Replica, before
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.paths import Path, path_text
 
 
 class NodeRow(NamedTuple):
-    """What a trace must know of a node: its id, its kind, and the type of its steps."""
+    """What a trace must know of a node: its id, its kind, the type of its steps, and which paths its arguments read.
+
+    Those reads are known from the recipe and the same each time, so the run does not record them.
+    """
 
     id: str
     kind: str
     type: str = "TOOL_EXECUTION"
+    inputs: tuple[tuple[str, Path], ...] = ()
 
 
 class EdgeRow(NamedTuple):
@@ -150,22 +154,45 @@ class Reading:
 
     def reads(self, step: int) -> list[tuple[int, str]]:
         """Return (scope, key) of what a step read."""
-        history, _ = self.owner(step)
+        history, row = self.owner(step)
         start, end = bisect_left(history.r_step, step), bisect_right(history.r_step, step)
-        pairs = (self.tables.codes[code >> 2] for code in history.r_code[start:end])
-        return [(scope, path_text(path)) for scope, path in pairs]
+        known = self.known_reads(history.s_act[row])
+        pairs = [*known, *(self.tables.codes[code >> 2] for code in history.r_code[start:end])]
+        return list(dict.fromkeys((scope, path_text(path)) for scope, path in pairs))
+
+    def known_reads(self, number: int) -> list[tuple[int, Path]]:
+        """Return (scope, path) of what an activation reads at each of its turns: what its node's arguments name."""
+        act = self.tables.acts[number]
+        if act.what or act.node < 0:
+            return []
+        scope = self.tables.frames[act.frame].scope
+        return [(scope, path) for _, path in self.nodes[act.node].inputs]
 
     def inputs(self, step: int) -> Any:
         """Return what a step was given, frozen: what it says itself, else the values of the keys that it read."""
         note = self.note(step)
         if note is not None and note.inputs is not None:
             return note.inputs
+        act = self.act(step)
+        if not act.what and self.nodes[act.node].inputs:
+            return self.arguments(act, self.replica(step - 1))
         reads = self.reads(step)
         if not reads:
             return {}
         replica = self.replica(step - 1)
         values = {key: replica.get(scope, key) for scope, key in reads}
         return {key: value for key, value in values.items() if value is not ABSENT}
+
+    def arguments(self, act: ActRow, replica: Replica) -> dict[str, Any]:
+        """Return the arguments that an activation's node was given, by name; a path that led nowhere is left out."""
+        scope = self.tables.frames[act.frame].scope
+        found = {}
+        for name, path in self.nodes[act.node].inputs:
+            value = replica.get(scope, str(path[0]))
+            value = value if len(path) == 1 or value is ABSENT else look(value, path[1:])
+            if value is not ABSENT:
+                found[name] = value
+        return found
 
     def outputs(self, step: int) -> dict[str, Any]:
         """Return what a step wrote where its node stands, frozen, by path: of an append its item, no deletions."""

@@ -66,7 +66,10 @@ class SimulationTrace:
         """
         current = run if callable(run) else lambda: run
         plan = current().plan
-        nodes = [NodeRow(node.id, node.node.kind, node.kind.step_type) for node in plan.nodes]
+        nodes = [
+            NodeRow(node.id, node.node.kind, node.kind.step_type, tuple((node.node.inputs or {}).items()))
+            for node in plan.nodes
+        ]
         edges = [
             EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
             for edge in plan.recipe.edges

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.secrets import masked, short
 from agentnb.draw.board import row_of
 from agentnb.draw.text import clean
-from agentnb.errors import AgentNbError, Problem
+from agentnb.errors import Problem
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
@@ -158,21 +158,16 @@ def _pending(pending: Any) -> dict[str, Any]:
     }
 
 
-def _failure(session: Session) -> tuple[Problem, ...]:
-    error: Any = session.error
-    if error is None:
-        return ()
-    if isinstance(error, Problem):
-        return (error,)
-    if isinstance(error, AgentNbError):
-        return error.problems
-    name = type(error).__name__
-    return (
-        Problem(
+def _failure(session: Session) -> Iterator[Problem]:
+    """What failed where the run stands, and what broke off a run that went on by itself; no kernel shows that."""
+    if session.error is not None:
+        yield session.error
+    if session.crash is not None:
+        name = type(session.crash).__name__
+        yield Problem(
             "U303",
-            f"{session.current!r} failed: {name}",
-            f"{session.recipe.name!r}, step {session.position}",
-            str(error) or f"it raised {name} and said no more",
-            "read session.error in a cell",
-        ),
-    )
+            f"the run broke off: {name}",
+            f"{session.recipe.name!r}, after step {session.position}",
+            str(session.crash) or f"{name} was raised and said no more",
+            "`await session.wait()` in a cell shows where it comes from",
+        )

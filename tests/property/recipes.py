@@ -29,7 +29,8 @@ values = st.recursive(
     ),
     max_leaves=5,
 )
-written = st.one_of(values, values, values.map(Append), st.just(ABSENT))
+nested = st.one_of(st.lists(values, max_size=3), st.dictionaries(names, values, max_size=3))
+written = st.one_of(values, nested, values.map(Append), st.just(ABSENT))
 paths = st.builds(
     lambda key, rest: (key, *rest), st.sampled_from(KEYS), st.lists(st.sampled_from(PARTS), max_size=2)
 )
@@ -39,7 +40,7 @@ changes = st.dictionaries(texts, written, min_size=1, max_size=3)
 
 
 def ops(verbs: dict[str, Any]) -> st.SearchStrategy[tuple[Op, ...]]:
-    one = st.one_of([made for name, made in verbs.items() for _ in range(1 if name in RARE else 3)])
+    one = st.one_of([made for name, made in verbs.items() for _ in range(1 if name in RARE else 5)])
     return st.lists(one, max_size=4).map(tuple)
 
 
@@ -47,7 +48,7 @@ def op(verb: str, *parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Op]:
     return st.tuples(*parts).map(lambda words: Op(verb, *words))
 
 
-RARE = {"fail", "late"}
+RARE = {"fail", "late", "fail_if"}
 WITH_BOARD = {
     "set": op("set", st.sampled_from(KEYS), written),
     "copy": op("copy", texts, st.sampled_from(KEYS)),
@@ -118,8 +119,8 @@ class Maker:
         self.regions[name] = Region(name, entry, owner=owner)
 
     def node(self, name: str, scope: str, own: list[str], depth: int) -> Node:
-        draw, simple = self.draw, ["function", "function", "inputs", "doer", "doer", "keeper", "noop", "join", "router"]
-        composite = ["loop", "loop", "subgraph", "subgraph"] + ["branches"] * self.lanes * 2
+        draw, simple = self.draw, ["function", "function", "inputs", "inputs", "doer", "doer", "keeper", "noop", "join", "router"]
+        composite = ["loop", "loop", "loop", "subgraph", "subgraph", "subgraph"] + ["branches"] * self.lanes * 4
         kind = draw(st.sampled_from(simple + composite * (depth < 2)))
         resume = {"resume": True} if draw(st.integers(0, 9)) == 0 else {}
         if kind == "inputs":
@@ -172,11 +173,13 @@ class Maker:
 
     def ways(self, name: str, own: list[str]) -> None:
         kinds = st.sampled_from(["sequential"] * 5 + ["conditional"] * 2 + ["parallel"] * 3 + ["loop_back", "error", "timeout"])
-        for _ in range(self.draw(st.sampled_from([0, 1, 1, 1, 2, 2, 3]))):
+        onward = own[own.index(name) + 1 :]
+        targets = st.sampled_from(onward * 4 + own)  # forwards mostly: else no body ever ends
+        for _ in range(self.draw(st.sampled_from([1, 1, 1, 2, 2, 3, 0] if onward else [0, 0, 0, 1]))):
             kind = self.draw(kinds)
             asked = kind not in ("error", "timeout") and self.draw(st.integers(0, 2)) == 0
             when = self.draw(asks) if asked else None
-            self.edges.append(Edge(name, self.draw(st.sampled_from(own)), kind, when, when.text if when else ""))
+            self.edges.append(Edge(name, self.draw(targets), kind, when, when.text if when else ""))
 
 
 @st.composite
@@ -195,19 +198,21 @@ def drawn(draw: Any, lanes: bool | None = None) -> Drawn:
         routing=draw(st.sampled_from(["first", "all"])),
         init=draw(st.dictionaries(st.sampled_from(KEYS), values, max_size=1)),
     )
-    inputs = draw(st.dictionaries(st.sampled_from(KEYS), values, max_size=3))
-    return Drawn(recipe, inputs, draw(st.one_of(st.none(), st.integers(1, 25))), lanes)
+    inputs = draw(st.dictionaries(st.sampled_from(KEYS), st.one_of(nested, values), max_size=4))
+    return Drawn(recipe, inputs, draw(st.one_of(st.none(), st.integers(1, 40))), lanes)
 
 
 share = st.integers(0, 100)
 acts = st.lists(
     st.one_of(
-        st.tuples(st.just("step"), st.integers(1, 3)),
-        st.tuples(st.just("step"), st.integers(1, 3)),
+        st.tuples(st.just("step"), st.integers(1, 9)),
+        st.tuples(st.just("step"), st.integers(1, 9)),
+        st.tuples(st.just("run"), st.integers(1, 20)),
         st.tuples(st.just("run"), st.integers(1, 20)),
         st.tuples(st.just("back"), st.integers(1, 3)),
         st.tuples(st.just("goto"), share),
         st.tuples(st.just("edit"), changes),
+        st.tuples(st.just("set_next"), share),
         st.tuples(st.just("set_next"), share),
         st.tuples(st.just("fork"), share),
         st.tuples(st.just("retry"), st.just(0)),

@@ -37,3 +37,22 @@ def test_names_of_frames_and_scopes():
 def test_what_stood_at_a_path_before():
     assert before(ABSENT, ("a", "b")) is ABSENT
     assert before(5, ("a",)) == 5
+
+
+def test_what_a_nodes_inputs_name_is_read_at_each_of_its_steps():
+    import networkx as nx
+
+    from agentnb.load import load
+    from agentnb.session import Session
+
+    graph = nx.DiGraph(name="sum", entry="add")
+    graph.add_node("add", function=lambda n, by=1: {"n": n + by}, inputs={"n": "n", "by": "options.by"})
+    graph.add_edge("add", "add", when="n < 4")
+    trace = Session(load(graph), {"n": 1, "options": {"by": 2}}).run()
+    assert [(read.scope, read.key) for read in trace.steps[0].reads] == [("root", "n"), ("root", "options.by")]
+    assert trace.steps[1].inputs == {"n": 3, "by": 2}
+    table = trace.frames.reads
+    assert list(zip(table["step"], table["key"], strict=True)) == [
+        (1, "n"), (1, "options.by"), (2, "n"), (2, "options.by")
+    ]  # fmt: skip
+    assert trace.frames.steps["inputs"].tolist() == [{"n": 1, "by": 2}, {"n": 3, "by": 2}]

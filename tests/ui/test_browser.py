@@ -43,10 +43,7 @@ def lab(tmp_path_factory):
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
     notebook = nbformat.read(QUICKSTART, as_version=4)
     nbformat.write(notebook, folder / "quickstart.ipynb")
-    notebook.cells = [
-        nbformat.v4.new_code_cell(text.strip())
-        for text in (SLOW, FAILING, "slow.controls()", "slow")
-    ]
+    notebook.cells = [nbformat.v4.new_code_cell(text.strip()) for text in (SLOW, FAILING, "slow.controls()", "slow")]
     nbformat.write(notebook, folder / "more.ipynb")
     with running(folder, home) as address:
         yield address

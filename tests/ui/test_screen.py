@@ -108,6 +108,14 @@ def test_what_failed_is_a_problem_with_its_four_answers():
     assert state["said"].endswith("'tell' failed. Step tries it again.")
 
 
+def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
+    session = runs.session()
+    session.crash = MemoryError()
+    (problem,) = shown(session)["problems"]
+    assert problem["code"] == "U303"
+    assert "MemoryError" in problem["what"]
+
+
 def test_problems_of_the_last_command_stand_beside_it():
     problem = Problem("U302", "what", "where", "why", "do")
     assert [found["code"] for found in shown(runs.session(), problem)["problems"]] == ["U302"]
