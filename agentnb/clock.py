@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from time import perf_counter_ns
 from datetime import UTC, datetime, timedelta
+from time import perf_counter_ns
 
 
 class Clock:

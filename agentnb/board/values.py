@@ -170,6 +170,10 @@ def freeze(value: Any, like: Any = ABSENT, depth: int = 0) -> Any:
     cls = value.__class__
     if cls in ATOMS or cls in FROZEN:
         return value
+    if cls is dict and like is ABSENT:  # most of what nodes write and tools answer is a small record of atoms
+        flat = frozen_dict(value)
+        if flat.flat:
+            return flat
     if depth > DEPTH_LIMIT:
         raise BoardError(
             Problem(
@@ -198,8 +202,7 @@ def frozen_list(items: list[Any]) -> FrozenList:
 
 def _freeze_dict(value: Mapping[Any, Any], like: Any, depth: int) -> FrozenDict:
     if like.__class__ is not FrozenDict:
-        flat = frozen_dict(value)
-        return flat if flat.flat else frozen_dict({key: freeze(item, ABSENT, depth) for key, item in value.items()})
+        return frozen_dict({key: freeze(item, ABSENT, depth) for key, item in value.items()})
     before = like.get
     parts = {key: freeze(item, before(key, ABSENT), depth) for key, item in value.items()}
     if len(parts) == len(like) and all(map(is_, parts.values(), like.values())) and list(parts) == list(like):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NEED_LOOP: Final = object()
 PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple}  # nothing to wait for, and no usage to read from them
 NO_ARGUMENTS: Final = freeze({})
+_new_call = tuple.__new__  # a row a call: the constructor of a named tuple costs twice as much
 
 
 class NeedLoop:
@@ -56,7 +57,7 @@ class Hold:
 class Flight:
     """A step that has begun and is not committed yet: its coroutine, and what it is held at."""
 
-    __slots__ = ("act", "began", "coro", "gone", "hold", "task")
+    __slots__ = ("act", "began", "coro", "gone", "hold", "looped", "task", "waits")
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
         self.act, self.began = act, began
@@ -64,7 +65,17 @@ class Flight:
         self.coro: Coroutine[Any, Any, Any] = awaitable if own else _awaited(awaitable)  # type: ignore[assignment]  # as just asked
         self.hold: Hold | None = None
         self.task: asyncio.Task[int] | None = None
+        self.waits: asyncio.Future[Any] | None = None  # what it awaits in the task of somebody else
         self.gone = False
+        self.looped = False  # it cannot go on without a loop
+
+    def take(self, yielded: Any) -> None:
+        """Take what the coroutine yielded, driven without a loop: what it is held at, or that it needs one."""
+        if isinstance(yielded, Hold):
+            self.hold = yielded
+        else:
+            assert yielded is NEED_LOOP
+            self.looped = True
 
     @property
     def held(self) -> bool:
@@ -78,8 +89,10 @@ class Flight:
         self.act.work = type(work)(work.run, self.act)
         if self.task is not None:
             self.task.cancel()
-        else:
-            self.coro.close()
+            return
+        self.coro.close()
+        if self.waits is not None:  # whoever drives it shall not wait for what nobody wants any more
+            self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
@@ -131,11 +144,12 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
                 answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
             error, answer = raised, None
-        work.busy = True
-        message = None if error is None else f"{type(error).__name__}: {error}"
-        work.calls.append(_row(work, number, effect, attempt, wait, answer, message, (run.ns() - began) / 1e9))
+        work.busy, seconds = True, (run.ns() - began) / 1e9
         if error is None:
+            work.calls.append(_row(work, number, effect, attempt, wait, answer, None, seconds))
             break
+        message = f"{type(error).__name__}: {error}"
+        work.calls.append(_row(work, number, effect, attempt, wait, None, message, seconds))
         if attempt >= effect.attempts:
             raise error
         wait = effect.backoff
@@ -196,7 +210,8 @@ def _row(
     # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
     step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
     if answer.__class__ in PLAIN_ANSWERS:
-        return Call(step, act, number, kind, name, attempt, wait, arguments, freeze(answer), error, seconds)
+        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), error, seconds, None, None, None)
+        return _new_call(Call, known)
     usage = getattr(answer, "usage", None)
     return Call(
         step,

@@ -24,44 +24,41 @@ LOOP: Final = 100  # a code of the plain driver: go on inside a loop
 SLICE_NS: Final = 4_000_000  # how long a run in a loop keeps others waiting
 SLOW_NS: Final = 5_000_000  # a node that took longer goes to a thread the next time, in a live run
 _HELD: Final = object()
+_GONE: Final = object()
 
 
 def run_plain(run: Run, *, once: bool = False) -> int:
     """Call step until something says stop, with no loop; LOOP when one is needed from here on."""
-    while True:
-        code = take_off(run) if run.flights else step(run)
-        if code == SUSPENDED:
-            code = take_off(run)
-        if code == LANES:
-            code = GO if once else LOOP
-        if code or once:
-            return code
+    before, run.plain = run.plain, True
+    try:
+        while True:
+            code = take_off(run) if run.flights else step(run)
+            if code == SUSPENDED:
+                code = take_off(run)
+            if code == LANES:
+                code = GO if once else LOOP
+            if code or once:
+                return code
+    finally:
+        run.plain = before
 
 
 def take_off(run: Run) -> int:
     """Drive the flight at the front as far as it goes without a loop."""
     flight = next(iter(run.flights.values()))
-    if flight.held:
-        return SUSPENDED
-    run.plain = True
-    try:
-        yielded = flight.coro.send(None)
-    except StopIteration as ended:
-        return land(run, flight, ended.value)
-    except Exception as error:  # noqa: BLE001  (the node's failure)
-        return land(run, flight, None, error)
-    finally:
-        run.plain = False
-    if isinstance(yielded, Hold):
-        flight.hold = yielded
-        return SUSPENDED
-    assert yielded is NEED_LOOP
-    return LOOP
+    if not flight.held and not flight.looped:
+        try:
+            flight.take(flight.coro.send(None))
+        except StopIteration as ended:
+            return land(run, flight, ended.value)
+        except Exception as error:  # noqa: BLE001  (the node's failure)
+            return land(run, flight, None, error)
+    return SUSPENDED if flight.held else LOOP
 
 
 @types.coroutine
 def _carry(flight: Flight) -> Generator[Any, Any, Any]:
-    """Go on with a coroutine that may have begun elsewhere; return what it returns, or _HELD."""
+    """Go on with a coroutine that may have begun elsewhere; return what it returns, _HELD, or _GONE."""
     error: BaseException | None = None
     reply: Any = None
     while True:
@@ -75,10 +72,14 @@ def _carry(flight: Flight) -> Generator[Any, Any, Any]:
         if isinstance(yielded, Hold):
             flight.hold = yielded
             return _HELD
+        flight.waits = yielded
         try:
             reply = yield yielded
         except BaseException as raised:  # noqa: BLE001  (a cancellation too goes to the node first)
             error = raised
+        flight.waits = None
+        if flight.gone and flight.task is None:  # given up: its coroutine is closed, and this task goes on
+            return _GONE
 
 
 async def fly(run: Run, flight: Flight) -> int:
@@ -93,6 +94,8 @@ async def fly(run: Run, flight: Flight) -> int:
         return GO if flight.gone else land(run, flight, None, error)
     if result is _HELD:
         return SUSPENDED
+    if result is _GONE:
+        return PAUSED
     return GO if flight.gone else land(run, flight, result)
 
 

@@ -58,6 +58,8 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
 def settle(run: Run, act: Activation, result: Any, began: int) -> int:
     """Commit what a node returned, whatever form it has; an awaitable starts a flight."""
     if result.__class__ is CoroutineType:  # by far the most usual; asking for an ABC costs as much as a step
+        if run.plain:
+            return _driven(run, act, result, began)
         run.flights[act.id] = Flight(act, result, began)
         return SUSPENDED
     match result:
@@ -75,6 +77,24 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
             run.flights[act.id] = Flight(act, result, began)
             return SUSPENDED
     raise TypeError(f"a node returned a {type(result).__name__}, where a mapping or an Outcome was expected")
+
+
+def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], began: int) -> int:
+    """Go on with a coroutine at once, without a loop: most effects answer without suspending. Else a flight begins."""
+    try:
+        yielded = coroutine.send(None)
+    except StopIteration as ended:
+        result = ended.value
+    except Exception:
+        raise
+    except BaseException:  # an interrupt: as a flight it is known as what was cut short
+        run.flights[act.id] = Flight(act, coroutine, began)
+        raise
+    else:
+        flight = run.flights[act.id] = Flight(act, coroutine, began)
+        flight.take(yielded)
+        return SUSPENDED
+    return commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
 
 
 def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from agentnb.board.places import OPS, SET, changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT
-from agentnb.engine.frames import Frame
 from agentnb.engine.history import AGAIN, CARRIED, NOBODY, Checkpoint, History
 from agentnb.engine.run import CHECKPOINT_ROWS, NEVER, Run, put
 

@@ -85,13 +85,13 @@ def not_running(session: Core, verb: str) -> None:
     Raises:
         ExecutionError: X112, it runs.
     """
-    if session.live.going:
+    if session.live.moves:
         raise ExecutionError(
             Problem(
                 "X112",
                 f"{verb} cannot be done while the session is running: pause() first",
                 f"session {session.name!r}, after step {session.engine.position}",
-                "start() runs it on the kernel's loop, and only one thing at a time may move it",
+                "start(), arun() or astep() moves it, and only one thing at a time may",
                 "call session.pause(), then `await session.wait()`, then try again",
             )
         )

@@ -18,8 +18,8 @@ from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_inputs, check_recipe, not_running
 from agentnb.session.limits import Limits
-from agentnb.session.reading import outcome_of
 from agentnb.session.live import Live
+from agentnb.session.reading import outcome_of
 from agentnb.session.seen import Seen
 from agentnb.session.tree import Branches
 from agentnb.session.watches import Watches
@@ -176,12 +176,15 @@ class Core:
         """Like `_safely`, for async code."""
         self._mend()
         self._unsure = True
+        self.live.awaited += 1
         try:
             await work
         except BaseException:
             self._land(why="interrupted")
             self._mend()
             raise
+        finally:
+            self.live.awaited -= 1
         self._unsure = False
 
     def _mend(self) -> None:

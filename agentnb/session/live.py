@@ -29,6 +29,12 @@ class Live:
         self._ended: asyncio.Event | None = None
         self.begun = 0
         self.going = False
+        self.awaited = 0  # how many `astep` and `arun` of other tasks are at it
+
+    @property
+    def moves(self) -> bool:
+        """Whether the session is moved at this moment: by its own task, or by somebody who awaits it."""
+        return self.going or self.awaited > 0
 
     def start(self) -> None:
         """Begin, or begin again after a pause.
@@ -93,15 +99,15 @@ class Live:
 
     def pause(self) -> None:
         """Ask it to begin no further step; what is in flight ends first."""
-        if self.going:
+        if self.moves:
             self._session.engine.halt.on = True
 
     def drop(self) -> None:
         """End it here and now: what is in flight is cancelled, the task finds out when its turn comes."""
+        self._session.engine.halt.on = True
         if self.going:
             self.going = False
             self.begun += 1
-            self._session.engine.halt.on = True
 
     async def wait(self, timeout: float | None) -> None:
         """Wait until it has ended.

@@ -158,7 +158,7 @@ class Session(Driver):
     @property
     def status(self) -> Status:
         """Where the run stands, in one word."""
-        if self.live.going:
+        if self.live.moves:
             return "pausing" if self.engine.halt.on else "running"
         return reading.status_of(self.engine, self.limits)  # type: ignore[return-value]  # one of those words
 

@@ -222,7 +222,9 @@ class Model(Moves):
         border, found = [node], set()
         while border:
             here = border.pop()
-            following = {edge.target for edge in self.edges(here, "sequential", "conditional", "loop_back", "parallel", "route")}
+            following = {
+                edge.target for edge in self.edges(here, "sequential", "conditional", "loop_back", "parallel", "route")
+            }
             border += following - found
             found |= following
         return join in found

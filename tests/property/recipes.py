@@ -31,9 +31,7 @@ values = st.recursive(
 )
 nested = st.one_of(st.lists(values, max_size=3), st.dictionaries(names, values, max_size=3))
 written = st.one_of(values, nested, values.map(Append), st.just(ABSENT))
-paths = st.builds(
-    lambda key, rest: (key, *rest), st.sampled_from(KEYS), st.lists(st.sampled_from(PARTS), max_size=2)
-)
+paths = st.builds(lambda key, rest: (key, *rest), st.sampled_from(KEYS), st.lists(st.sampled_from(PARTS), max_size=2))
 texts = st.sampled_from(TEXTS)
 hows = st.tuples(st.sampled_from(["add", "drop", "deep", "same", "add"]), values)
 changes = st.dictionaries(texts, written, min_size=1, max_size=3)
@@ -73,6 +71,9 @@ WITH_INPUTS = {
 }
 asks = st.one_of(
     st.builds(Ask, st.sampled_from(["has", "truthy"]), texts),
+    st.builds(Ask, st.just("has"), texts),
+    st.builds(Ask, st.just("truthy"), texts),
+    st.builds(Ask, st.just("less"), st.sampled_from(KEYS), st.integers(0, 4)),
     st.builds(Ask, st.just("less"), st.sampled_from(KEYS), st.integers(0, 4)),
     st.builds(Ask, st.just("boom"), st.just("a")),
 )
@@ -119,7 +120,10 @@ class Maker:
         self.regions[name] = Region(name, entry, owner=owner)
 
     def node(self, name: str, scope: str, own: list[str], depth: int) -> Node:
-        draw, simple = self.draw, ["function", "function", "inputs", "inputs", "doer", "doer", "keeper", "noop", "join", "router"]
+        draw, simple = (
+            self.draw,
+            ["function", "function", "inputs", "inputs", "doer", "doer", "keeper", "noop", "join", "router"],
+        )
         composite = ["loop", "loop", "loop", "subgraph", "subgraph", "subgraph"] + ["branches"] * self.lanes * 4
         kind = draw(st.sampled_from(simple + composite * (depth < 2)))
         resume = {"resume": True} if draw(st.integers(0, 9)) == 0 else {}
@@ -172,7 +176,9 @@ class Maker:
         return Node(name, kind, scope=scope, params={**params, **resume}, bodies=bodies)
 
     def ways(self, name: str, own: list[str]) -> None:
-        kinds = st.sampled_from(["sequential"] * 5 + ["conditional"] * 2 + ["parallel"] * 3 + ["loop_back", "error", "timeout"])
+        kinds = st.sampled_from(
+            ["sequential"] * 5 + ["conditional"] * 2 + ["parallel"] * 3 + ["loop_back", "error", "timeout"]
+        )
         onward = own[own.index(name) + 1 :]
         targets = st.sampled_from(onward * 4 + own)  # forwards mostly: else no body ever ends
         for _ in range(self.draw(st.sampled_from([1, 1, 1, 2, 2, 3, 0] if onward else [0, 0, 0, 1]))):
@@ -205,8 +211,8 @@ def drawn(draw: Any, lanes: bool | None = None) -> Drawn:
 share = st.integers(0, 100)
 acts = st.lists(
     st.one_of(
-        st.tuples(st.just("step"), st.integers(1, 9)),
-        st.tuples(st.just("step"), st.integers(1, 9)),
+        st.tuples(st.just("step"), st.integers(1, 4)),
+        st.tuples(st.just("step"), st.integers(1, 4)),
         st.tuples(st.just("run"), st.integers(1, 20)),
         st.tuples(st.just("run"), st.integers(1, 20)),
         st.tuples(st.just("back"), st.integers(1, 3)),

@@ -254,6 +254,16 @@ def test_a_kernel_that_says_nothing_is_said(host, browser):
     assert not on.page.get_by_text("The kernel has not answered yet").is_visible()
 
 
+def test_a_kernel_that_is_gone_is_said_until_it_speaks_again(host):
+    on = host()
+    gone = on.page.get_by_text("The kernel of this cockpit is gone")
+    assert not gone.is_visible()
+    on.page.evaluate("host.fire('comm_live_update')")
+    assert gone.is_visible()
+    on.show()
+    assert not gone.is_visible()
+
+
 def test_a_step_may_take_its_time(host):
     on = host()
     on.page.clock.install()

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
+
+
+def stops(made, inputs=None, **clauses):
+    """Run with one breakpoint, and return after which steps it stopped."""
+    run = session(made, inputs)
+    run.breakpoints.add(**clauses)
+    found = []
+    while True:
+        before = run.position
+        run.run()
+        if run.status != "paused" or (found and run.position == before):
+            return found
+        found.append(run.position)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "where"),
+    [
+        ({"node": "check"}, [1, 3, 5]),
+        ({"node": "check", "side": "after"}, [2, 4, 6]),
+        ({"edge": ("check", "add")}, [2, 4]),
+        ({"edge": ("check", "done")}, [6]),
+        ({"key": "n"}, [1, 3, 5]),
+        ({"key": "end"}, []),  # the last step ends the run as well
+        ({"when": "n == 2"}, [3, 4]),
+        ({"when": {">=": [{"var": "n"}, 3]}}, [5, 6]),
+        ({"when": lambda board: board["n"] == 1}, [1, 2]),
+        ({"step": 4}, [4]),
+        ({"node": "check", "when": "n == 2"}, [3]),
+        ({"node": "check", "on_hit": 2}, [3, 5]),
+        ({"node": "check", "once": True}, [1]),
+        ({"node": "check", "on_hit": 3, "once": True}, [5]),
+        ({"error": True}, []),
+        ({"error": False, "step": 2}, [2]),
+    ],
+)
+def test_each_clause_stops_where_it_should(clauses, where):
+    assert stops(counting(), {"n": 0}, **clauses) == where
+
+
+def test_a_breakpoint_at_the_entry_stops_before_the_first_step():
+    run = session(graph("a", "b"))
+    run.breakpoints.add("a")
+    run.run()
+    assert (run.position, run.current) == (0, "a")
+    run.run()
+    assert run.status == "finished"
+
+
+def test_stepping_passes_breakpoints():
+    run = session(graph("a", "b", "c"))
+    run.breakpoints.add("b")
+    run.step(3)
+    assert run.position == 3
+
+
+def test_a_key_is_met_by_what_is_written_below_it():
+    made = graph("a", "b", "c", a=lambda: {"d": {"x": 1}}, b=lambda: {"dx": 1})
+    assert stops(made, key="d") == [1]
+    assert stops(made, key="dx") == [2]
+
+
+def test_a_failure_that_is_handled_can_be_stopped_at():
+    made = broken()
+    made.add_node("rescue", function=lambda: None)
+    made.add_edge("middle", "rescue", kind="error")
+    made.add_edge("rescue", "last")
+    assert stops(made, error=True) == [2]
+
+
+def test_an_event():
+    run = session(graph("a", "b", "c"))
+    point = run.breakpoints.add(event="note")
+    run.run()
+    assert (run.status, point.hits) == ("finished", 0)
+
+
+@pytest.mark.parametrize(("made", "node", "count"), [(fan("x", "y"), "meet", 1), (looping(graph("x"), times=3), "x", 3)])
+def test_in_branches_and_loops_too(made, node, count):
+    assert len(stops(made, node=node)) == count
+
+
+def test_hits_are_counted_and_a_breakpoint_can_be_disabled():
+    run = session(counting(), {"n": 0})
+    point = run.breakpoints.add("check", on_hit=2)
+    run.run()
+    assert (run.position, point.hits) == (3, 2)
+    point.enabled = False
+    run.run()
+    assert (run.status, point.hits) == ("finished", 2)
+
+
+def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold_and_says_why():
+    run = session(counting(), {"n": 0})
+    point = run.breakpoints.add(when=lambda board: board["end"] == 3)
+    run.run()
+    assert run.status == "finished"
+    assert "'end'" in point.failed
+
+
+def test_they_can_be_listed_named_and_taken_away():
+    run = session(counting(), {"n": 0})
+    points = run.breakpoints
+    one, two = points.add("check"), points.add(edge=("check", "done"), when="n > 1")
+    assert (list(points), len(points), one.id != two.id) == ([one, two], 2, True)
+    assert (str(one), str(two)) == ("before 'check'", "edge check -> done, when n > 1")
+    points.remove(one)
+    points.remove(two.id)
+    assert len(points) == 0
+    points.add("check")
+    points.add("check", when="n > 1")
+    points.remove("check")
+    assert len(points) == 0
+    points.add("check")
+    points.clear()
+    assert len(points) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ({}, "X116"),
+        ({"node": "chek"}, "X101"),
+        ({"edge": ("check", "gone")}, "X101"),
+        ({"when": "n =="}, "R"),
+    ],
+)
+def test_what_is_wrong_is_told_at_once(words, code):
+    run = session(counting(), {"n": 0})
+    with pytest.raises(nb.AgentNbError) as caught:
+        run.breakpoints.add(**words)
+    assert caught.value.problems[0].code.startswith(code)
+    assert len(run.breakpoints) == 0
+
+
+def test_there_is_no_such_breakpoint():
+    run = session(counting(), {"n": 0})
+    run.breakpoints.add("check")
+    with pytest.raises(nb.ExecutionError, match="X109"):
+        run.breakpoints.remove(99)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "held"),
+    [
+        ({"call": "tool"}, True),
+        ({"call": "l??k"}, True),
+        ({"call": "tool", "node": "look"}, True),
+        ({"call": "tool", "node": "before"}, False),
+        ({"call": "llm"}, False),
+        ({"call": "tool", "on_hit": 2}, False),
+    ],
+)
+def test_a_call_is_held_by_its_kind_or_name(clauses, held):
+    run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: word})
+    run.breakpoints.add(**clauses)
+    run.run()
+    assert run.status == ("in_flight" if held else "finished")
+
+
+def test_a_call_that_is_asked_of_a_person_can_be_held_too():
+    run = session(asking(), answers=["yes"])
+    run.breakpoints.add(call="human")
+    run.run()
+    assert run.status == "in_flight"
+    run.run()
+    assert (run.status, path(run)) == ("finished", ["before", "ask", "after"])
+
+
+def test_both_sides_of_one_call():
+    run = session(calling(), {"word": "rain"})
+    run.breakpoints.add(call="*")
+    run.breakpoints.add(call="*", side="after")
+    run.run()
+    assert run.pending[0].answer is nb.ABSENT
+    run.run()
+    assert run.pending[0].answer == "about rain"
+    run.run()
+    assert run.status == "finished"

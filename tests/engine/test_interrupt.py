@@ -1,0 +1,162 @@
+"""An interrupt may come at any moment: after it, a session stands where some act had ended, and can go on."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from agentnb import ABSENT
+from agentnb.board.values import thaw
+from agentnb.engine.history import Act
+from agentnb.engine.work import Append
+from agentnb.errors import BoardError, ExecutionError
+from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.session import Session
+
+INTERRUPTS = 60
+LONGEST = 0.003  # seconds: about as long as what is interrupted takes
+TOO_LONG = 600
+EDIT = {"a.b": 7, "log": Append("edit"), "gone": ABSENT}
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an interval timer")
+
+
+def grow(n=0, log=()):
+    n += 1
+    return {"n": n, "log": Append(n), "gone": {"at": n}, "first": [n] * 3}
+
+
+def shrink(board):
+    board["first"].append("in place")
+    return {"gone": ABSENT, "a": {"b": board["n"]}}
+
+
+def recipe() -> Recipe:
+    """A graph without an end: a loop, a subgraph of its own inside it, deletes, appends, changes in place."""
+    nodes = [
+        Node("grow", "function", inputs={"n": ("n",), "log": ("log",)}, params={"function": grow}),
+        Node("loop", "loop", params={"times": 2}, bodies=("body",)),
+        Node("shrink", "function", scope="body", params={"function": shrink}),
+        Node("inner", "subgraph", scope="body", bodies=("own",),
+             params={"policy": "child", "inputs": {"n": ("n",)}, "outputs": {"seen": ("n",)}}),
+        Node("deep", "function", scope="own", inputs={"n": ("n",)}, params={"function": grow}),
+    ]  # fmt: skip
+    edges = (Edge("grow", "loop"), Edge("loop", "grow"), Edge("shrink", "inner"))
+    regions = [
+        Region("root", ("grow",)),
+        Region("body", ("shrink",), owner="loop"),
+        Region("own", ("deep",), owner="inner"),
+    ]
+    return Recipe("endless", "test", {node.id: node for node in nodes}, edges, ("grow",),
+                  regions={region.id: region for region in regions})  # fmt: skip
+
+
+def shown(session: Session) -> tuple[object, ...]:
+    frames = [(frame.node, frame.region, frame.iteration, frame.scope) for frame in session.cursor.frames]
+    frontier = [(entry.node, entry.turn, entry.depth) for entry in session.frontier]
+    return session.position, repr(dict(session.board)), frontier, frames, session.engine.used
+
+
+def acts_of(session: Session) -> list[Act]:
+    """Return what people did on the way to where a session stands, as its history has kept it."""
+    chain, position = session.engine.chain, session.position
+    ends = [*(history.base for history in chain[1:]), position]
+    return [
+        act
+        for history, end in zip(chain, ends, strict=True)
+        for act in history.people
+        if act.step <= min(end, position)
+    ]
+
+
+def done_afresh(session: Session) -> Session:
+    """Return a new run that has done the same acts at the same steps."""
+    fresh = Session(recipe())
+    for act in acts_of(session):
+        fresh.run(until=act.step)
+        if act.act == "set_next":
+            fresh.set_next(act.target)
+        else:
+            fresh.edit({act.target: thaw(act.new)})
+    fresh.run(until=session.position)
+    return fresh
+
+
+def move(session: Session, chance: random.Random) -> None:
+    """Do something long enough to be interrupted."""
+    tip = len(session.trace)
+    match chance.choice(["run", "run", "step", "back", "goto", "goto", "edit", "set_next"]):
+        case "run":
+            session.run(max_steps=chance.randint(1, 150))
+        case "step":
+            session.step(chance.randint(1, 60))
+        case "back":
+            for _ in range(chance.randint(1, 200)):
+                session.back()
+        case "goto":
+            for _ in range(chance.randint(1, 9)):
+                session.goto(chance.randint(0, tip))
+        case "edit":
+            for number in range(chance.randint(1, 9)):
+                with contextlib.suppress(BoardError):  # a child scope is open and reads through this one
+                    session.edit(EDIT | {"edited": number, "late": {"x": [number]}})
+        case "set_next":
+            for _ in range(chance.randint(1, 9)):
+                with contextlib.suppress(ExecutionError):  # it stands in a region that is not open
+                    session.set_next(chance.choice(["grow", "loop", "shrink"]))
+
+
+def interrupted(work: Callable[[], None], after: float) -> bool:
+    """Do something, with Ctrl-C after so many seconds; say whether it came in time."""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, after)
+        try:
+            work()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_an_interrupt_a_session_stands_whole_and_goes_on(seed):
+    chance, session, met = random.Random(seed), Session(recipe()), 0
+    session.step()
+    while met < INTERRUPTS:
+        if not interrupted(lambda made=session: move(made, chance), chance.random() * LONGEST):
+            continue
+        met += 1
+        stands = shown(session)
+        assert shown(done_afresh(session)) == stands
+        assert stands[0] <= len(session.trace)
+        session.goto(0).goto(stands[0])
+        assert shown(session) == stands
+        assert session.step() is not None
+        assert shown(done_afresh(session)) == shown(session)
+        if len(session.trace) > TOO_LONG:
+            session = Session(recipe())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_step_that_is_cut_is_done_once_when_it_is_done_again(seed):
+    chance, met = random.Random(seed), 0
+    while met < INTERRUPTS:
+        session = Session(recipe())
+        moments = chance.random() * LONGEST
+        met += interrupted(lambda made=session: made.run(max_steps=200), moments)
+        session.run(until=200)
+        whole = Session(recipe())
+        whole.run(max_steps=200)
+        assert shown(session) == shown(whole)

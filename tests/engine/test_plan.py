@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.engine.plan import Plan
+from agentnb.errors import ExecutionError, RecipeError
+from agentnb.kinds import KINDS
+from agentnb.load import load
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.world.world import World
+from tests.session.making import counting, fan, graph
+
+
+def plan_of(made, **words):
+    return Plan(load(made), KINDS, World(**words))
+
+
+def test_nodes_are_numbered_in_their_order():
+    plan = plan_of(counting())
+    assert [(node.index, node.id) for node in plan.nodes] == [(0, "add"), (1, "check"), (2, "done")]
+    assert plan.number("done") == 2
+    with pytest.raises(ExecutionError, match="did you mean 'done'"):
+        plan.number("don")
+
+
+def test_ways_out_are_sorted_by_what_opens_them():
+    edges = (
+        Edge("a", "b"),
+        Edge("a", "c", "error"),
+        Edge("a", "d", "timeout"),
+        Edge("a", "e", "route"),
+        Edge("a", "e", "event"),
+        Edge("a", "c", "parallel"),
+    )
+    nodes = {name: Node(name, "noop") for name in "abcde"}
+    a = Plan(Recipe("r", "test", nodes, edges, ("a",)), KINDS, World()).nodes[0]
+    assert [way[1] for way in a.out] == [1, 2]
+    assert (a.errors, a.timeouts, list(a.routes)) == ((2,), (3,), [4])
+
+
+def test_a_join_knows_what_can_reach_it():
+    plan = plan_of(fan("x", "y"))
+    (join,) = plan.joins
+    assert {plan.nodes[number].id for number in plan.ahead[join]} == {"open", "x", "y"}
+
+
+def test_listeners_by_type():
+    nodes = {"a": Node("a", "noop", on=("x", "y")), "b": Node("b", "noop", on=("x",))}
+    plan = Plan(Recipe("r", "test", nodes, (), ()), KINDS, World())
+    assert {kind: [node.id for node in found] for kind, found in plan.listeners.items()} == {"x": ["a", "b"], "y": ["a"]}
+
+
+def test_a_kind_that_nothing_runs_is_a_problem():
+    nodes = {"a": Node("a", "rooter"), "b": Node("b", "other")}
+    with pytest.raises(RecipeError, match="did you mean 'router'") as caught:
+        Plan(Recipe("r", "test", nodes, (), ("a",)), KINDS, World())
+    assert [problem.code for problem in caught.value.problems] == ["R204", "R204"]
+
+
+def test_what_cannot_be_bound_is_told_all_at_once():
+    with pytest.raises(RecipeError) as caught:
+        plan_of(graph("a", "b", a="one", b="two"))
+    assert len(caught.value.problems) == 2
