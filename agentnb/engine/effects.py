@@ -144,12 +144,11 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
                 answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
             error, answer = raised, None
-        work.busy, seconds = True, (run.ns() - began) / 1e9
+        work.busy = True
+        message = None if error is None else f"{type(error).__name__}: {error}"
+        work.calls.append(_row(work, number, effect, attempt, wait, answer, message, (run.ns() - began) / 1e9))
         if error is None:
-            work.calls.append(_row(work, number, effect, attempt, wait, answer, None, seconds))
             break
-        message = f"{type(error).__name__}: {error}"
-        work.calls.append(_row(work, number, effect, attempt, wait, None, message, seconds))
         if attempt >= effect.attempts:
             raise error
         wait = effect.backoff
@@ -210,8 +209,8 @@ def _row(
     # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
     step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
     if answer.__class__ in PLAIN_ANSWERS:
-        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), error, seconds, None, None, None)
-        return _new_call(Call, known)
+        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), error, seconds)
+        return _new_call(Call, (*known, None, None, None))
     usage = getattr(answer, "usage", None)
     return Call(
         step,

@@ -278,8 +278,13 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     repair(run)
     work, node, number = act.work, act.node, run.position + 1
     pushes: Pushes = []
+    own = [*work.kept, *work.own]
+    for held in (work.own, work.kept, work.copies):
+        held.clear()  # the conditions that are asked now see the board as it stands
     if node.kind.keeps:
-        _keep(run, act)
+        with suppress(BoardError):  # from what the board refuses on, it had not happened
+            for path, value in own:
+                run.write(act.scope, path, value)
         pushes = announced(run, work)
     else:
         work.emitted.clear()
@@ -300,15 +305,6 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
     code = _cancel(run, act, catcher) or code
     return code if catcher else FAILED
-
-
-def _keep(run: Run, act: Activation) -> None:
-    """Write what a failed node had written, up to what the board refuses: from there on it had not happened."""
-    work = act.work
-    own, work.own, work.kept = [*work.kept, *work.own], [], []
-    with suppress(BoardError):
-        for path, value in own:
-            run.write(act.scope, path, value)
 
 
 def _onward(run: Run, act: Activation) -> Pushes | None:

@@ -21,14 +21,18 @@ def bind(node: Node, world: Any) -> Perform:
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
     timeout, attempts = params.get("timeout"), params.get("attempts", 1)
-    backoff, blocking = params.get("backoff", 0.0), params.get("blocking", False)
+    backoff, blocking, again = (
+        params.get("backoff", 0.0),
+        params.get("blocking", False),
+        params.get("repeatable", False),
+    )
     arguments = arguments_of(node.inputs) if node.inputs else None
     whole = arguments is None and bool(positional(function))
 
     async def perform(work: Work) -> Any:
         target = (lambda: function(work.board)) if whole else function
         given = {} if arguments is None else arguments(work)
-        effect = Effect("tool", name, given, timeout, attempts, backoff, blocking, False, target)
+        effect = Effect("tool", name, given, timeout, attempts, backoff, blocking, again, target)
         return as_writes(key, await work.call(effect))
 
     return perform

@@ -1,0 +1,249 @@
+"""test_api: coreason's front door does what its document says, and its usage example runs as it stands there."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentnb.dialects.coreason import GraphExecutor, RecipeDefinition, SimulationScenario, SimulationTrace, StepType
+from agentnb.errors import ExecutionError, NodeExecutionError, RecipeError
+
+
+def recipe(nodes, edges=(), entry=None, **more):
+    topology = {
+        "nodes": [
+            {"type": "agent", "agent_ref": node, "id": node} if isinstance(node, str) else node for node in nodes
+        ],
+        "edges": [{"source": source, "target": target} for source, target in edges],
+        "entry_point": entry or (nodes[0] if isinstance(nodes[0], str) else nodes[0]["id"]),
+        **more.pop("topology", {}),
+    }
+    return RecipeDefinition.model_validate(
+        {"metadata": {"name": "test"}, "interface": {}, "topology": topology, **more}
+    )
+
+
+def agent(name, **inputs):
+    return {"type": "agent", "id": name, "agent_ref": f"{name}-agent", "inputs_map": inputs}
+
+
+def router(routes, default="end", key="kind"):
+    return {"type": "router", "id": "route", "input_key": key, "routes": routes, "default_route": default}
+
+
+def run(*args, **options):
+    executor = GraphExecutor(*args, **options)
+    asyncio.run(executor.run())
+    return executor
+
+
+def path(executor):
+    return [step.node_id for step in executor.trace.steps]
+
+
+def test_the_documents_usage_example():
+    definition = recipe([agent("answer", query="user_input")])
+    initial_state = {"user_input": "Hello World"}
+    executor = GraphExecutor(definition, initial_state)
+    trace = asyncio.run(executor.run())
+    assert isinstance(trace, SimulationTrace)
+    assert [step.node_id for step in trace.steps] == ["answer"]
+    assert executor.context == {"user_input": "Hello World", "output": "Mocked output from answer-agent"}
+    assert initial_state == {"user_input": "Hello World"}
+
+
+def test_an_agent_is_given_what_its_inputs_map_names_and_its_output_is_merged():
+    seen = {}
+
+    def answer(**inputs):
+        seen.update(inputs)
+        return {"text": "Hi", "score": 1}
+
+    executor = run(
+        recipe([agent("answer", query="user_input", gone="nothing")]),
+        {"user_input": "?"},
+        agents={"answer-agent": answer},
+    )
+    assert seen == {"query": "?"}
+    assert executor.context == {"user_input": "?", "text": "Hi", "score": 1}
+    (step,) = executor.trace.steps
+    assert (step.type, step.inputs, step.observation) == (
+        StepType.TOOL_EXECUTION,
+        {"query": "?"},
+        {"text": "Hi", "score": 1},
+    )
+    assert step.snapshot == executor.context
+
+
+def test_an_agent_without_inputs_map_sees_nothing():
+    executor = run(recipe(["a"]), {"x": 1}, agents={"a": lambda: {"y": 2}})
+    assert executor.trace.steps[0].inputs == {}
+
+
+def test_an_answer_that_is_no_mapping_stands_under_output():
+    assert run(recipe(["a"]), {}, agents={"a": lambda: "text"}).context == {"output": "text"}
+
+
+def test_a_dotted_source_is_a_plain_key():
+    executor = run(
+        recipe([agent("a", q="deep.key")]), {"deep": {"key": 1}, "deep.key": 2}, agents={"a-agent": lambda **got: got}
+    )
+    assert executor.context["q"] == 2
+
+
+@pytest.mark.parametrize("answers", [["yes"], {"ask": ["yes"]}, {"ask": "yes"}])
+def test_a_human_node_writes_its_response(answers):
+    executor = run(recipe([{"type": "human", "id": "ask", "prompt": "Go on?"}]), {}, answers=answers)
+    (step,) = executor.trace.steps
+    assert (step.type, step.observation) == (StepType.INTERACTION, {"response": "yes"})
+    assert executor.context == {"response": "yes"}
+
+
+def test_a_human_node_that_nobody_can_answer_is_a_problem_and_keeps_the_steps_before():
+    executor = GraphExecutor(recipe(["a", {"type": "human", "id": "ask", "prompt": "?"}], [("a", "ask")]), {})
+    with pytest.raises(ExecutionError, match="X110"):
+        asyncio.run(executor.run())
+    assert path(executor) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [
+        ("yes", "yes"),
+        (1, "1"),
+        (1.0, "1.0"),
+        (True, "True"),
+        (True, "true"),
+        (False, "false"),
+        ("", ""),
+        (0, "0"),
+        ([1], "[1]"),
+    ],
+)
+def test_a_route_matches_the_text_of_the_value(value, key):
+    definition = recipe([router({key: "hit"}, "miss"), "hit", "miss"])
+    executor = run(definition, {"kind": value})
+    assert path(executor) == ["route", "hit"]
+    step = executor.trace.steps[0]
+    assert (step.type, step.inputs, step.observation) == (
+        StepType.REASONING, {"kind": value}, {"decision": "hit", "value": value}
+    )  # fmt: skip
+    assert step.thought == f"Router decision based on kind={value}: Go to hit"
+
+
+@pytest.mark.parametrize("state", [{}, {"kind": None}, {"kind": "other"}])
+def test_without_a_match_the_default_is_taken(state):
+    assert path(run(recipe([router({"None": "hit", "x": "hit"}, "miss"), "hit", "miss"]), state)) == ["route", "miss"]
+
+
+def test_a_router_reads_a_flat_key():
+    executor = run(recipe([router({"1": "hit"}, "miss", key="a.b"), "hit", "miss"]), {"a": {"b": 1}})
+    assert path(executor) == ["route", "miss"]
+
+
+def test_an_empty_default_ends_the_run():
+    executor = run(recipe([router({"x": "hit"}, ""), "hit"]), {})
+    assert path(executor) == ["route"]
+    assert executor.trace.outcome["status"] == "finished"
+
+
+def test_a_router_does_not_follow_edges():
+    executor = run(recipe([router({"x": "hit"}, "miss"), "hit", "miss", "other"], [("route", "other")]), {"kind": "x"})
+    assert path(executor) == ["route", "hit"]
+
+
+def test_the_first_edge_of_several_is_taken():
+    assert path(run(recipe(["a", "b", "c"], [("a", "c"), ("a", "b")]), {})) == ["a", "c"]
+
+
+def test_max_steps_ends_a_cycle_and_says_so():
+    executor = run(recipe(["a", "b"], [("a", "b"), ("b", "a")]), {})
+    assert len(executor.trace.steps) == 50
+    assert executor.trace.outcome["status"] == "exhausted"
+    assert executor.trace.outcome["limit"] == "max_steps"
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_no_steps_at_all(limit):
+    executor = run(recipe(["a"]), {}, max_steps=limit)
+    assert len(executor.trace.steps) == 0
+
+
+def test_a_line_as_long_as_the_limit_ends_naturally():
+    names = [f"n{number}" for number in range(50)]
+    executor = run(recipe(names, list(zip(names, names[1:], strict=False))), {})
+    assert executor.trace.outcome == {"status": "finished", "steps": 50}
+
+
+def test_a_new_run_begins_a_new_trace():
+    executor = GraphExecutor(recipe(["a"]), {"n": 1})
+    first = asyncio.run(executor.run())
+    second = asyncio.run(executor.run())
+    assert (len(first), len(second)) == (1, 1)
+    assert first is not second
+
+
+def test_a_failing_agent_is_an_error_step_and_raises():
+    def fail():
+        raise LookupError("no such order")
+
+    executor = GraphExecutor(recipe(["a", "b"], [("a", "b")]), {}, agents={"b": fail})
+    with pytest.raises(NodeExecutionError, match="no such order") as raised:
+        asyncio.run(executor.run())
+    assert isinstance(raised.value.__cause__, LookupError)
+    assert [(step.node_id, step.status, step.type) for step in executor.trace.steps] == [
+        ("a", "ok", StepType.TOOL_EXECUTION), ("b", "error", StepType.ERROR)
+    ]  # fmt: skip
+
+
+def test_a_draft_that_runs_into_a_missing_node_fails_there_and_keeps_the_steps_before():
+    executor = GraphExecutor(recipe(["a"], [("a", "gone")], topology={"status": "draft"}), {})
+    with pytest.raises(ExecutionError, match="'gone' is not there yet"):
+        asyncio.run(executor.run())
+    assert [(step.node_id, step.status) for step in executor.trace.steps] == [("a", "ok"), ("gone", "error")]
+
+
+def test_a_draft_whose_entry_is_missing_fails_at_once():
+    executor = GraphExecutor(recipe(["a"], [], entry="gone", topology={"status": "draft"}), {})
+    with pytest.raises(ExecutionError, match="gone"):
+        asyncio.run(executor.run())
+    assert path(executor) == ["gone"]
+
+
+def test_the_state_is_validated_on_request():
+    interface = {"inputs": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
+    definition = recipe(["a"], interface=interface)
+    GraphExecutor(definition, {})
+    with pytest.raises(RecipeError, match="R205"):
+        GraphExecutor(definition, {}, validate_inputs=True)
+    with pytest.raises(RecipeError, match="R206"):
+        GraphExecutor(definition, {"n": "one"}, validate_inputs=True)
+
+
+def test_the_initial_state_may_be_none():
+    assert run(recipe(["a"]), None).context == {"output": "Mocked output from a"}
+
+
+def test_the_trace_names_its_recipe():
+    trace = run(recipe(["a"]), {}).trace
+    assert (trace.agent_id, trace.agent_version, trace.metadata["recipe_kind"]) == ("test", "v2", "Recipe")
+
+
+def test_it_takes_a_dict_too_and_can_be_stepped():
+    executor = GraphExecutor(recipe(["a", "b"], [("a", "b")]).model_dump(by_alias=True, exclude_none=True), {})
+    assert executor.session.step().node_id == "a"
+    executor.session.back()
+    assert executor.context == {}
+
+
+def test_an_llm_answers_agents_that_are_not_bound():
+    executor = run(recipe([agent("a", question="q")]), {"q": "Why?"}, llm=[{"text": "Because"}])
+    assert executor.context["text"] == "Because"
+
+
+def test_a_scenario_is_data():
+    scenario = SimulationScenario.model_validate(
+        {"id": "s", "description": "d", "inputs": {"a": 1}, "validation_logic": "exact_match"}
+    )
+    assert scenario.expected_output is None

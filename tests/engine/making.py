@@ -1,0 +1,34 @@
+"""making: small runs of test kinds, where a session would hide what is to be seen."""
+
+from __future__ import annotations
+
+from agentnb.engine.executor import run_plain
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import Run
+from agentnb.recipe.model import Edge, Recipe, Region
+from agentnb.world.world import World
+from tests.engine.shapes import KINDS, leaf
+
+
+def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, routing="first", kind="do", on=None):
+    """Return a run of a line of leaves `n0`, `n1` ..., each doing one function of its work."""
+    line = [leaf(f"n{number}", function, kind=kind) for number, function in enumerate(functions)]
+    made = [*line, *nodes]
+    ways = [*(Edge(one.id, two.id) for one, two in zip(line, line[1:], strict=False)), *edges]
+    entry = () if not made else (made[0].id,)
+    recipe = Recipe("made", "test", {node.id: node for node in made}, tuple(ways), () if on else entry,
+                    regions={region.id: region for region in [Region("root", entry), *regions]}, routing=routing)  # fmt: skip
+    run = Run(Plan(recipe, KINDS, world or World()))
+    run.begin(inputs or {})
+    return run
+
+
+def one(run):
+    """One step without a loop; return its code."""
+    return run_plain(run, once=True)
+
+
+def data(run):
+    from agentnb.board.values import thaw
+
+    return {key: thaw(value) for key, value in run.root.scope.data.items()}

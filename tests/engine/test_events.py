@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from agentnb.clock import TickingClock
+from agentnb.engine.events import emit_from_outside, seen
+from agentnb.engine.travel import forked, goto, open_tip
+from tests.engine.making import one, run_of
+from tests.engine.shapes import begun, path, step
+from tests.engine.test_frontier import nothing
+
+
+def emits(kind):
+    def node(work):
+        work.emit(kind, {"of": work.node.id})
+
+    return node
+
+
+def test_events_are_numbered_in_one_sequence():
+    run = run_of(emits("a"), nothing, emits("b"))
+    emit_from_outside(run, "start", 1)
+    for _ in range(3):
+        one(run)
+    found = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in seen(run)]
+    assert found == [
+        (1, "evt_001", "start", None, 0, "user"),
+        (2, "evt_002", "a", 1, 1, "n0"),
+        (3, "evt_003", "b", 3, 3, "n2"),
+    ]
+
+
+def test_what_comes_later_is_not_seen_from_the_past_and_comes_with_the_same_number_again():
+    run = run_of(emits("a"), emits("b"))
+    one(run)
+    one(run)
+    goto(run, 1)
+    assert [event.type for event in seen(run)] == ["a"]
+    open_tip(run)
+    one(run)
+    assert [(event.id, event.type) for event in seen(run)] == [("evt_001", "a"), ("evt_002", "b")]
+
+
+def test_a_fork_has_the_events_before_and_its_own():
+    run = run_of(emits("a"), emits("b"), emits("c"))
+    one(run)
+    new = forked(run, run.plan, 1)
+    emit_from_outside(run, "mine", None)
+    emit_from_outside(new, "yours", None)
+    assert [event.type for event in seen(run)] == ["a", "mine"]
+    assert [event.type for event in seen(new)] == ["a", "yours"]
+
+
+def test_the_visible_time_ticks_once_an_event():
+    run = run_of(emits("a"))
+    run.clock = TickingClock()
+    one(run)
+    emit_from_outside(run, "b", None)
+    assert [event.time.second for event in seen(run)] == [0, 1]
+
+
+def test_the_payload_is_kept_as_it_was():
+    payload = {"list": [1]}
+    run = run_of(nothing)
+    event = emit_from_outside(run, "x", payload)
+    payload["list"].append(2)
+    assert event.payload == {"list": [1]}
+
+
+def test_listeners_are_queued_behind_what_waits():
+    run = begun("reactive")
+    step(run)
+    emit_from_outside(run, "hello", "eve")
+    while run.frontier():
+        step(run)
+    assert path(run)[:4] == ["greet error", "count", "greet error", "count"]
+    assert sum(name == "greet error" for name in path(run)) == 3
+
+
+def test_a_cause_is_the_event_that_a_node_answers_to():
+    run = begun("reactive")
+    while run.frontier():
+        step(run)
+    causes = {event.id: event.cause for event in seen(run)}
+    assert causes == {"evt_001": None, "evt_002": None, "evt_003": "evt_001", "evt_004": "evt_002"}

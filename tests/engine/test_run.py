@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.board.values import ABSENT
+from agentnb.engine.executor import run_plain
+from agentnb.engine.run import CHECKPOINT_ROWS, DONE, EXHAUSTED, NEVER, PAUSED, Run
+from agentnb.engine.travel import goto, repair
+from agentnb.engine.work import Append
+from agentnb.errors import BoardError
+from agentnb.recipe.model import Edge
+from tests.engine.making import data, one, run_of
+from tests.engine.shapes import leaf
+
+
+def count(work):
+    return {"n": work.board.get("n", 0) + 1}
+
+
+def cycle(**words):
+    return run_of(count, edges=[Edge("n0", "n0")], **words)
+
+
+def test_a_run_begins_with_its_inputs_and_the_entry_as_the_frontier():
+    run = run_of(count, inputs={"n": 1, "d": {"x": [1]}})
+    assert (data(run), run.position, [run.node_of(act) for act in run.frontier()]) == ({"n": 1, "d": {"x": [1]}}, 0, ["n0"])
+    assert one(run) == DONE
+    assert (run.frontier(), run.used) == ([], 1)
+
+
+def test_an_activation_is_made_once():
+    run = cycle()
+    first = run.activation(run.frontier()[0])
+    one(run)
+    assert run.activation(run.frontier()[0]) is first
+    assert len(run.tables.acts) == 1
+
+
+def test_the_limit_and_the_end_of_a_call():
+    run = cycle()
+    run.limit = 5
+    run.set_mark()
+    run.stop_at = 3
+    run.set_mark()
+    assert (run_plain(run), run.position) == (PAUSED, 3)
+    run.stop_at = NEVER
+    run.set_mark()
+    assert (run_plain(run), run.position) == (EXHAUSTED, 5)
+
+
+def test_checkpoints_come_after_so_many_rows_and_one_a_key():
+    run = cycle(inputs={str(key): key for key in range(100)})
+    run.stop_at = 3 * CHECKPOINT_ROWS
+    run.set_mark()
+    run_plain(run)
+    steps = [checkpoint.step for checkpoint in run.history.checkpoints]
+    assert steps == [0, CHECKPOINT_ROWS + 100, 2 * (CHECKPOINT_ROWS + 100) + 1]
+    goto(run, 700)
+    assert data(run)["n"] == 700
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (("a",), 1, {"d": {"x": 1}, "l": [1], "a": 1}),
+        (("d", "x"), ABSENT, {"d": {}, "l": [1]}),
+        (("d",), ABSENT, {"l": [1]}),
+        (("d", "gone", "far"), ABSENT, {"d": {"x": 1}, "l": [1]}),
+        (("l",), Append(2), {"d": {"x": 1}, "l": [1, 2]}),
+        (("l", 1), 2, {"d": {"x": 1}, "l": [1, 2]}),
+        (("new", "far"), 2, {"d": {"x": 1}, "l": [1], "new": {"far": 2}}),
+        (("new",), Append(2), {"d": {"x": 1}, "l": [1], "new": [2]}),
+    ],
+)
+def test_write_and_repair(path, value, expected):
+    run = run_of(count, inputs={"d": {"x": 1}, "l": [1]})
+    run.write(run.root.scope, path, value)
+    assert data(run) == expected
+    repair(run)
+    assert list(data(run).items()) == [("d", {"x": 1}), ("l", [1])]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code"),
+    [
+        (("d", "x", "y"), 1, "B103"),
+        (("l", 5), 1, "B104"),
+        (("d",), Append(1), "B103"),
+        ((5,), 1, "B105"),
+    ],
+)
+def test_what_cannot_be_written_changes_nothing(path, value, code):
+    run = run_of(count, inputs={"d": {"x": 1}, "l": [1]})
+    with pytest.raises(BoardError, match=code):
+        run.write(run.root.scope, path, value)
+    assert data(run) == {"d": {"x": 1}, "l": [1]}
+    one(run)
+    assert data(run)["n"] == 1
+
+
+def test_a_deleted_key_comes_back_to_its_place():
+    run = run_of(lambda work: {"b": ABSENT}, count, inputs={"a": 1, "b": 2, "c": 3})
+    one(run)
+    assert list(data(run)) == ["a", "c"]
+    goto(run, 0)
+    assert list(data(run)) == ["a", "b", "c"]
+
+
+def test_chance_comes_from_the_seed():
+    from agentnb.engine.plan import Plan
+    from agentnb.recipe.model import Recipe
+    from agentnb.world.world import World
+    from tests.engine.shapes import KINDS
+
+    plan = Plan(Recipe("r", "test", {"a": leaf("a", count)}, (), ("a",)), KINDS, World())
+    assert Run(plan, seed=7).random.random() == Run(plan, seed=7).random.random()
+    assert Run(plan, seed=7).random.random() != Run(plan, seed=8).random.random()
+
+
+def test_calls_are_counted_up_to_where_the_run_stands():
+    from agentnb.engine.work import Effect
+
+    async def look(work):
+        return {"n": await work.call(Effect("tool", "look", {}, target=lambda: 1))}
+
+    run = run_of(look, look, count)
+    run_plain(run)
+    assert (run.calls_before("tool"), run.calls_before("tool", "n1"), run.calls_before("llm")) == (2, 1, 0)
+    goto(run, 1)
+    assert (run.calls_before("tool"), run.calls_before("tool", "n1")) == (1, 0)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from agentnb.engine.history import ERROR, UNCAUGHT
+from agentnb.engine.run import DONE, FAILED, GO
+from agentnb.engine.work import Outcome
+from tests.engine.making import data, one, run_of
+
+
+@pytest.mark.parametrize(
+    ("result", "wrote"),
+    [
+        ({"a": 1}, {"a": 1}),
+        (None, {}),
+        (Outcome({"a": 1}), {"a": 1}),
+        (Outcome(places=[(("d", "x"), 1)]), {"d": {"x": 1}}),
+        (types.MappingProxyType({"a": 1}), {"a": 1}),
+    ],
+)
+def test_what_a_node_may_return(result, wrote):
+    run = run_of(lambda work: result)
+    assert (one(run), data(run)) == (DONE, wrote)
+
+
+def test_anything_else_is_its_failure():
+    run = run_of(lambda work: 5)
+    assert one(run) == FAILED
+    assert "returned a int" in run.history.errors[1].message
+
+
+def test_an_awaitable_of_any_sort_is_awaited():
+    class Later:
+        def __await__(self):
+            return {"a": 1}
+            yield
+
+    from tests.engine.shapes import go_on
+
+    run = run_of(lambda work: Later())
+    assert go_on(run) == DONE
+    assert data(run) == {"a": 1}
+
+
+def test_what_it_writes_it_sees_at_once_and_others_after_the_step():
+    seen = []
+
+    def writes(work):
+        work.write("a", 1)
+        work.write(("d", "x"), 2)
+        seen.append((work.board["a"], work.board["d.x"], "a" in work.scope.data))
+        return {"a": 3}
+
+    run = run_of(writes)
+    one(run)
+    assert (seen, data(run)) == ([(1, 2, False)], {"a": 3, "d": {"x": 2}})
+
+
+def test_a_failed_step_is_a_row_that_wrote_nothing_and_the_node_stays_next():
+    def fails(work):
+        work.write("a", 1)
+        work.emit("x")
+        raise ValueError("no")
+
+    run = run_of(lambda work: {"before": 1}, fails)
+    assert one(run) == GO
+    assert one(run) == FAILED
+    assert (run.position, data(run), [run.node_of(act) for act in run.frontier()]) == (2, {"before": 1}, ["n1"])
+    assert run.history.s_flag[2] & (12 | UNCAUGHT) == ERROR | UNCAUGHT
+    assert run.events() == []
+
+
+def test_a_step_that_writes_what_the_board_refuses_fails_as_a_whole():
+    run = run_of(lambda work: Outcome({"a": 1}, places=[(("n", "x"), 1)]), inputs={"n": 5})
+    assert (one(run), data(run)) == (FAILED, {"n": 5})
+    run = run_of(lambda work: {"a": 1, 5: 2})
+    assert (one(run), data(run)) == (FAILED, {})
+
+
+def test_reads_are_kept_with_their_step():
+    run = run_of(lambda work: {"a": work.board["x"]}, lambda work: {"b": work.board.get("gone")}, inputs={"x": 1})
+    one(run)
+    one(run)
+    found = [(step, run.tables.codes[code >> 2][1]) for step, code in zip(run.history.r_step, run.history.r_code, strict=True)]
+    assert found == [(1, ("x",)), (2, ("gone",))]
+
+
+def test_times_are_those_of_the_clock():
+    run = run_of(lambda work: {})
+    ticks = iter((10, 25))
+    run.ns = lambda: next(ticks)
+    one(run)
+    assert (run.history.s_t0[1], run.history.s_t1[1]) == (10, 25)
+
+
+def test_an_interrupt_is_no_failure_and_leaves_no_row():
+    from agentnb.engine.travel import repair
+
+    def stops(work):
+        work.write("a", 1)
+        raise KeyboardInterrupt
+
+    run = run_of(stops)
+    with pytest.raises(KeyboardInterrupt):
+        one(run)
+    repair(run)
+    assert (run.position, data(run), run.history.errors) == (0, {}, {})

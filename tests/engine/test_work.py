@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agentnb.board.values import ABSENT
+from agentnb.engine.work import Append, Effect, op_of
+from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Edge
+from tests.engine.making import data, one, run_of
+
+
+def looked(look, inputs):
+    """Return what a function of the node's board gives."""
+    found = []
+    run = run_of(lambda work: found.append(look(work.board)), inputs=inputs)
+    one(run)
+    (value,) = found
+    return value
+
+
+def test_the_board_of_a_node_is_a_mapping():
+    inputs = {"a": 1, "d": {"x": [1]}, "dotted.key": 2, "none": None}
+    assert looked(lambda board: list(board), inputs) == list(inputs)
+    assert looked(len, inputs) == 4
+    assert looked(lambda board: board["d.x.0"], inputs) == 1
+    assert looked(lambda board: board["dotted.key"], inputs) == 2
+    assert looked(lambda board: board.get("gone", 7), inputs) == 7
+    assert looked(lambda board: board.get("none", 7), inputs) is None
+    assert looked(lambda board: ("d.x.0" in board, "d.x.1" in board, "gone" in board, 5 in board), inputs) == (
+        True,
+        False,
+        False,
+        False,
+    )
+    assert looked(dict, inputs) == inputs
+    assert "n0" in looked(repr, inputs)
+    assert looked(lambda board: not hasattr(board, "__setitem__"), inputs)
+
+
+def test_what_is_not_there_is_a_key_error():
+    run = run_of(lambda work: {"x": work.board["gone"]})
+    one(run)
+    assert run.history.errors[1].type == "KeyError"
+
+
+def test_a_change_in_place_becomes_a_write():
+    def grow(work):
+        work.board["d"]["list"].append(2)
+
+    run = run_of(grow, inputs={"d": {"list": [1]}})
+    one(run)
+    assert data(run) == {"d": {"list": [1, 2]}}
+    (row,) = run.history.in_place
+    assert run.tables.codes[run.history.w_code[row] >> 2][1] == ("d",)
+
+
+def test_a_change_in_place_below_a_path_that_was_read_is_seen_too():
+    run = run_of(lambda work: work.board["d.list"].append(2), inputs={"d": {"list": [1]}})
+    one(run)
+    assert data(run) == {"d": {"list": [1, 2]}}
+
+
+def test_a_change_of_an_object_in_place():
+    @dataclasses.dataclass
+    class Point:
+        x: int
+
+    def move(work):
+        work.board["point"].x = 2
+
+    run = run_of(move, inputs={"point": Point(1)})
+    one(run)
+    assert data(run)["point"].x == 2
+
+
+def test_what_a_node_wrote_itself_wins_over_a_change_in_place():
+    def both(work):
+        work.board["a"].append(2)
+        work.board["b"].append(2)
+        work.write("b", [9])
+        return {"a": [8]}
+
+    run = run_of(both, inputs={"a": [1], "b": [1]})
+    one(run)
+    assert (data(run), run.history.in_place) == ({"a": [8], "b": [9]}, set())
+
+
+def test_a_copy_that_was_not_changed_is_no_write():
+    run = run_of(lambda work: {"n": len(work.board["a"])}, inputs={"a": [1]})
+    one(run)
+    assert len(run.history.w_code) == 2
+
+
+def test_a_value_that_is_kept_cannot_be_changed_later():
+    kept = [1]
+    run = run_of(lambda work: {"a": kept}, lambda work: {"b": kept.append(2)})
+    one(run)
+    one(run)
+    assert data(run)["a"] == [1]
+
+
+def test_events_are_numbered_and_seen_at_once():
+    seen = []
+
+    def emits(work):
+        first = work.emit("x", {"n": 1})
+        second = work.emit("x")
+        seen.extend((first.id, second.id, [event.id for event in work.events]))
+
+    run = run_of(emits)
+    one(run)
+    assert seen == ["evt_001", "evt_002", ["evt_001", "evt_002"]]
+    assert [(event.step, event.actor, event.payload) for event in run.events()] == [(1, "n0", {"n": 1}), (1, "n0", None)]
+
+
+def test_a_step_that_is_over_cannot_act_any_more():
+    kept = []
+    run = run_of(lambda work: kept.append(work), lambda work: {})
+    one(run)
+    work = kept[0]
+    work.dead = True
+    for late in (lambda: work.write("a", 1), lambda: work.emit("x"), lambda: work.call(Effect("tool", "x", {}))):
+        with pytest.raises(ExecutionError, match="X102"):
+            late()
+
+
+def test_phase_and_iteration_of_a_leaf():
+    seen = []
+    run = run_of(lambda work: seen.append((work.phase, work.iteration, work.frames, work.event)), edges=[Edge("n0", "n0")])
+    one(run)
+    one(run)
+    assert seen == [("start", 0, [], None)] * 2
+
+
+def test_the_op_that_a_value_stands_for():
+    assert op_of(5) == (0, 5)
+    assert op_of(ABSENT) == (1, ABSENT)
+    assert op_of(Append("x")) == (2, "x")
+    assert repr(Append("x")) == "Append('x')"
