@@ -1,8 +1,9 @@
 """step: what one step costs, and going back, forking and calling; as times, as ratios to a plain loop, beside others.
 
 Run it: `python benchmarks/step.py [--steps N] [--runs N] [--json] [--check]`. `--check` exits with 1 where a limit is
-broken. Each figure is the median of several runs; where it breaks its limit it is measured again, and the better
-median counts: the machine may have had other work. Other libraries need `pip install agentnb[bench]`.
+broken. Each figure is the median of several runs, with the plain loop before and after each. Where it breaks its limit
+there are more runs, and the calmest count, those beside which the plain loop was fastest: the machine may have had
+other work. Other libraries need `pip install agentnb[bench]`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -41,7 +43,7 @@ from loops import (
 )
 from peers import PEERS, first, measured, plain_loop, second, version_of
 
-TRIES = 3  # medians at most, where the first breaks its limit
+TRIES = 5  # times the runs, at most, where the first ones break the limit
 TIMES_PLAIN = 20  # a step, as often as a step of the plain loop
 
 
@@ -114,22 +116,30 @@ def size_figures(steps: int) -> Iterator[Figure]:
 
 
 def measure(figure: Figure, runs: int) -> Row:
-    """Measure a figure: the median of its runs, again where it breaks its limit, and the better median."""
-    scale = 1e6 if figure.unit == "µs" else 1.0
-    best: Row | None = None
-    for _ in range(TRIES):
-        plain = medians(plain_loop, 5)
-        value = medians(figure.measure, figure.runs or runs) * scale
-        ratio = value / (plain * scale) if figure.unit == "µs" else None
-        ok = None if figure.limit is None else value <= figure.limit
-        if ok and figure.times_plain is not None and ratio is not None:
-            ok = ratio <= figure.times_plain
-        if best is None or value < (best.value or value):
-            best = Row(figure.what, value, figure.unit, ratio, figure.limit, ok)
-        if ok is not False:
-            break
-    assert best is not None
-    return best
+    """Measure a figure beside the plain loop; where it breaks its limit, again: of all runs the calmest count."""
+    runs = figure.runs or runs
+    found: list[tuple[float, float]] = []
+    before = plain_loop()
+    while True:
+        value = figure.measure()
+        after = plain_loop()
+        found.append((max(before, after), value))
+        before = after
+        if len(found) >= runs:
+            row = row_of(figure, sorted(found)[:runs])
+            if row.ok is not False or len(found) >= TRIES * runs:
+                return row
+
+
+def row_of(figure: Figure, found: list[tuple[float, float]]) -> Row:
+    """Return the row of what was measured: pairs of a plain loop's step and the figure."""
+    timed = figure.unit == "µs"
+    value = median(pair[1] for pair in found) * (1e6 if timed else 1.0)
+    ratio = median(pair[1] / pair[0] for pair in found) if timed else None
+    ok = None if figure.limit is None else value <= figure.limit
+    if ok and ratio is not None and figure.times_plain is not None:
+        ok = ratio <= figure.times_plain
+    return Row(figure.what, value, figure.unit, ratio, figure.limit, ok)
 
 
 def peer_rows(runs: int) -> Iterator[Row]:
@@ -141,9 +151,8 @@ def peer_rows(runs: int) -> Iterator[Row]:
                 f"{peer.name}: a step", None, "µs", None, None, None, f"not installed: pip install {peer.package}"
             )
             continue
-        plain = medians(plain_loop, 5)
-        value = medians(partial(measured, peer), min(runs, 5))
-        yield Row(f"{peer.name} {release}: a step", value * 1e6, "µs", value / plain, None, None, f"keeps {peer.keeps}")
+        row = measure(Figure(f"{peer.name} {release}: a step", partial(measured, peer)), min(runs, 5))
+        yield replace(row, note=f"keeps {peer.keeps}")
 
 
 def all_rows(steps: int, runs: int) -> Iterator[Row]:

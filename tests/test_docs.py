@@ -25,3 +25,15 @@ def test_the_readme_names_no_file_that_is_not_there():
     links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", README.read_text(encoding="utf-8"))
     missing = [link for link in links if not link.startswith("http") and not (README.parent / link).exists()]
     assert not missing
+
+
+def test_each_rule_names_tests_that_are_there():
+    folder = README.parent
+    short = {
+        name: f"tests/dialects/coreason/test_{name}.py" for name in ("api", "loader", "ways", "schema", "mistakes")
+    }
+    named = re.findall(r"([\w/.]+)::(test_\w+)", (folder / "docs" / "requirements.md").read_text(encoding="utf-8"))
+    assert len(named) > 30
+    texts = {file: (folder / short.get(file, file)).read_text(encoding="utf-8") for file, _ in named}
+    missing = [f"{file}::{test}" for file, test in named if not re.search(rf"def {test}\(", texts[file])]
+    assert not missing

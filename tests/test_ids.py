@@ -1,30 +1,31 @@
-"""test_ids: ids count or come from a seed, so that a run can be repeated."""
-
 from __future__ import annotations
 
 import random
+import time
 
 from agentnb.ids import IDGen, new_run_id, uuid_of
 
 
-def test_each_prefix_counts_for_itself():
+def test_ids_count_by_their_prefix():
     ids = IDGen()
-    assert [ids("a"), ids("b"), ids("a")] == ["a_001", "b_001", "a_002"]
-    ids.counters["a"] = 999
-    assert ids("a") == "a_1000"
+    assert [ids("event"), ids("call"), ids("event")] == ["event_001", "call_001", "event_002"]
+    ids.counters["event"] = 999
+    assert ids("event") == "event_1000"
 
 
-def test_the_id_of_a_step_is_the_same_in_every_process():
-    assert uuid_of("run", 1) == uuid_of("run", 1)
-    assert len({uuid_of("run", 1), uuid_of("run", 2), uuid_of("other", 1)}) == 3
+def test_a_steps_id_follows_from_its_run_and_number():
+    assert uuid_of("r", 1) == uuid_of("r", 1)
+    assert len({uuid_of("r", 1), uuid_of("r", 2), uuid_of("s", 1)}) == 3
+    assert uuid_of("r", 1).version == 5
 
 
-def test_run_ids_from_a_seed_repeat_and_others_do_not():
-    assert new_run_id(random.Random(1)) == new_run_id(random.Random(1))
-    assert len({new_run_id() for _ in range(100)}) == 100
+def test_run_ids_are_new_and_sort_by_time(monkeypatch):
+    moments = iter([1_000.0, 1_000.001, 5_000.0])
+    monkeypatch.setattr(time, "time", lambda: next(moments))
+    found = [new_run_id() for _ in range(3)]
+    assert found == sorted(found)
+    assert {len(run_id) for run_id in found} == {20}
 
 
-def test_run_ids_sort_by_time():
-    first = new_run_id()
-    assert first[:8] <= new_run_id()[:8]
-    assert len(first) == 20
+def test_run_ids_of_a_seed_repeat():
+    assert new_run_id(random.Random(1)) == new_run_id(random.Random(1)) != new_run_id(random.Random(2))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import DELETE, SET, Path, changed
 from agentnb.board.scopes import DELETED, Scope
-from agentnb.board.values import ABSENT, ATOMS, freeze
+from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.effects import NeedLoop, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
@@ -186,6 +186,9 @@ class Run:
                 return
         elif op == SET and len(path) == 1:
             top = new = freeze(new, seen)
+        elif len(path) == 1 and seen.__class__ is FrozenList:
+            new = freeze(new)
+            top = seen.grown(new)
         else:
             new = freeze(new, scope.look(path)) if op == SET else freeze(new)
             top = changed(seen, path[1:], op, new, path)

@@ -11,6 +11,7 @@ from agentnb.engine import people
 from agentnb.engine.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
 from agentnb.engine.events import emit_from_outside
 from agentnb.engine.hooks import Listener
+from agentnb.engine.travel import open_tip
 from agentnb.session import reading
 from agentnb.session.checks import not_running
 from agentnb.session.core import Status
@@ -79,7 +80,7 @@ class Session(Driver):
     def emit(self, type: str, payload: Any = None) -> Self:
         """Emit an event from outside, for the nodes that listen to its type."""
         self._act("emit()")
-        self.open_tip()
+        open_tip(self.engine, amend=True)
         event = emit_from_outside(self.engine, type, payload)
         people.note(self.engine, "emit", type, ABSENT, event.payload)
         self.changed()

@@ -81,7 +81,9 @@ def test_an_event():
     assert (run.status, point.hits) == ("finished", 0)
 
 
-@pytest.mark.parametrize(("made", "node", "count"), [(fan("x", "y"), "meet", 1), (looping(graph("x"), times=3), "x", 3)])
+@pytest.mark.parametrize(
+    ("made", "node", "count"), [(fan("x", "y"), "meet", 1), (looping(graph("x"), times=3), "x", 3)]
+)
 def test_in_branches_and_loops_too(made, node, count):
     assert len(stops(made, node=node)) == count
 

@@ -95,6 +95,7 @@ def test_a_sync_call_under_a_timeout_goes_to_a_thread_and_is_left_there():
     def look(a):
         threads.append(threading.current_thread())
         assert go.wait(20)
+
     async def node(work):
         try:
             await work.call(Effect("tool", "look", {"a": 1}, target=look, timeout=0.01))

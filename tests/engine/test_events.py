@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from agentnb.clock import TickingClock
 from agentnb.engine.events import emit_from_outside, seen
-from agentnb.engine.travel import forked, goto, open_tip
+from agentnb.engine.travel import goto, open_tip
 from tests.engine.making import one, run_of
 from tests.engine.shapes import begun, path, step
 from tests.engine.test_frontier import nothing
+from tests.session.making import graph, session
 
 
 def emits(kind):
@@ -40,13 +41,14 @@ def test_what_comes_later_is_not_seen_from_the_past_and_comes_with_the_same_numb
 
 
 def test_a_fork_has_the_events_before_and_its_own():
-    run = run_of(emits("a"), emits("b"), emits("c"))
-    one(run)
-    new = forked(run, run.plan, 1)
-    emit_from_outside(run, "mine", None)
-    emit_from_outside(new, "yours", None)
-    assert [event.type for event in seen(run)] == ["a", "mine"]
-    assert [event.type for event in seen(new)] == ["a", "yours"]
+    run = session(graph("a", "b"))
+    run.step()
+    run.emit("ours")
+    new = run.fork()
+    run.emit("mine")
+    new.emit("yours")
+    assert [event.type for event in seen(run.engine)] == ["ours", "mine"]
+    assert [event.type for event in seen(new.engine)] == ["ours", "yours"]
 
 
 def test_the_visible_time_ticks_once_an_event():

@@ -23,7 +23,11 @@ def cycle(**words):
 
 def test_a_run_begins_with_its_inputs_and_the_entry_as_the_frontier():
     run = run_of(count, inputs={"n": 1, "d": {"x": [1]}})
-    assert (data(run), run.position, [run.node_of(act) for act in run.frontier()]) == ({"n": 1, "d": {"x": [1]}}, 0, ["n0"])
+    assert (data(run), run.position, [run.node_of(act) for act in run.frontier()]) == (
+        {"n": 1, "d": {"x": [1]}},
+        0,
+        ["n0"],
+    )
     assert one(run) == DONE
     assert (run.frontier(), run.used) == ([], 1)
 

@@ -83,7 +83,10 @@ def test_reads_are_kept_with_their_step():
     run = run_of(lambda work: {"a": work.board["x"]}, lambda work: {"b": work.board.get("gone")}, inputs={"x": 1})
     one(run)
     one(run)
-    found = [(step, run.tables.codes[code >> 2][1]) for step, code in zip(run.history.r_step, run.history.r_code, strict=True)]
+    found = [
+        (step, run.tables.codes[code >> 2][1])
+        for step, code in zip(run.history.r_step, run.history.r_code, strict=True)
+    ]
     assert found == [(1, ("x",)), (2, ("gone",))]
 
 

@@ -112,7 +112,10 @@ def test_events_are_numbered_and_seen_at_once():
     run = run_of(emits)
     one(run)
     assert seen == ["evt_001", "evt_002", ["evt_001", "evt_002"]]
-    assert [(event.step, event.actor, event.payload) for event in run.events()] == [(1, "n0", {"n": 1}), (1, "n0", None)]
+    assert [(event.step, event.actor, event.payload) for event in run.events()] == [
+        (1, "n0", {"n": 1}),
+        (1, "n0", None),
+    ]
 
 
 def test_a_step_that_is_over_cannot_act_any_more():
@@ -128,7 +131,9 @@ def test_a_step_that_is_over_cannot_act_any_more():
 
 def test_phase_and_iteration_of_a_leaf():
     seen = []
-    run = run_of(lambda work: seen.append((work.phase, work.iteration, work.frames, work.event)), edges=[Edge("n0", "n0")])
+    run = run_of(
+        lambda work: seen.append((work.phase, work.iteration, work.frames, work.event)), edges=[Edge("n0", "n0")]
+    )
     one(run)
     one(run)
     assert seen == [("start", 0, [], None)] * 2

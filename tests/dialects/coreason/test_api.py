@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
 from agentnb.dialects.coreason import GraphExecutor, RecipeDefinition, SimulationScenario, SimulationTrace, StepType
 from agentnb.errors import ExecutionError, NodeExecutionError, RecipeError
+
+
+def plain(name):
+    return {"type": "agent", "id": name, "agent_ref": name}
 
 
 def recipe(nodes, edges=(), entry=None, **more):
@@ -172,7 +177,7 @@ def test_no_steps_at_all(limit):
 
 def test_a_line_as_long_as_the_limit_ends_naturally():
     names = [f"n{number}" for number in range(50)]
-    executor = run(recipe(names, list(zip(names, names[1:], strict=False))), {})
+    executor = run(recipe(names, list(pairwise(names))), {})
     assert executor.trace.outcome == {"status": "finished", "steps": 50}
 
 
@@ -247,3 +252,16 @@ def test_a_scenario_is_data():
         {"id": "s", "description": "d", "inputs": {"a": 1}, "validation_logic": "exact_match"}
     )
     assert scenario.expected_output is None
+
+
+def test_with_the_same_clock_seed_and_run_id_the_same_trace_comes_out(tmp_path):
+    from agentnb.clock import FrozenClock
+    from agentnb.load import load
+    from agentnb.session import Session
+
+    texts = []
+    for number in range(2):
+        session = Session(load(recipe(["a", "b"], [("a", "b")])), {}, clock=FrozenClock(), seed=3, run_id="r")
+        session.run().to_json(tmp_path / f"{number}.json")
+        texts.append((tmp_path / f"{number}.json").read_text())
+    assert texts[0] == texts[1]

@@ -54,7 +54,9 @@ def talk():
     return made
 
 
-@pytest.mark.parametrize("llm", [["x", "y"], {"one": ["x"], "two": "y"}, lambda request: {"one": "x"}.get(request.node, "y")])
+@pytest.mark.parametrize(
+    "llm", [["x", "y"], {"one": ["x"], "two": "y"}, lambda request: {"one": "x"}.get(request.node, "y")]
+)
 def test_a_session_answers_from_its_script_and_again_after_going_back(llm):
     run = session(talk(), {"q": "why"}, llm=llm)
     for k in (0, 1, 0):

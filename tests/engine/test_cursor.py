@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agentnb.engine.cursor import cursor_of, frontier_of, stack_of
+from agentnb.engine.travel import goto
+from tests.engine.shapes import begun, branches, step
+from tests.kinds.test_loop import body
+from tests.session.making import graph, looping, session
+
+
+def test_a_cursor_is_a_value():
+    run = branches().run()
+    before = cursor_of(run)
+    step(run)
+    after = cursor_of(run)
+    assert before != after
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        after.position = 5
+    goto(run, 0)
+    assert cursor_of(run) == before
+    assert hash(cursor_of(run)) == hash(before)
+
+
+def test_branches_are_in_the_frontier_and_their_frames_are_open():
+    run = branches().run()
+    step(run)
+    cursor = cursor_of(run)
+    assert [(one.node, one.depth, one.branch, one.why) for one in cursor.frontier] == [
+        ("first", 1, 0, "entry of 'one'"),
+        ("second", 1, 1, "entry of 'two'"),
+    ]
+    assert [(frame.region, frame.branch, frame.scope) for frame in cursor.frames] == [
+        ("root", None, "root"),
+        ("one", 0, "one@1.0"),
+        ("two", 1, "two@1.1"),
+    ]
+    assert [frame.region for frame in stack_of(run)] == ["root", "one"]
+
+
+def test_the_turn_of_a_composite_node_is_told():
+    run = session(looping(body(), times=2), {"n": 0})
+    run.step(2)
+    (following,) = run.frontier
+    assert (following.node, following.turn, following.why) == ("again", "resume", "its inside has ended")
+
+
+def test_the_turn_after_a_failure_inside():
+    def breaks():
+        raise ValueError
+
+    made = looping(graph("x", x=breaks), times=2)
+    made.add_node("rescue", kind="noop")
+    made.add_edge("again", "rescue", kind="error")
+    run = session(made)
+    run.step(2)
+    (following,) = run.frontier
+    assert (following.turn, following.why) == ("fail", "its inside has failed")
+
+
+def test_a_delivery_names_its_event():
+    run = begun("reactive")
+    assert frontier_of(run)[0].why == "event evt_001 of type 'hello'"
+    assert [one.turn for one in frontier_of(run)] == ["start", "start", "event"]
+
+
+def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():
+    run = begun("diamond")
+    for _ in range(4):
+        step(run)
+    assert [(one.node, one.why) for one in frontier_of(run)] == [
+        ("b", "edge 'a' -> 'b'"),
+        ("d", "edge 'b' -> 'd'"),
+        ("c", "edge 'mend' -> 'c'"),
+    ]
+
+
+def test_at_the_end_there_is_nothing():
+    run = session(graph("a"))
+    run.run()
+    assert (run.frontier, [frame.region for frame in run.frames]) == ((), ["root"])

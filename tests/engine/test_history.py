@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from agentnb.engine.travel import goto, repair
+from agentnb.engine.work import Effect
+from tests.engine.making import data, one, run_of
+from tests.engine.shapes import branches, go_on, step
+
+
+def test_a_step_takes_few_bytes():
+    history = run_of(lambda work: {}).history
+    columns = (history.s_act, history.s_t0, history.s_t1, history.s_flag, history.s_pos, history.s_wend, history.s_pend)
+    assert sum(column.itemsize for column in columns) <= 33
+
+
+def test_the_frontier_after_a_step_is_a_slice_of_the_pushes():
+    run = run_of(lambda work: {}, lambda work: {}, lambda work: {})
+    while not one(run):
+        pass
+    history = run.history
+    queues = [history.p_act[history.s_pos[row] : history.s_pend[row]].tolist() for row in range(4)]
+    assert [[run.node_of(act) for act in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
+
+
+def test_rows_of_writes_keep_what_stood_under_the_first_key():
+    run = run_of(lambda work: {"a": 2}, inputs={"a": 1})
+    one(run)
+    run.write(run.root.scope, ("d", "x"), 3)
+    assert run.history.w_old[1:] == [1, run.history.w_old[2]]
+    repair(run)
+
+
+def test_cutting_drops_every_row_behind_a_step():
+    async def looks(work):
+        work.emit("x")
+        await work.call(Effect("tool", "t", {}, target=lambda: 1))
+        return {"n": work.board.get("n", 0) + 1}
+
+    run = run_of(looks, looks, looks)
+    go_on(run)
+    history = run.history
+    assert (history.tip, len(history.calls), len(history.events)) == (3, 3, 3)
+    goto(run, 1)
+    assert not history.cut(1)
+    assert (history.tip, len(history.calls), len(history.events), history.calls_of("tool", None, 9)) == (1, 1, 1, 1)
+    run.past = False
+    assert data(run) == {"n": 1}
+    one(run)
+    assert data(run) == {"n": 2}
+
+
+def test_cutting_says_whether_frames_had_changed():
+    run = branches().run()
+    step(run)
+    assert run.history.cut(0)
+    assert run.history.opened == {}
+
+
+def test_a_checkpoint_before_a_step():
+    run = run_of(lambda work: {})
+    assert run.history.checkpoint_before(0).step == 0
+    assert run.history.checkpoint_before(99).step == 0
+    assert run.history.checkpoint_before(-1) is None
+
+
+def test_paths_and_activations_are_interned():
+    run = run_of(lambda work: {"a": 1})
+    tables = run.tables
+    code = tables.code(0, ("a",))
+    assert (tables.code(0, ("a",)), tables.codes[code // 4]) == (code, (0, ("a",)))
+    assert tables.plain[code] == "a"
+    deep = tables.code(0, ("a", "b"))
+    assert deep not in tables.plain
+    assert tables.code(1, ("a",)) not in tables.plain
+
+
+def test_it_says_which_steps_it_holds():
+    run = run_of(lambda work: {})
+    one(run)
+    assert repr(run.history) == "<History  of steps 1 to 1>"

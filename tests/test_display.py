@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from agentnb.display import problems_html, session_bundle
+from agentnb.errors import Problem
+from tests.session.making import graph, session
+
+NASTY = "<script>alert(1)</script> & \"'"
+
+
+def test_a_problem_is_a_card_and_all_of_it_is_escaped():
+    card = problems_html([Problem(NASTY, NASTY, NASTY, NASTY, NASTY)])
+    assert "<script" not in card
+    assert card.count("&lt;script&gt;") == 5
+    assert Problem("R1", "a", "b", "c", "d")._repr_html_() == problems_html([Problem("R1", "a", "b", "c", "d")])
+
+
+def test_several_problems_are_several_cards_and_a_warning_looks_different():
+    error, warning = Problem("R1", "a", "b", "c", "d"), Problem("R2", "a", "b", "c", "d", "warning")
+    cards = problems_html([error, warning])
+    assert cards.count('role="alert"') == 2
+    assert "error-color" in problems_html([error])
+    assert "warn-color" in problems_html([warning])
+    assert problems_html([]) == ""
+
+
+def test_a_session_shows_itself_as_its_cockpit_with_a_picture_beside_it():
+    run = session(graph("a", "b"))
+    bundle = session_bundle(run)
+    shown = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    assert any(kind in shown for kind in ("image/svg+xml", "text/html"))
+    again = run._repr_mimebundle_()
+    assert set(again[0] if isinstance(again, tuple) else again) == set(shown)
+
+
+def test_showing_a_recipe_runs_nothing():
+    ran = []
+    run = session(graph("a", a=lambda: ran.append(1)))
+    run.recipe._repr_mimebundle_()
+    session_bundle(run)
+    assert ran == []
