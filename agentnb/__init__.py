@@ -12,7 +12,9 @@ Names are imported when they are first used, so that this import stays light.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "load": "agentnb.load",
     "samples": "agentnb.samples",
-    "dialects": "agentnb.load",
+    "dialects": "agentnb.dialects",
     "Recipe": "agentnb.recipe.model",
     "Session": "agentnb.session",
     "debug": "agentnb.ui",
@@ -76,6 +78,8 @@ def __getattr__(name: str) -> Any:
         value: Any = version("agentnb")
     elif name == "load_ipython_extension":
         value = import_module("agentnb.magics").load_ipython_extension
+    elif name == "dialects":
+        value = import_module(_HOMES[name])
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     else:
@@ -86,3 +90,25 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+class _Package(ModuleType):
+    """This package: `load` and `samples` stay functions when the modules of the same names are imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):  # only the import system does this
+            if name != "dialects":
+                return
+            value.__class__ = _Dialects
+        super().__setattr__(name, value)
+
+
+class _Dialects(ModuleType):
+    """The package `agentnb.dialects`, which can be called too: `nb.dialects()` lists what can be loaded."""
+
+    def __call__(self) -> Any:
+        """Return what can be loaded, one row a dialect."""
+        return import_module("agentnb.load").dialects()
+
+
+sys.modules[__name__].__class__ = _Package

@@ -36,7 +36,7 @@ class FrozenClock(Clock):
     """Always the same instant; its sleep takes no time. For tests and reproducible traces."""
 
     def __init__(self, at: datetime | str = "2000-01-01T00:00:00+00:00") -> None:
-        instant = datetime.fromisoformat(at.replace("Z", "+00:00")) if isinstance(at, str) else at
+        instant = datetime.fromisoformat(at) if isinstance(at, str) else at
         self.at = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
         self._ns = int(self.at.timestamp()) * 1_000_000_000 + self.at.microsecond * 1000
 

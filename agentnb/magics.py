@@ -147,7 +147,7 @@ class AgentMagics(Magics):
 
     def edit(self, words: list[str]) -> Any:
         """`edit KEY VALUE`: write a value (JSON, else text) where the session stands."""
-        if len(words) < 2:  # noqa: PLR2004  (a key and a value)
+        if len(words) < 2:
             raise _wrong("edit needs a key and a value", f"%agent edit {' '.join(words)}", "it writes one value",
                          "write %agent edit KEY VALUE")  # fmt: skip
         return self.session.edit({words[0]: _value(" ".join(words[1:]))}).board
@@ -158,7 +158,7 @@ class AgentMagics(Magics):
         return _stand(self.session)
 
     def fork(self, words: list[str]) -> Any:
-        """`fork [NAME]`: a new session from here, in the variable NAME (`fork` if left out); it becomes the current one."""
+        """`fork [NAME]`: a new session from here, the current one from then on, in NAME (`fork` if left out)."""
         name = words[0] if words else "fork"
         if not name.isidentifier():
             raise _wrong(f"{name!r} cannot be a variable", f"%agent fork {name}", "the fork is put into a variable",
@@ -174,7 +174,8 @@ class AgentMagics(Magics):
 
     def help(self, words: list[str]) -> None:
         """`help`: this list."""
-        print("\n".join(f"%agent {(method.__doc__ or '').split(chr(10))[0].replace('`', '')}" for method, _ in VERBS.values()))  # noqa: T201  (help is read on the screen)
+        lines = [(method.__doc__ or "").splitlines()[0].replace("`", "") for method, _ in VERBS.values()]
+        print("\n".join(f"%agent {line}" for line in lines))  # noqa: T201  (help is read on the screen)
 
 
 # Verb -> its method, and what may be completed after it.
@@ -213,8 +214,9 @@ def _as(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
         at = words.index("as", 1)
         target, words = " ".join(words[at + 1 :]), words[:at]
     if not words or not target.isidentifier():
-        raise _wrong(f"{verb} needs a name" if not words else f"{target!r} cannot be a variable", f"%agent {verb}",
-                     "the form is: " + (VERBS[verb][0].__doc__ or "").split(":", maxsplit=1)[0], "see %agent help")  # fmt: skip
+        what = f"{target!r} cannot be a variable" if words else f"{verb} needs a name"
+        form = (VERBS[verb][0].__doc__ or "").split(":", maxsplit=1)[0]
+        raise _wrong(what, f"%agent {verb}", f"the form is: {form}", "see %agent help")
     return " ".join(words), target
 
 
@@ -243,7 +245,8 @@ def _stand(session: Session) -> str:
 
 
 def _wrong(what: str, where: str, why: str, do: str) -> AgentNbError:
-    return ExecutionError(Problem("U301", what, where, why, do))
+    """U401: a magic's words are not understood, or what it acts on is not there."""
+    return ExecutionError(Problem("U401", what, where, why, do))
 
 
 def _complete(magics: AgentMagics, line: str) -> list[str]:
@@ -271,4 +274,6 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics and their completion: `%load_ext agentnb`."""
     magics = AgentMagics(shell)
     shell.register_magics(magics)
-    shell.set_hook("complete_command", lambda _self, event: _complete(magics, event.line), re_key=r"%?agent\b.*")
+    shell.set_hook(  # type: ignore[no-untyped-call]  # IPython says no types here
+        "complete_command", lambda _self, event: _complete(magics, event.line), re_key=r"%?agent\b.*"
+    )

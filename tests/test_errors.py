@@ -47,7 +47,8 @@ def test_ipython_shows_the_problems_and_no_traceback():
 
 def test_the_tree_that_is_drawn_is_the_one_that_is():
     drawn = [line.split("+-- ")[1].split()[0] for line in errors.__doc__.splitlines() if "+-- " in line]
-    there = [name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, AgentNbError)]
+    named = vars(errors).items()
+    there = [name for name, value in named if isinstance(value, type) and issubclass(value, AgentNbError)]
     assert sorted(["AgentNbError", *drawn]) == sorted(there)
 
 
@@ -68,3 +69,15 @@ def test_did_you_mean():
     assert did_you_mean("refnd", ["triage", "refund"], "else") == "did you mean 'refund'?"
     assert did_you_mean("x", ["triage"], "name one") == "name one"
     assert did_you_mean(5, [5], "else") == "did you mean '5'?"
+
+
+@pytest.mark.parametrize(
+    ("child", "parent"),
+    [
+        (RecipeError, ValueError),
+        (errors.AgentRuntimeError, ExecutionError),
+        (NodeExecutionError, errors.AgentRuntimeError),
+    ],
+)
+def test_what_catches_what(child, parent):
+    assert issubclass(child, parent)

@@ -37,8 +37,7 @@ def _part(value: Any, key: str | int) -> Any:
 def _index(key: str | int) -> int | None:
     if isinstance(key, int):
         return key
-    digits = key[1:] if key.startswith("-") else key
-    return int(key) if digits.isdecimal() else None
+    return int(key) if key.removeprefix("-").isdecimal() else None
 
 
 def changed(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:

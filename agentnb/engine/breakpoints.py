@@ -50,15 +50,16 @@ class Breakpoint:
 
     def __str__(self) -> str:
         """Return what it waits for, in one line."""
-        clauses = {"edge": self.edge and " -> ".join(self.edge), "key": self.key, "step": self.step, "event": self.event,
-                   "call": self.call, "error": self.error, "when": self.text or None}  # fmt: skip
+        edge = None if self.edge is None else " -> ".join(self.edge)
+        clauses = {"edge": edge, "key": self.key, "step": self.step, "event": self.event, "call": self.call,
+                   "error": self.error, "when": self.text or None}  # fmt: skip
         told = [f"{self.side} {self.node!r}"] if self.node else []
         return ", ".join(told + [f"{name} {value}" for name, value in clauses.items() if value is not None])
 
 
 @dataclass(slots=True)
 class Breakpoints:
-    """The breakpoints of a session. `nodes` gives the ids that there are; `changed` is called when one comes or goes."""
+    """The breakpoints of a session. `nodes` gives the ids that there are; who comes or goes is told to `changed`."""
 
     nodes: Callable[[], Mapping[str, Any]]
     changed: Callable[[], None]
@@ -105,9 +106,10 @@ class Breakpoints:
         asked = None if when is None else as_condition(when)
         text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
         self.made += 1
+        way = (edge[0], edge[1]) if edge else None
         row = self.rows[self.made] = Breakpoint(
-            self.made, node, tuple(edge) if edge else None, key, asked, error, step, event, call, side, on_hit, once, text
-        )  # fmt: skip
+            self.made, node, way, key, asked, error, step, event, call, side, on_hit, once, text
+        )
         self.changed()
         return row
 

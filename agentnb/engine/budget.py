@@ -30,6 +30,7 @@ class Budget:
             ExecutionError: X201, a limit has an unknown name; X202, it is not a number of 0 or more.
         """
         names = [field.name for field in fields(cls)]
+        numbers = (int, float, Decimal)
         wanted = {**recipe, **(limits or {})}
         problems = [
             Problem("X201", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(names)}",
@@ -39,7 +40,8 @@ class Budget:
             Problem("X202", f"{value!r} is no limit", f"budget, {name}", "a limit is a number of 0 or more, or None",
                     "give a number")
             for name, value in wanted.items()
-            if name in names and value is not None and (not isinstance(value, int | float | Decimal) or value < 0 or isinstance(value, bool))
+            if name in names and value is not None
+            and (not isinstance(value, numbers) or isinstance(value, bool) or value < 0)
         ]  # fmt: skip
         if problems:
             raise ExecutionError(*problems)

@@ -20,7 +20,7 @@ class Frame:
 
     def __init__(self, row: FrameRow, parent: Frame | None, scope: Scope) -> None:
         self.row, self.id, self.parent, self.scope = row, row.id, parent, scope
-        self.depth = parent.depth + 1 if parent else 0
+        self.depth: int = parent.depth + 1 if parent else 0
         self.iteration = 1
         self.acts: dict[ActRow, Activation] = {}
         # A lane is what moves on its own: the root, or a branch of a parallel section with all that is inside it.

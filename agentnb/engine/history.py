@@ -89,7 +89,7 @@ class Act(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that a node or a person emitted; `at` is the position it belongs to, `step` the step that emitted it."""
+    """Something that a node or a person emitted: in step `step`, if in one; `at` is the position it belongs to."""
 
     seq: int
     step: int | None
@@ -250,10 +250,8 @@ class History:
         for column in (self.s_act, self.s_t0, self.s_t1, self.s_flag, self.s_pos, self.s_wend, self.s_pend):
             del column[row + 1 :]
         writes, pushes = self.s_wend[row], self.s_pend[row]
-        for column in (self.w_code, self.w_new, self.w_old):
-            del column[writes:]
-        for column in (self.p_act, self.p_val):
-            del column[pushes:]
+        del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
+        del self.p_act[pushes:], self.p_val[pushes:]
         reads = bisect_right(self.r_step, step)
         del self.r_step[reads:], self.r_code[reads:]
         if self.in_place and max(self.in_place) >= writes:

@@ -100,6 +100,8 @@ class Plan:
     def number(self, node: str) -> int:
         """Return the number of a node.
 
+        X101: there is no node of that name.
+
         Raises:
             ExecutionError: X101, the recipe has no such node.
         """

@@ -47,7 +47,8 @@ class Run:
     `used` counts the steps towards `limit`. `mark` is the next step after which something rare is due.
     `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
-    threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this run has left.
+    threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
+    run has left.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Run:
         self.ids = IDGen()
         self.history = self.at = history or History(Tables())
         self.tables = self.history.tables
-        self.chain = [self.history]
+        self.chain: list[History] = [self.history]
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS

@@ -1,4 +1,4 @@
-"""travel: standing elsewhere in a history. Undo a step, restore any, repair a step that was cut, branch off the past."""
+"""travel: standing elsewhere in a history. Undo a step, restore any, repair one that was cut, branch off the past."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
         number, path = codes[history.w_code[row] >> 2]
         data, key, was = scopes[number].data, path[0], old[row]
         if was is ABSENT:
-            data.pop(key, None)  # type: ignore[call-overload]  # a first key is text
+            data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
             continue
         if row in order:
-            data.pop(key, None)  # type: ignore[call-overload]  # an interrupt may have come before it went
+            data.pop(key, None)  # type: ignore[arg-type]  # an interrupt may have come before it went
         data[key] = was  # type: ignore[index]  # a first key is text
         if row in order:
             for other in reversed(list(islice(reversed(data), 1, order[row] + 1))):
@@ -96,7 +96,7 @@ def undo(run: Run) -> None:
         if number == 0 and start not in at.order:
             key, was = path[0], at.w_old[start]
             if was is ABSENT:
-                run.root.scope.data.pop(key, None)  # type: ignore[call-overload]  # a first key is text
+                run.root.scope.data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
             else:
                 run.root.scope.data[key] = was  # type: ignore[index]  # a first key is text
             end = start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
@@ -16,7 +17,7 @@ def bind(node: Node, world: Any) -> Perform:
     board of its own, which begins with the inputs and ends as the outputs; without both it shares the board.
     """
     inputs, outputs = node.params.get("inputs"), node.params.get("outputs")
-    policy = node.params.get("policy") or ("shared" if inputs is None and outputs is None else "isolated")
+    policy: Policy = node.params.get("policy") or ("shared" if inputs is None and outputs is None else "isolated")
 
     def perform(work: Work) -> Any:
         if work.phase == "start":

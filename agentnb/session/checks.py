@@ -67,7 +67,8 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
         if name in inputs and kinds and not any(_fits(inputs[name], kind) for kind in kinds):
             problems.append(
                 Problem("R206", f"input {name!r} is a {type(inputs[name]).__name__}", "Session(inputs=...)",
-                        f"{recipe.name!r} declares it as {' or '.join(kinds)}", f"pass a {kinds[0]}, or validate_inputs=False")
+                        f"{recipe.name!r} declares it as {' or '.join(kinds)}",
+                        f"pass a {kinds[0]}, or validate_inputs=False")
             )  # fmt: skip
     if problems:
         raise RecipeError(*problems)
@@ -99,6 +100,8 @@ def not_running(session: Core, verb: str) -> None:
 
 def refuse_step(session: Core, step: Any) -> None:
     """Raise for a step that this run does not have.
+
+    X111: there is no such step, or no such event to fork at.
 
     Raises:
         ExecutionError: X111, there is no such step.

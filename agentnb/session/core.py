@@ -28,6 +28,7 @@ from agentnb.world.world import World
 if TYPE_CHECKING:
     from agentnb.clock import Clock
     from agentnb.engine.frames import Activation
+    from agentnb.session.session import Session
     from agentnb.trace.trace import SimulationTrace
 
 Status = Literal[
@@ -88,14 +89,14 @@ class Core:
         self.parent: Session | None = None
         self.branches = Branches(self)
         self.breakpoints = Breakpoints(lambda: recipe.nodes, self._arm)
-        self.watches = Watches(lambda: self.board)
+        self.watches = Watches(lambda: self._view)
         self.hooks = Hooks(self._arm)
         self.crash: BaseException | None = None
         self.stopped_by: Breakpoint | None = None
         self._until: Callable[[Mapping[str, Any]], Any] | str | None = None
         self._view = Board(lambda: people.here(self.engine))
         self._seen = Seen()
-        self.live = Live(self)
+        self.live = Live(self)  # type: ignore[arg-type]  # every Core is a Session
         self._unsure = False
         self._told = 0.0
         self._trace: SimulationTrace | None = None
@@ -129,12 +130,20 @@ class Core:
         """Say whether a breakpoint or the end of `run(until=...)` is met where the run stands."""
         if self._until is not None:
             if isinstance(self._until, str):
-                if self.current == self._until:
+                following = people.current(self.engine)
+                if following is not None and following.node.id == self._until:
                     return True
-            elif act is not None and self._until(self._view):
+            elif act is not None and self._holds(self._until):
                 return True
         self.stopped_by = self.breakpoints.after_step(self.engine, act, self._view) if self.breakpoints.rows else None
         return self.stopped_by is not None
+
+    def _holds(self, asked: Callable[[Mapping[str, Any]], Any]) -> bool:
+        """Say whether a condition holds where the run stands; one that cannot be worked out (yet) does not."""
+        try:
+            return bool(asked(self._view))
+        except Exception:  # noqa: BLE001  (as a breakpoint's)
+            return False
 
     @property
     def trace(self) -> SimulationTrace:

@@ -53,7 +53,7 @@ class Driver(Core):
         return self.trace.steps[run.position - 1] if moved and run.position else None
 
     def _begin_step(self) -> bool:
-        """Get ready for one step by hand: at the end of a history, with a held call let go. Say whether there is one."""
+        """Get ready for one step by hand: at the end of a history, a held call let go. Say whether there is one."""
         for flight in self.engine.flights.values():
             if flight.hold is not None and flight.hold.kind == "call":
                 flight.hold.go = True
@@ -164,7 +164,7 @@ class Driver(Core):
         self.live.start()
         return self
 
-    async def wait(self, timeout: float | None = None) -> SimulationTrace:
+    async def wait(self, timeout: float | None = None) -> SimulationTrace:  # noqa: ASYNC109  (a public name)
         """Wait until the run that `start()` began has stopped; return the trace."""
         await self.live.wait(timeout)
         if self.crash is not None:
@@ -225,7 +225,7 @@ class Driver(Core):
         asked = None if until is None or named else as_condition(until)
         while self.engine.position:
             self.back()
-            if (named and self.current == named) or (asked is not None and asked(self._view)):
+            if (named and self.current == named) or (asked is not None and self._holds(asked)):
                 break
         return self.trace
 

@@ -109,13 +109,13 @@ class Live:
             self.going = False
             self.begun += 1
 
-    async def wait(self, timeout: float | None) -> None:
+    async def wait(self, timeout: float | None) -> None:  # noqa: ASYNC109  (what `Session.wait` was given)
         """Wait until it has ended.
 
         Raises:
             TimeoutError: it still runs after `timeout` seconds; it goes on.
         """
-        while self.going and self._ended is None:
+        while self.going and self._ended is None:  # noqa: ASYNC110  (begun in another thread: there is no event yet)
             await asyncio.sleep(0)
         if self._ended is not None and (self.going or not self._ended.is_set()):
             await asyncio.wait_for(self._ended.wait(), timeout)

@@ -66,7 +66,7 @@ class Seen:
         self._histories: list[History] = []  # held, so that an id means one history
 
     def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int]]:
-        """Return, up to where the run stands, how often each node ran, the keys that each wrote and read, and the edges.
+        """Return what was done up to where the run stands: visits by node, keys written, keys read, edges taken.
 
         An edge is told by its place in `recipe.edges`.
         """

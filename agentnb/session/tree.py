@@ -40,7 +40,7 @@ class Branches:
         old: Run = session.engine
         step = old.position if at is None else self._step_of(at)
         refuse_step(session, step)
-        session._mend()
+        session._mend()  # noqa: SLF001  (a part of the session)
         plan = old.plan
         if llm is not None or tools is not None:
             world = old.world
@@ -60,9 +60,10 @@ class Branches:
         from agentnb.session.limits import Limits
 
         session = self._session
-        found: Session = type(session).__new__(type(session))
+        cls: type[Session] = type(session)
+        found = cls.__new__(cls)
         found.inputs = session.inputs
-        found._wire(session.recipe, run, Limits(session.limits.budget), name, new_run_id())
+        found._wire(session.recipe, run, Limits(session.limits.budget), name, new_run_id())  # noqa: SLF001  (the same)
         found.parent = session
         return found
 

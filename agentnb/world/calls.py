@@ -41,7 +41,8 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
         return
     given = () if node.inputs is None else tuple(node.inputs)
     parameters = signature.parameters
-    named = {name for name, parameter in parameters.items() if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY)}  # fmt: skip
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = {name for name, parameter in parameters.items() if parameter.kind in by_name}
     open_end = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     where = str(node.place or f"node {node.id!r}")
     name = getattr(function, "__qualname__", repr(function))
@@ -52,13 +53,14 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     ]  # fmt: skip
     needed = [
         parameter.name for parameter in parameters.values()
-        if parameter.default is parameter.empty and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if parameter.default is parameter.empty and parameter.kind in by_name
     ]  # fmt: skip
     missing = [argument for argument in needed if argument not in given]
     if node.inputs is None and len(missing) > 1:
         problems.append(
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
-                    "a function without `inputs` gets one argument, the board", f"give node {node.id!r} inputs for them")
+                    "a function without `inputs` gets one argument, the board",
+                    f"give node {node.id!r} inputs for them")
         )  # fmt: skip
     elif node.inputs is not None and missing:
         problems.append(

@@ -1,4 +1,4 @@
-"""world: what one session may reach. Effects are looked up here by kind; each comes back as a callable of the effect."""
+"""world: what one session may reach. Effects are looked up here by kind: each is done by a callable of the effect."""
 
 from __future__ import annotations
 

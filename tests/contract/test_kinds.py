@@ -103,5 +103,5 @@ def test_its_steps_are_rows_of_the_trace(kind):
     run = session_of(kind)
     run.run()
     frame = run.trace.frames.steps
-    assert list(frame["kind"])[0] == kind
-    assert frame["status"].tolist()[0] == ("error" if kind in FAILING else "ok")
+    assert frame["kind"].iloc[0] == kind
+    assert frame["status"].iloc[0] == ("error" if kind in FAILING else "ok")

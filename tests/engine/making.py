@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from agentnb.engine.executor import run_plain
 from agentnb.engine.plan import Plan
 from agentnb.engine.run import Run
@@ -14,7 +16,7 @@ def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, 
     """Return a run of a line of leaves `n0`, `n1` ..., each doing one function of its work."""
     line = [leaf(f"n{number}", function, kind=kind) for number, function in enumerate(functions)]
     made = [*line, *nodes]
-    ways = [*(Edge(one.id, two.id) for one, two in zip(line, line[1:], strict=False)), *edges]
+    ways = [*(Edge(one.id, two.id) for one, two in pairwise(line)), *edges]
     entry = () if not made else (made[0].id,)
     recipe = Recipe("made", "test", {node.id: node for node in made}, tuple(ways), () if on else entry,
                     regions={region.id: region for region in [Region("root", entry), *regions]}, routing=routing)  # fmt: skip

@@ -22,7 +22,7 @@ def looked(look, inputs):
 
 def test_the_board_of_a_node_is_a_mapping():
     inputs = {"a": 1, "d": {"x": [1]}, "dotted.key": 2, "none": None}
-    assert looked(lambda board: list(board), inputs) == list(inputs)
+    assert looked(list, inputs) == list(inputs)
     assert looked(len, inputs) == 4
     assert looked(lambda board: board["d.x.0"], inputs) == 1
     assert looked(lambda board: board["dotted.key"], inputs) == 2
@@ -120,7 +120,7 @@ def test_events_are_numbered_and_seen_at_once():
 
 def test_a_step_that_is_over_cannot_act_any_more():
     kept = []
-    run = run_of(lambda work: kept.append(work), lambda work: {})
+    run = run_of(kept.append, lambda work: {})
     one(run)
     work = kept[0]
     work.dead = True

@@ -81,7 +81,7 @@ def test_an_async_function_runs_where_no_loop_runs_and_inside_one():
 
 
 def test_a_function_that_returns_an_awaitable_is_awaited():
-    assert run(lambda board: later(board), {"x": 1}).board["later"] == 2
+    assert run(lambda board: later({"x": board["x"]}), {"x": 1}).board["later"] == 2
     assert run(functools.partial(later), {"x": 1}).board["later"] == 2
 
 

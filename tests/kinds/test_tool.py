@@ -8,14 +8,14 @@ from agentnb.clock import FrozenClock
 from tests.session.making import calling, graph, session
 
 
-def flaky(times, error=OSError("no line")):
+def flaky(times):
     """Return a tool that fails so many times, and the list of its calls."""
     calls = []
 
     def look(word):
         calls.append(word)
         if len(calls) <= times:
-            raise error
+            raise OSError("no line")
         return {"found": word}
 
     return look, calls

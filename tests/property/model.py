@@ -291,7 +291,7 @@ class Model(Moves):
             if catcher is not None and not state.within(lane, catcher.frame):
                 continue
             seen.add(lane)
-            after = state.copy()
+            after = self.now.copy()
             after.row = Row(other.node, "run", "cancelled")
             self.commit(after)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given, settings
 
 from agentnb.errors import BoardError, ExecutionError
 from tests.property.model import Model
@@ -149,3 +149,17 @@ def test_the_first_steps_of_a_fork_are_its_parents(what, script):
             fork.goto(step)
             pair.session.goto(step)
             assert shown(fork) == shown(pair.session)
+
+
+@settings(max_examples=settings.default.max_examples // 4)  # threads and loops are slow to begin
+@given(drawn(lanes=True))
+def test_branches_that_run_at_the_same_time_leave_what_they_leave_in_turn(what):
+    pair = Pair(session_of(what.recipe, what.inputs, None), Model(what.recipe, what.inputs, None))
+    pair.model.run(60)
+    assume(pair.model.status == "finished" and all(state.row.status == "ok" for state in pair.model.states[1:]))
+    pair.session.run(max_steps=200)
+    stands, wanted = shown(pair.session), expected(pair.model)
+    assert {**stands, "row": None} == {**wanted, "row": None}  # which branch ended last is a matter of time
+    for step in range(pair.model.tip, -1, -1):
+        pair.session.goto(step)
+    assert dict(pair.session.board) == pair.model.states[0].board

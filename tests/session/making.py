@@ -1,4 +1,4 @@
-"""making: small networkx graphs and the sessions that run them, for the tests of sessions, kinds and the screen's words."""
+"""making: small networkx graphs and the sessions that run them, for the tests of sessions, kinds and magics."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def asking():
     return made
 
 
-def broken(error=ValueError("it broke")):
+def broken(error=None):
     """Return a line whose middle node fails until the board has `mended`."""
 
     def middle(board):
         if not board.get("mended"):
-            raise error
+            raise error or ValueError("it broke")
         return {"middle": "fine"}
 
     return graph("first", "middle", "last", middle=middle)

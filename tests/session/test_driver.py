@@ -296,3 +296,11 @@ def test_a_recipe_can_be_run_by_many_sessions():
     for run in runs:
         run.run()
     assert [run.position for run in runs] == [7, 5, 3]
+
+
+def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold():
+    run = session(counting(), {"n": 0})
+    run.run(until=lambda board: board["end"] == 3)
+    assert run.status == "finished"
+    run.run_back(until=lambda board: board["gone"])
+    assert run.position == 0

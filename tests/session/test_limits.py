@@ -6,6 +6,7 @@ import networkx as nx
 import pytest
 
 from agentnb.clock import FrozenClock
+from agentnb.errors import ExecutionError
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.session.making import calling, counting, graph, looping, path, session
 
@@ -138,9 +139,7 @@ def test_max_frames():
 
 @pytest.mark.parametrize("budget", [{"max_step": 3}, {"max_steps": -1}, {"max_steps": "3"}, {"max_steps": True}])
 def test_a_wrong_budget_is_a_problem(budget):
-    from agentnb.errors import ExecutionError
-
-    with pytest.raises(ExecutionError, match="X20[12]"):
+    with pytest.raises(ExecutionError, match=r"X20[12]"):
         session(graph("a"), budget=budget)
 
 

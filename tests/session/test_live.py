@@ -1,50 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
 from agentnb.errors import ExecutionError
+from tests.session.gates import Barrier, Gate, live, until
 from tests.session.making import asking, broken, calling, counting, fan, graph, path, session
-
-
-class Gate:
-    """A node that waits until the test lets it go; it says when it has begun."""
-
-    def __init__(self):
-        self.begun, self.go = asyncio.Event(), asyncio.Event()
-
-    async def __call__(self, board):
-        self.begun.set()
-        await self.go.wait()
-        return {"gate": board.get("gate", 0) + 1}
-
-
-class Barrier:
-    """The same for a plain function, which holds its thread."""
-
-    def __init__(self):
-        self.begun, self.go = threading.Event(), threading.Event()
-
-    def __call__(self, board):
-        self.begun.set()
-        assert self.go.wait(20)
-        return {"gate": 1}
-
-
-def live(test):
-    """Run a test in a loop, as a kernel would, and no longer than it may take."""
-
-    async def main():
-        await asyncio.wait_for(test(), 5)
-
-    asyncio.run(main())
-
-
-async def until(holds):
-    while not holds():
-        await asyncio.sleep(0.001)
 
 
 def test_start_runs_beside_and_wait_waits():
@@ -62,7 +24,7 @@ def test_start_runs_beside_and_wait_waits():
 
 def test_without_a_loop_start_names_run():
     run = session(graph("a"))
-    with pytest.raises(ExecutionError, match="session.run()") as caught:
+    with pytest.raises(ExecutionError, match=r"session\.run\(\)") as caught:
         run.start()
     assert caught.value.problems[0].code == "X113"
     run.run()
@@ -362,77 +324,5 @@ def test_it_can_be_started_from_another_thread():
         await run.wait()
         assert run.status == "finished"
         assert run.live.loop is asyncio.get_running_loop()
-
-    live(main)
-
-
-# -- a run that somebody awaits is moved too ---------------------------------------------------------------------------
-
-
-def test_a_run_that_is_awaited_elsewhere_can_be_paused():
-    async def main():
-        gate = Gate()
-        run = session(graph("a", "gate", "c", gate=gate))
-        task = asyncio.create_task(run.arun())
-        await gate.begun.wait()
-        assert run.status == "running"
-        with pytest.raises(ExecutionError, match="X112"):
-            run.step()
-        with pytest.raises(ExecutionError, match="X112"):
-            await run.astep()
-        run.pause()
-        assert run.status == "pausing"
-        gate.go.set()
-        await task
-        assert (run.status, path(run)) == ("paused", ["a", "gate"])
-
-    live(main)
-
-
-@pytest.mark.parametrize("verb", ["arun", "astep"])
-def test_back_ends_what_is_awaited_elsewhere(verb):
-    async def main():
-        gate = Gate()
-        run = session(graph("a", "gate", "c", gate=gate))
-        run.step()
-        task = asyncio.create_task(getattr(run, verb)())
-        await gate.begun.wait()
-        run.back()
-        await task
-        assert (run.status, run.position, run.current) == ("ready", 0, "a")
-        gate.go.set()
-        await run.arun()
-        assert (run.status, path(run)) == ("finished", ["a", "gate", "c"])
-
-    live(main)
-
-
-def test_back_ends_an_awaited_run_of_quick_nodes():
-    async def main():
-        run = session(counting(limit=10**9), {"n": 0})
-        task = asyncio.create_task(run.arun())
-        await until(lambda: run.position > 100)
-        run.goto(3)
-        await task
-        assert (run.status, run.position, run.board["n"]) == ("paused", 3, 2)
-        await run.arun(max_steps=2)
-        assert path(run) == ["add", "check", "add", "check", "add"]
-
-    live(main)
-
-
-def test_a_task_that_is_cancelled_leaves_the_run_after_its_last_step():
-    async def main():
-        gate = Gate()
-        run = session(graph("a", "gate", gate=gate))
-        task = asyncio.create_task(run.arun())
-        await gate.begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert (run.status, path(run), run.trace.frames.acts["act"].tolist()) == ("paused", ["a"], ["interrupted"])
-        gate.go.set()
-        await run.arun()
-        assert run.status == "finished"
 
     live(main)

@@ -6,6 +6,13 @@ from agentnb.errors import ExecutionError
 from tests.session.making import asking, calling, session
 
 
+def noting(calls):
+    def look(word):
+        calls.append(word)
+
+    return look
+
+
 def held(side="before", **options):
     run = session(calling(**options), {"word": "rain"})
     run.breakpoints.add(call="tool", side=side)
@@ -15,7 +22,7 @@ def held(side="before", **options):
 
 def test_a_call_is_held_before_it_goes_out():
     calls = []
-    run = held(answer=lambda word: calls.append(word))
+    run = held(answer=noting(calls))
     assert (run.status, run.position, run.current, calls) == ("in_flight", 1, "look", [])
     (call,) = run.pending
     assert (call.kind, call.node, dict(call.arguments)) == ("call", "look", {"word": "rain"})
@@ -46,7 +53,7 @@ def test_its_arguments_can_be_changed():
 
 def test_an_answer_before_it_goes_out_replaces_it():
     calls = []
-    run = held(answer=lambda word: calls.append(word))
+    run = held(answer=noting(calls))
     run.change("look", answer="mine")
     run.run()
     assert (run.board["look"], calls) == ("mine", [])
@@ -74,7 +81,7 @@ def test_what_is_changed_is_a_copy():
 @pytest.mark.parametrize("move", [lambda run: run.back(), lambda run: run.goto(1), lambda run: run.stop()])
 def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
     calls = []
-    run = held(answer=lambda word: calls.append(word))
+    run = held(answer=noting(calls))
     move(run)
     assert (run.pending, calls) == ((), [])
     assert "cancelled" in run.trace.frames.acts["act"].tolist()

@@ -7,8 +7,8 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
-from tests.session.making import boards, broken, calling, counting, looping, path, session
 from tests.kinds.test_loop import body
+from tests.session.making import boards, broken, calling, counting, looping, path, session
 
 
 def test_a_fork_shares_the_steps_before_and_goes_its_own_way():

@@ -67,7 +67,7 @@ def test_what_a_function_returns_as_writes():
     assert as_writes("n", {"a": 1}) == {"a": 1}
     assert as_writes("n", None) == {}
     assert as_writes("n", [1]) == {"n": [1]}
-    assert as_writes("n", False) == {"n": False}
+    assert as_writes("n", 0) == {"n": 0}
 
 
 def given_by(inputs, board):

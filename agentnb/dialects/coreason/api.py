@@ -18,8 +18,8 @@ MAX_STEPS = 50
 class GraphExecutor:
     """Runs a RecipeDefinition from an initial state, as coreason's document says.
 
-    `agents` maps an agent_ref to a callable of the node's mapped inputs; an agent without one is asked of `llm`, else it
-    is simulated. `answers` are the scripted answers of human nodes. Everything is a Session's run: `session` steps it.
+    `agents` maps an agent_ref to a callable of the node's mapped inputs; an agent without one is asked of `llm`, else
+    it is simulated. `answers` are the scripted answers of human nodes. Everything is a Session's run: `session` steps it.
 
     Example:
         >>> import asyncio

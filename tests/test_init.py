@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import agentnb as nb
+{imports}
+recipe = nb.load(nb.samples("triage").text)
+assert recipe.name == "triage"
+assert [row.name for row in nb.dialects()] == ["coreason", "networkx"]
+assert "triage" in [row.name for row in nb.samples()]
+import agentnb.dialects.coreason as coreason
+assert nb.dialects.coreason is coreason
+assert nb.load.__doc__ and nb.dialects.__doc__ and callable(nb.samples)
+from agentnb import load, samples, dialects
+assert load is nb.load and samples is nb.samples and dialects is nb.dialects
+"""
+ORDERS = ["", "import agentnb.magics", "nb.dialects(); import agentnb.load"]
+
+
+@pytest.mark.parametrize("imports", ORDERS)
+def test_the_names_are_the_same_whatever_was_imported_before(imports):
+    # Functions and modules go by the same names: importing a module shall not put it in the function's place.
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(imports=imports)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_is_no_other_name():
+    import agentnb
+
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        agentnb.lod  # noqa: B018  (asking is what is tried)
+    assert set(agentnb.__all__) <= set(dir(agentnb))
+    assert agentnb.__version__
