@@ -210,6 +210,13 @@ def test_every_code_says_something():
     assert [code for code, (said, _) in codes().items() if not said] == []
 
 
+def test_a_code_that_several_modules_use_has_one_rule():
+    # Else two of them may have taken the same code for two things.
+    texts = (node.value for path in modules() for node in ast.walk(tree(path)) if isinstance(node, ast.Constant))
+    rules = {code for text in texts if isinstance(text, str) for code, _ in RULE_LINE.findall(text)}
+    assert {code: used for code, (_, used) in codes().items() if len(used) > 1 and code not in rules} == {}
+
+
 def test_the_page_of_errors_reads_problems_as_people_do():
     module = ast.parse('Problem("R104", f"edge {a!r} leads " + "nowhere", where)\nProblem(code="X1", what="no")')
     assert list(whats(module)) == [("R104", "edge … leads nowhere")]

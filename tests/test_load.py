@@ -11,12 +11,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-import agentnb.samples
+import agentnb
 from agentnb.errors import RecipeError
 from agentnb.load import dialects, load
 
 HELLO = "metadata: {name: hello}\ninterface: {}\ntopology: [{id: greet, type: agent, agent_ref: greeter}]\n"
-FOLDER = Path(agentnb.samples.__file__).parent
+FOLDER = Path(agentnb.__file__).parent / "samples"
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.yaml"))]
 CONTENTS = [yaml.safe_load(text) for text in TEXTS]
 

@@ -276,6 +276,7 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     from agentnb.engine.travel import repair
 
     repair(run)
+    act = run.alive(act)
     work, node, number = act.work, act.node, run.position + 1
     pushes: Pushes = []
     own = [*work.kept, *work.own]

@@ -234,6 +234,8 @@ def _act(act: Act, lenient: bool) -> list[Any]:
 def read_histories(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) -> tuple[Tables, list[History]]:
     """Return the tables and histories that `dump_histories` wrote. Nothing is imported and nothing runs.
 
+    L402: this is no run or trace of agentnb, or it is damaged.
+
     Args:
         nodes: the number that each node of the document has now, where it has another one.
 

@@ -108,6 +108,15 @@ class Run:
             act = self.turn(row.node, self.frames[row.frame], row.what, row.event)
         return act
 
+    def alive(self, act: Activation) -> Activation:
+        """Return an activation as it stands now, with the work it has begun: a repair may have built its frame anew."""
+        now = self.live.get(act.id)
+        if now is not act:
+            now = self.activation(act.id)
+            work = now.work = act.work
+            work.act, work.scope = now, now.scope
+        return now
+
     def work_of(self, act: Activation) -> Work:
         """Return what an activation's node will be given."""
         return Work(self, act)
@@ -268,7 +277,7 @@ class Run:
         for history in reversed(self.chain):
             for event in reversed(history.events):
                 if event.at <= end:
-                    return event.seq
+                    return int(event.seq)
             end = history.base
         return 0
 

@@ -43,7 +43,7 @@ def step(run: Run, act: Activation | None = None) -> int:
 
 def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) -> int:
     """Commit the step of a flight that has ended: with what its node returned, or as a failure."""
-    act = flight.act
+    act = run.alive(flight.act)
     del run.flights[act.id]
     try:
         if error is not None:

@@ -12,14 +12,15 @@ from agentnb.world.world import World
 from tests.engine.shapes import KINDS, leaf
 
 
-def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, routing="first", kind="do", on=None):
+def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, routing="first"):
     """Return a run of a line of leaves `n0`, `n1` ..., each doing one function of its work."""
-    line = [leaf(f"n{number}", function, kind=kind) for number, function in enumerate(functions)]
+    line = [leaf(f"n{number}", function) for number, function in enumerate(functions)]
     made = [*line, *nodes]
     ways = [*(Edge(one.id, two.id) for one, two in pairwise(line)), *edges]
     entry = () if not made else (made[0].id,)
-    recipe = Recipe("made", "test", {node.id: node for node in made}, tuple(ways), () if on else entry,
-                    regions={region.id: region for region in [Region("root", entry), *regions]}, routing=routing)  # fmt: skip
+    parts = {region.id: region for region in [Region("root", entry), *regions]}
+    named = {node.id: node for node in made}
+    recipe = Recipe("made", "test", named, tuple(ways), entry, regions=parts, routing=routing)
     run = Run(Plan(recipe, KINDS, world or World()))
     run.begin(inputs or {})
     return run

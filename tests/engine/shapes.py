@@ -153,7 +153,7 @@ DIAMOND = Shape(
 )
 
 
-# -- (b) one pointer with a router and a cycle ---------------------------------------------------------------------------
+# -- (b) one pointer with a router and a cycle ------
 
 
 def _ask(work):
@@ -175,7 +175,7 @@ CYCLE = Shape(
 )
 
 
-# -- (c) two concurrent branches with child scopes: one fails, the other is cancelled -------------------------------------
+# -- (c) two concurrent branches with child scopes: one fails, the other is cancelled ------
 
 
 class Meeting:
@@ -185,7 +185,7 @@ class Meeting:
         self.begun: set[str] = set()
 
     async def wait_for(self, name: str) -> None:
-        while name not in self.begun:
+        while name not in self.begun:  # noqa: ASYNC110  (a set is all that both sides share)
             await asyncio.sleep(0)
 
 
@@ -224,7 +224,7 @@ def branches(meeting: Meeting | None = None) -> Shape:
     )
 
 
-# -- (d) a node whose inside is a graph with an isolated scope, and an LLM call whose prompt is edited ---------------------
+# -- (d) a node whose inside is a graph with an isolated scope, and an LLM call whose prompt is edited ------
 
 
 async def _think(work):
@@ -250,7 +250,7 @@ NESTED = Shape(
 )
 
 
-# -- (e) a reactive queue in which a node emits in mid-step, reads that back, then raises ----------------------------------
+# -- (e) a reactive queue in which a node emits in mid-step, reads that back, then raises ------
 
 
 def _greet(work):

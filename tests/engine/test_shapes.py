@@ -110,7 +110,7 @@ def test_a_revived_run_can_go_back_too(name):
         assert board(again) == boards[k]
 
 
-# -- what is special in each ---------------------------------------------------------------------------------------------
+# -- what is special in each ------------------------------------------------------------------------------------------
 
 
 def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():

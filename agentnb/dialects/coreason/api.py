@@ -19,7 +19,8 @@ class GraphExecutor:
     """Runs a RecipeDefinition from an initial state, as coreason's document says.
 
     `agents` maps an agent_ref to a callable of the node's mapped inputs; an agent without one is asked of `llm`, else
-    it is simulated. `answers` are the scripted answers of human nodes. Everything is a Session's run: `session` steps it.
+    it is simulated. `answers` are the scripted answers of human nodes. Everything is a Session's run: `session` steps
+    it.
 
     Example:
         >>> import asyncio

@@ -154,7 +154,7 @@ def test_in_a_draft_what_is_missing_is_a_warning():
     assert sorted(code for code, _, _ in found) == ["R104", "R104", "R105", "R115", "R115", "R118"]
     recipe = load(draft)
     assert [name for name, node in recipe.nodes.items() if node.kind == "missing"] == ["none", "gone", "off"]
-    assert recipe.entry == ()
+    assert recipe.entry == ("off",)
 
 
 def test_a_published_recipe_is_no_draft():
