@@ -251,10 +251,17 @@ class Run:
         code = GO
         if self.position >= self.stop_at:
             code = PAUSED
-        if self.used >= self.limit:
+        if self.spent():
             code = EXHAUSTED
         self.set_mark()
         return code
+
+    def spent(self) -> bool:
+        """Say whether the steps are used up: what is next would count, and none is left that may."""
+        if self.used < self.limit or self.pos >= self.at.s_pend[self.position - self.at.base]:
+            return False
+        number = self.at.p_act[self.pos]
+        return self.tables.acts[number].node < 0 or self.activation(number).cost > 0
 
     # -- events and effects: the doors that Work calls -------------------------------------------------------
 

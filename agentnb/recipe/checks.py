@@ -68,7 +68,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     if recipe.meta.get("draft"):
         return  # a draft may begin nowhere; its loader has said so
     place = where_is(recipe, recipe.meta.get("entry_place"))
-    if not recipe.entry:
+    if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # events set off those that listen
         what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
         yield Problem("R105", what, place, f"this recipe's nodes are: {listed(recipe.nodes)}",
                       "name the node that it begins with")  # fmt: skip

@@ -39,7 +39,7 @@ class Limits:
     def reached(self, run: Run) -> str | None:
         """Return the name of the limit that is reached where the run stands; None where there is none."""
         budget = self.budget
-        if run.used >= run.limit:
+        if run.spent():
             return "max_steps"
         if not self.asked:
             return None

@@ -97,9 +97,9 @@ class Session(Driver):
         hold = flight.hold
         assert hold is not None
         hold.answer, hold.answered, hold.go = value, True, True
-        people.note(self.engine, "answer", flight.act.node.id, ABSENT, value)
         before = self.engine.position
         self._safely(self._one)
+        people.note(self.engine, "answer", flight.act.node.id, ABSENT, value)  # an act of the step that it ended
         self.changed()
         return self._last(before)
 

@@ -33,7 +33,8 @@ class Moves:
             return "failed"
         if not now.queue:
             return "finished"
-        if self.limit is not None and now.used >= self.limit:
+        counts = now.head.turn == "start" and self.recipe.nodes[now.head.node].counted
+        if self.limit is not None and now.used >= self.limit and counts:
             return "exhausted"
         return "paused" if self.position else "ready"
 

@@ -58,7 +58,14 @@ def test_a_composite_is_counted_as_it_enters_and_not_again():
     run = limited(looping(graph("a"), times=2), {"max_steps": 4})
     assert (path(run), run.status) == (["again enter", "a", "again again", "a", "again leave", "done"], "finished")
     run = limited(looping(graph("a"), times=2), {"max_steps": 3})
-    assert (path(run)[-2:], run.status) == (["again again", "a"], "exhausted")
+    assert (path(run)[-2:], run.current, run.status) == (["a", "again leave"], "done", "exhausted")
+
+
+def test_a_loop_that_ends_with_the_last_step_that_may_be_taken_has_ended():
+    made = looping(graph("a"), times=2)
+    made.remove_node("done")
+    run = limited(made, {"max_steps": 3})
+    assert (path(run)[-1], run.status) == ("again leave", "finished")
 
 
 def test_a_failed_step_counts_and_a_retry_too():
