@@ -17,6 +17,10 @@ from clocks import seconds_of
 
 LOOPS = 500  # of two steps each
 
+# A step of the plain loop, in µs, on the machine that the limits are for, while it has nothing else to do. Where the
+# plain loop is slower, the machine is: then a figure's time is its ratio to the plain loop beside it, times this.
+AT_REST = 0.28
+
 
 class Peer(NamedTuple):
     """Another library: the package that brings it, the history that it keeps here, and what runs the loop."""

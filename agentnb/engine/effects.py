@@ -135,11 +135,12 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             await run.clock.sleep(wait)
         began, error, answer = run.ns(), None, None
         try:
-            call = run.world.find(effect, work)
             if run.threaded or effect.timeout is not None or effect.blocking:
-                answer = await _slow(run, call, effect)
+                answer = await _slow(run, run.world.find(effect, work), effect)
+            elif effect.target is not None:
+                answer = effect.target(**effect.arguments)
             else:
-                answer = call(effect)
+                answer = run.world.find(effect, work)(effect)
             if answer.__class__ not in PLAIN_ANSWERS:
                 answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
@@ -205,7 +206,8 @@ async def _asked(effect: Effect) -> Any:
 def _row(
     work: Work, number: int, effect: Effect, attempt: int, wait: float, answer: Any, error: str | None, seconds: float
 ) -> Call:
-    arguments = freeze(dict(effect.arguments)) if effect.arguments else NO_ARGUMENTS
+    given = effect.arguments
+    arguments = freeze(given if given.__class__ is dict else dict(given)) if given else NO_ARGUMENTS
     # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
     step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
     if answer.__class__ in PLAIN_ANSWERS:

@@ -79,11 +79,11 @@ class Core:
         limits = Limits(Budget.of(budget, recipe.limits))
         run = Run(Plan(recipe, KINDS, world), clock=clock, seed=seed)
         run.begin({**run.plan.recipe.init, **self.inputs})
-        self._wire(recipe, run, limits, name or recipe.name, run_id or new_run_id())
+        self._wire(recipe, run, limits, name or recipe.name, run_id)
         self.hooks.add_all(hooks or {})
 
-    def _wire(self, recipe: Recipe, run: Run, limits: Limits, name: str, run_id: str) -> None:
-        self.recipe, self.engine, self.name, self.run_id = recipe, run, name, run_id
+    def _wire(self, recipe: Recipe, run: Run, limits: Limits, name: str, run_id: str | None = None) -> None:
+        self.recipe, self.engine, self.name, self._run_id = recipe, run, name, run_id
         self.limits = limits
         limits.apply(run)
         self.parent: Session | None = None
@@ -101,6 +101,13 @@ class Core:
         self._told = 0.0
         self._trace: SimulationTrace | None = None
         self._arm()
+
+    @property
+    def run_id(self) -> str:
+        """The id of this run: the one that was given, else one that sorts by time, drawn when it is first asked for."""
+        if self._run_id is None:
+            self._run_id = new_run_id()
+        return self._run_id
 
     def _arm(self) -> None:
         """Make the engine ask us after each step, only where somebody listens, breaks or counts."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.engine import people, travel
 from agentnb.engine.executor import LOOP, in_own_loop, run_in_loop, run_plain, step_in_loop
-from agentnb.engine.run import NEVER, PAUSED
+from agentnb.engine.run import FAILED, NEVER, PAUSED
 from agentnb.session import reading
 from agentnb.session.checks import not_running, refuse_step
 from agentnb.session.core import Core
@@ -30,10 +30,13 @@ class Driver(Core):
     # -- forwards ------------------------------------------------------------------------------------------------
 
     def step(self, n: int = 1) -> SimulationStep | None:
-        """Run the next `n` activations; return the last step, or None where the run cannot go on (see `status`)."""
+        """Run the next `n` activations; return the last step, or None where the run cannot go on (see `status`).
+
+        A failure ends it: each further call tries the failed node once more.
+        """
         not_running(self, "step()")
         before = self.engine.position
-        self._safely(lambda: [self._one() for _ in range(n) if self._begin_step()])
+        self._safely(lambda: any(not self._begin_step() or self._one() == FAILED for _ in range(n)))
         self.changed()
         return self._last(before)
 
@@ -42,8 +45,11 @@ class Driver(Core):
         not_running(self, "astep()")
         before = self.engine.position
         for _ in range(n):
-            if self._begin_step():
-                await self._asafely(step_in_loop(self.engine))
+            if not self._begin_step():
+                break
+            await self._asafely(step_in_loop(self.engine))
+            if reading.failure_of(self.engine) is not None:
+                break
         self.changed()
         return self._last(before)
 

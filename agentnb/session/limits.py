@@ -17,16 +17,14 @@ class Limits:
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.asked = any(
-            limit is not None
-            for limit in (
-                budget.max_events,
-                budget.max_llm_calls,
-                budget.max_tool_calls,
-                budget.max_seconds,
-                budget.max_cost_usd,
-            )
+        asked = (
+            budget.max_events,
+            budget.max_llm_calls,
+            budget.max_tool_calls,
+            budget.max_seconds,
+            budget.max_cost_usd,
         )
+        self.asked = asked != (None,) * len(asked)
         self._spent: tuple[int, int, int] = (-1, -1, 0)
 
     def apply(self, run: Run) -> None:

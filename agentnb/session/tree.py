@@ -9,7 +9,6 @@ from agentnb.engine import travel
 from agentnb.engine.plan import Plan
 from agentnb.engine.run import Run
 from agentnb.errors import ExecutionError, Problem
-from agentnb.ids import new_run_id
 from agentnb.session.checks import refuse_step
 from agentnb.world.world import World
 
@@ -63,7 +62,7 @@ class Branches:
         cls: type[Session] = type(session)
         found = cls.__new__(cls)
         found.inputs = session.inputs
-        found._wire(session.recipe, run, Limits(session.limits.budget), name, new_run_id())  # noqa: SLF001  (the same)
+        found._wire(session.recipe, run, Limits(session.limits.budget), name)  # noqa: SLF001  (the same)
         found.parent = session
         return found
 
