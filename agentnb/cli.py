@@ -1,4 +1,7 @@
-"""cli: the command `agentnb`. Thin: it reads words, calls `load` and `Session`, and prints what they say."""
+"""cli: the command `agentnb`. Thin: it reads words, calls `load` and `Session`, and prints what they say.
+
+With `--json` each command prints one JSON document on stdout, whatever happens; what went wrong is its `problems`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from copy import deepcopy
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentnb.board.secrets import masked, short
 from agentnb.errors import AgentNbError, Problem, RecipeError, did_you_mean
+from agentnb.recipe.words import typed
 from agentnb.sources import read_file
 
 if TYPE_CHECKING:
@@ -35,7 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 well, 1 a problem, 2 wrong words, 3 out of budget, 4 waiting."""
     words = list(sys.argv[1:] if argv is None else argv)
     cut = words.index("--") if "--" in words else len(words)
-    args = _parser().parse_args(words[:cut])
+    try:
+        args = _parser().parse_args(words[:cut])
+    except _WrongWords as error:
+        if "--json" not in words[:cut]:
+            error.parser.print_usage(sys.stderr)
+        _refuse(error.problems, as_json="--json" in words[:cut])
+        raise SystemExit(2) from None
     args.rest = words[cut + 1 :]
     try:
         code: int = args.act(args)
@@ -51,12 +62,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return _refuse([problem], as_json=args.json)
     except KeyboardInterrupt:
+        if args.json and args.command != "lab":  # who presses Ctrl-C knows; lab has printed its document
+            where = f"agentnb {args.command}"
+            _refuse([Problem("U907", "it was interrupted", where, "Ctrl-C was pressed", "call it again")], as_json=True)
         return 130
     return code
 
 
+class _WrongWords(AgentNbError):
+    """The words of a command are not understood; `parser` knows how they are used."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        self.parser = parser
+        super().__init__(
+            Problem("U906", message, parser.prog, "the command does not know these words", f"see {parser.prog} --help")
+        )
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse's own, but for its complaints: they are problems like any other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _WrongWords(self, message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("agentnb", description="Step through agent graphs.", allow_abbrev=False)
+    parser = _Parser("agentnb", description="Step through agent graphs.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"agentnb {version('agentnb')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -82,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         type=_key_value,
         metavar="KEY=VALUE",
-        help="an input; the value is read as JSON where it is JSON, else as text",
+        help="an input; text where it is declared so, else JSON where it is JSON, else text",
     )
     run.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer, what agents return")
     run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
@@ -94,14 +125,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _key_value(word: str) -> tuple[str, Any]:
+def _key_value(word: str) -> tuple[str, str]:
     key, sign, text = word.partition("=")
     if not (key and sign):
         raise argparse.ArgumentTypeError(f"{word!r} is not of the form KEY=VALUE")
-    try:
-        return key, json.loads(text)
-    except ValueError:
-        return key, text
+    return key, text
 
 
 # ------------------------------------------------------------------------------------------------------------------ lab
@@ -216,18 +244,21 @@ def run_command(args: argparse.Namespace) -> int:
 
     recipe = load(args.file)
     budget = None if args.max_steps is None else {"max_steps": args.max_steps}
-    session = Session(recipe, dict(args.inputs), budget=budget, **_script(args.script))
-    if not args.json:
-        session.subscribe(lambda step: print(_line(step), flush=True))
-    session.run()
+    inputs = {key: typed(text, recipe.inputs.get(key)) for key, text in args.inputs}
+    # What nodes print themselves is no part of the document.
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():
+        session = Session(recipe, inputs, budget=budget, **_script(args.script))
+        if not args.json:
+            session.subscribe(lambda step: print(_line(step), flush=True))
+        session.run()
     if args.trace:
         session.trace.to_json(args.trace)
+    problems = [_unanswered(recipe, session)] if session.status == "waiting" else []
     if args.json:
-        _print_json(_told(session))
+        _print_json(_told(session, problems))
     else:
         _print_end(session)
-    if session.status == "waiting":
-        _refuse([_unanswered(recipe, session)], as_json=args.json)
+        _print_all(problems, sys.stderr)
     return EXITS.get(session.status, 0)
 
 
@@ -288,13 +319,15 @@ def _print_end(session: Session) -> None:
         print(f"  {key:<{width}}  {short(value, key, width=100)}")
 
 
-def _told(session: Session) -> dict[str, Any]:
+def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
+    problems = problems or ([session.error] if session.error else [])
     return {
         "status": session.status,
         "steps": session.position,
         "current": session.current,
         "board": masked(dict(session.board)),
         "error": str(session.error) if session.error else None,
+        "problems": list(map(asdict, problems)),
     }
 
 
@@ -311,7 +344,7 @@ def _unanswered(recipe: Recipe, session: Session) -> Problem:
 
 def _refuse(problems: Sequence[Problem], *, as_json: bool) -> int:
     if as_json:
-        _print_json({"problems": list(map(asdict, problems))}, sys.stderr)
+        _print_json({"problems": list(map(asdict, problems))})
     else:
         _print_all(problems, sys.stderr)
     return 1
@@ -322,5 +355,5 @@ def _print_all(problems: Sequence[Problem], file: TextIO | None = None) -> None:
         print(problem, file=file)
 
 
-def _print_json(value: Any, file: TextIO | None = None) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str), file=file, flush=True)
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str), flush=True)

@@ -118,3 +118,13 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return "did you mean 'x'?" for the known word nearest to `word`, else the order `otherwise`."""
     close: Sequence[str] = get_close_matches(str(word), [str(name) for name in known], n=1)
     return f"did you mean {close[0]!r}?" if close else otherwise
+
+
+def told(error: BaseException) -> str:
+    """Return what an exception says in one line: of ours what is wrong, of others their own words, if they have any."""
+    if isinstance(error, AgentNbError) and error.problems:
+        return "; ".join(problem.what for problem in error.problems)
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  (an error that cannot even be told is one all the same)
+        return "it cannot be told"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.load import load
 from agentnb.recipe.model import Recipe
+from agentnb.recipe.words import typed
 from agentnb.samples import samples
 from agentnb.session import Session
 
@@ -95,7 +95,9 @@ class AgentMagics(Magics):
             raise _wrong(f"there is no recipe {name!r}", f"%agent new {' '.join(words)}",
                          f"the recipes here are: {', '.join(there) or 'none'}",
                          did_you_mean(name, there, "load one: %agent load PATH as NAME"))  # fmt: skip
-        inputs = {key: _value(text) for key, _, text in (pair.partition("=") for pair in pairs)}
+        inputs = {
+            key: typed(text, recipe.inputs.get(key)) for key, _, text in (pair.partition("=") for pair in pairs)
+        }
         session = Session(recipe, inputs)
         self._put(variable, session)
         self.session_name = variable
@@ -146,11 +148,12 @@ class AgentMagics(Magics):
         return self.session.board
 
     def edit(self, words: list[str]) -> Any:
-        """`edit KEY VALUE`: write a value (JSON, else text) where the session stands."""
+        """`edit KEY VALUE`: write a value (JSON or text, as its input is declared) where the session stands."""
         if len(words) < 2:
             raise _wrong("edit needs a key and a value", f"%agent edit {' '.join(words)}", "it writes one value",
                          "write %agent edit KEY VALUE")  # fmt: skip
-        return self.session.edit({words[0]: _value(" ".join(words[1:]))}).board
+        session = self.session
+        return session.edit({words[0]: typed(" ".join(words[1:]), session.recipe.inputs.get(words[0]))}).board
 
     def answer(self, words: list[str]) -> Any:
         """`answer TEXT`: answer the node that waits."""
@@ -228,13 +231,6 @@ def _number(words: list[str], otherwise: int | None, verb: str) -> int:
         raise _wrong(f"{text!r} is no step number", f"%agent {verb} {text}", f"{verb} takes a number",
                      f"write for example %agent {verb} 3")  # fmt: skip
     return int(text)
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _stand(session: Session) -> str:

@@ -8,6 +8,8 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from agentnb.board.secrets import _HIDDEN
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # mark -> (the names a program goes by, what to do where it is missing)
@@ -57,3 +59,12 @@ def chromium() -> str:
 def dot() -> str:
     """The path of Graphviz's `dot`."""
     return program("needs_dot")
+
+
+@pytest.fixture(autouse=True)
+def _secrets_of_its_own():
+    """Secrets are hidden in the whole process: those of one test must not change what another one sees."""
+    known = set(_HIDDEN)
+    yield
+    _HIDDEN.clear()
+    _HIDDEN.update(known)

@@ -104,6 +104,7 @@ def test_run_as_json_is_one_object(there, capsys):
     told = json.loads(out)
     assert (code, err) == (0, "")
     assert (told["status"], told["steps"], told["error"], told["current"]) == ("finished", 4, None, None)
+    assert told["problems"] == []
     assert told["board"]["topic"] == "refund"
     assert told["board"]["response"] == "yes please"
 
@@ -114,6 +115,11 @@ def test_run_as_json_is_one_object(there, capsys):
 def test_an_input_is_json_where_it_is_json(there, capsys, word, value):
     _, out, _ = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "-i", word, "--script", "script.yaml", "--json")
     assert json.loads(out)["board"]["n"] == value
+
+
+def test_an_input_that_is_declared_as_text_is_text(there, capsys):
+    _, out, _ = called(capsys, "run", "refunds.yaml", "-i", "ticket=4711", "--script", "script.yaml", "--json")
+    assert json.loads(out)["board"]["ticket"] == "4711"
 
 
 def test_an_input_needs_a_value(there, capsys):
@@ -162,9 +168,9 @@ def test_run_refuses_a_broken_recipe_before_it_runs(there, capsys):
 
 
 def test_problems_as_json(there, capsys):
-    code, _, err = called(capsys, "run", "broken.yaml", "--json")
-    assert code == 1
-    assert json.loads(err)["problems"][0]["severity"] == "error"
+    code, out, err = called(capsys, "run", "broken.yaml", "--json")
+    assert (code, err) == (1, "")
+    assert json.loads(out)["problems"][0]["severity"] == "error"
 
 
 def test_run_writes_the_trace(there, capsys):

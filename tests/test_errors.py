@@ -81,3 +81,13 @@ def test_did_you_mean():
 )
 def test_what_catches_what(child, parent):
     assert issubclass(child, parent)
+
+
+def test_an_error_that_cannot_be_told_is_told_as_that():
+    class Mute(Exception):  # noqa: N818  (its name says it)
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    assert [told(Mute()), told(ValueError("no")), told(RecipeError(ONE, TWO))] == [
+        "it cannot be told", "no", "edge 'a' -> 'b' leads nowhere; node 'c' is never reached"
+    ]  # fmt: skip

@@ -99,6 +99,13 @@ def test_inputs_are_json_or_text(shell):
     }
 
 
+def test_an_input_that_is_declared_as_text_is_text(shell):
+    shell.run_cell_magic("recipe", "small", TEXT)
+    session = shell.run_line_magic("agent", "new small question=4711")
+    assert session.board["question"] == "4711"
+    assert shell.run_line_magic("agent", "edit question 5")["question"] == "5"
+
+
 def test_the_recipe_that_was_loaded_last_is_taken(shell):
     shell.run_cell_magic("recipe", "small", TEXT)
     session = shell.run_line_magic("agent", "new question=why")

@@ -121,7 +121,13 @@ def _no_way(path: Path, value: Any, verb: str = "write") -> BoardError:
             "B103",
             f"cannot {verb} {text!r}",
             f"board key {path[0]!r}",
-            f"on the way stands {str(value)[:40]!r}, a {type(value).__name__}, where {needed} is needed",
+            f"on the way stands {_told(value, path)}, a {type(value).__name__}, where {needed} is needed",
             f"write {path[0]!r} as a whole first, or choose another path",
         )
     )
+
+
+def _told(value: Any, path: Path) -> str:
+    from agentnb.board.secrets import short
+
+    return short(value, path[0], width=40)

@@ -63,6 +63,37 @@ def hide(*texts: str | None) -> None:
     _HIDDEN.update(text for text in texts if text and len(text) >= SHORTEST)
 
 
+def hide_found(value: Any, key: object = None) -> None:
+    """Hide the texts that stand under a secret's name in a frozen value, at any depth.
+
+    A text of letters alone may be any word, so it is masked where it stands under its name and nowhere else.
+    """
+    if key is not None and is_secret(key):
+        _hide_texts(value)
+    elif isinstance(value, FrozenRecord):
+        hide_found(value.parts)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            hide_found(item, name)
+    elif isinstance(value, list | tuple | FrozenList) and not getattr(value, "flat", False):
+        for item in value:
+            hide_found(item)
+
+
+def _hide_texts(value: Any) -> None:
+    if isinstance(value, str):
+        if not value.isalpha():
+            hide(value)
+    elif isinstance(value, FrozenRecord):
+        _hide_texts(value.parts)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _hide_texts(item)
+    elif isinstance(value, list | tuple | FrozenList):
+        for item in value:
+            _hide_texts(item)
+
+
 def hides() -> bool:
     """Say whether any text is to be masked by its value."""
     return bool(_HIDDEN)

@@ -17,7 +17,7 @@ from fractions import Fraction
 from operator import is_
 from pathlib import PurePath
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, Self
 from uuid import UUID
 
 from agentnb.board import foreign
@@ -29,8 +29,10 @@ DEPTH_LIMIT: Final = 200
 class Absent:
     """The type of ABSENT, the one value that means "no such key"; None is a value like any other."""
 
-    def __new__(cls) -> Absent:
-        return ABSENT if "ABSENT" in globals() else super().__new__(cls)
+    def __new__(cls) -> Self:
+        """Return the one there is."""
+        there: Self | None = globals().get("ABSENT")
+        return super().__new__(cls) if there is None else there
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -69,7 +71,7 @@ class FrozenDict(dict[Any, Any]):
             )
         )
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]  # every way to change it is refused
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
 
 class FrozenList(Sequence[Any]):
@@ -235,12 +237,13 @@ def _freeze_tuple(value: tuple[Any, ...], like: Any, depth: int) -> tuple[Any, .
     before: Sequence[Any] = like if isinstance(like, tuple) and len(like) == len(value) else (ABSENT,) * len(value)
     parts = tuple(freeze(item, was, depth) for item, was in zip(value, before, strict=True))
     if like.__class__ is tuple and all(map(is_, parts, before)) and len(parts) == len(like):
-        return like  # type: ignore[no-any-return]  # a tuple, as was just asked
+        return like
     return type(value)._make(parts) if hasattr(value, "_make") else parts
 
 
-def _freeze_set(value: set[Any], like: Any, depth: int) -> FrozenSet:
-    return like if like.__class__ is FrozenSet and like == value else FrozenSet(value)
+def _freeze_set(value: set[Any], like: Any, _depth: int) -> FrozenSet:
+    frozen = FrozenSet(value)
+    return like if like.__class__ is FrozenSet and like == frozen else frozen
 
 
 def _freeze_record(value: Any, names: Sequence[str], like: Any, depth: int) -> FrozenRecord:
@@ -268,7 +271,11 @@ def _freeze_other(value: Any, like: Any, depth: int) -> Any:
     if names is not None:
         return _freeze_record(value, names, like, depth)
     if foreign.is_array(value):
-        return like if like.__class__ is FrozenArray and foreign.same_array(value, like.held) else FrozenArray(foreign.copied(value))
+        return (
+            like
+            if like.__class__ is FrozenArray and foreign.same_array(value, like.held)
+            else FrozenArray(foreign.copied(value))
+        )
     if like.__class__ is Opaque and like.value is value:
         return like
     _warn_opaque(type(value))
@@ -344,7 +351,7 @@ def same(copied: Any, frozen: Any) -> bool:
     return _same_rarely(copied, frozen, cls)
 
 
-def _same_rarely(copied: Any, frozen: Any, cls: type) -> bool:
+def _same_rarely(copied: Any, frozen: Any, cls: type[Any]) -> bool:
     if cls is FrozenRecord:
         return type(copied) is type(frozen.template) and all(
             same(getattr(copied, name, ABSENT), item) for name, item in frozen.parts.items()
@@ -354,5 +361,5 @@ def _same_rarely(copied: Any, frozen: Any, cls: type) -> bool:
     if cls is FrozenSet:
         return isinstance(copied, set) and copied == frozen
     if isinstance(frozen, tuple):
-        return type(copied) is cls and len(copied) == len(frozen) and all(map(same, copied, frozen))
+        return isinstance(copied, cls) and len(copied) == len(frozen) and all(map(same, copied, frozen))
     return type(copied) is cls and bool(copied == frozen)

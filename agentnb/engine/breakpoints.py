@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from agentnb.engine.frames import Activation
     from agentnb.engine.run import Run
     from agentnb.engine.work import Effect, Work
+    from agentnb.recipe.model import Edge
 
 Ask = Callable[[Mapping[str, Any]], Any]
 Side = Literal["before", "after"]
+SIDES: tuple[Side, ...] = ("before", "after")
+ADD = "session.breakpoints.add()"
 
 
 @dataclass(slots=True)
@@ -59,10 +62,14 @@ class Breakpoint:
 
 @dataclass(slots=True)
 class Breakpoints:
-    """The breakpoints of a session. `nodes` gives the ids that there are; who comes or goes is told to `changed`."""
+    """The breakpoints of a session. `nodes` gives the ids that there are; who comes or goes is told to `changed`.
+
+    `edges` gives the edges that there are; left out, any two nodes may be one.
+    """
 
     nodes: Callable[[], Mapping[str, Any]]
     changed: Callable[[], None]
+    edges: Callable[[], Iterable[Edge]] | None = None
     rows: dict[int, Breakpoint] = field(default_factory=dict)
     made: int = 0
 
@@ -84,34 +91,47 @@ class Breakpoints:
         """Add a breakpoint and return it; `when` is a condition text, JsonLogic, or a callable of the board.
 
         Raises:
-            ExecutionError: X116, nothing to wait for; X101, there is no such node.
+            ExecutionError: X116, nothing to wait for; X101, X119, there is no such node or edge; X120, a wrong word.
             RecipeError: the condition is wrong.
         """
         clauses = {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
                    "call": call}  # fmt: skip
         if all(value is None for value in clauses.values()):
             raise ExecutionError(
-                Problem("X116", "this breakpoint has nothing to wait for", "session.breakpoints.add()",
+                Problem("X116", "this breakpoint has nothing to wait for", ADD,
                         "every clause is left out", f"give one of: {', '.join(clauses)}")
             )  # fmt: skip
-        for name in [node, *(edge or ())]:
-            if name is not None and name not in self.nodes():
-                raise ExecutionError(
-                    Problem("X101", f"there is no node {name!r}", "session.breakpoints.add()",
-                            f"the recipe's nodes are: {', '.join(self.nodes())}",
-                            did_you_mean(name, self.nodes(), "name one of them"))
-                )  # fmt: skip
+        problems = [*self._unknown(node, edge), *_wrong_words(side, on_hit)]
+        if problems:
+            raise ExecutionError(*problems)
         from agentnb.expressions.conditions import as_condition
 
         asked = None if when is None else as_condition(when)
         text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
         self.made += 1
-        way = (edge[0], edge[1]) if edge else None
+        way = None if edge is None else (edge[0], edge[1])
         row = self.rows[self.made] = Breakpoint(
             self.made, node, way, key, asked, error, step, event, call, side, on_hit, once, text
         )
         self.changed()
         return row
+
+    def _unknown(self, node: Any, edge: Any) -> Iterator[Problem]:
+        """Yield what is wrong with a node and an edge: they are not there, or an edge is none."""
+        pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(name, str) for name in edge)
+        if edge is not None and not pair:
+            parts = [part.strip() for part in edge.split("->")] if isinstance(edge, str) else []
+            form = (parts[0], parts[1]) if len(parts) == 2 else ("SOURCE", "TARGET")
+            yield Problem("X120", f"{edge!r} is no edge", ADD, "an edge is a pair: the node that it leaves, and the "
+                          "node that it leads to", f"write edge={form!r}")  # fmt: skip
+        names = self.nodes()
+        asked = [name for name in (node, *(edge if pair else ())) if name is not None]
+        unknown = [name for name in asked if not isinstance(name, str) or name not in names]
+        for name in unknown:
+            yield Problem("X101", f"there is no node {name!r}", ADD, f"the recipe's nodes are: {', '.join(names)}",
+                          did_you_mean(name, names, "name one of them"))  # fmt: skip
+        if pair and self.edges is not None and not any(name in unknown for name in edge):
+            yield from _no_edge(tuple(edge), {(one.source, one.target) for one in self.edges()})
 
     def remove(self, which: Breakpoint | int | str) -> None:
         """Remove a breakpoint, by itself, its id, or all those of a node.
@@ -164,6 +184,27 @@ class Breakpoints:
         if row.once:
             del self.rows[row.id]
         return True
+
+
+def _no_edge(edge: tuple[Any, Any], there: set[tuple[str, str]]) -> Iterator[Problem]:
+    if edge in there:
+        return
+    source, target = edge
+    leads = sorted(to for by, to in there if by == source)
+    order = f"write edge={(target, source)!r}" if (target, source) in there else "name one of them"
+    yield Problem("X119", f"there is no edge {source!r} -> {target!r}", ADD,
+                  f"edges lead from {source!r} to: {', '.join(leads) or 'no node'}",
+                  did_you_mean(str(target), leads, order))  # fmt: skip
+
+
+def _wrong_words(side: Any, on_hit: Any) -> Iterator[Problem]:
+    """X120: a word of a breakpoint is none of those that it may be."""
+    if side not in SIDES:
+        yield Problem("X120", f"there is no side {side!r} of a node", ADD, "a breakpoint stops before it or after it",
+                      did_you_mean(str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
+    if isinstance(on_hit, bool) or not isinstance(on_hit, int) or on_hit < 1:
+        yield Problem("X120", f"on_hit={on_hit!r} is no number of times", ADD,
+                      "it stops from the on_hit-th time on that it is met", "give a whole number from 1 on")  # fmt: skip
 
 
 def _met(row: Breakpoint, run: Run, act: Activation | None, board: Mapping[str, Any]) -> bool:

@@ -125,7 +125,7 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         effect = held.effect
         if held.answered:
             work.busy = True
-            work.calls.append(_row(work, number, effect, 1, 0.0, held.answer, None, 0.0))
+            work.calls.append(_row(work, number, effect, sent_of(effect), 1, 0.0, held.answer, None, 0.0))
             return held.answer
     attempt, wait = 0, 0.0
     while True:
@@ -133,21 +133,19 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         if wait:
             await run.need_loop()
             await run.clock.sleep(wait)
-        began, error, answer = run.ns(), None, None
+        began, error, answer, sent = run.ns(), None, None, sent_of(effect)
         try:
             if run.threaded or effect.timeout is not None or effect.blocking:
                 answer = await _slow(run, run.world.find(effect, work), effect)
-            elif effect.target is not None:
-                answer = effect.target(**effect.arguments)
             else:
-                answer = run.world.find(effect, work)(effect)
+                answer = _called(run, work, effect)
             if answer.__class__ not in PLAIN_ANSWERS:
                 answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
             error, answer = raised, None
         work.busy = True
         message = None if error is None else f"{type(error).__name__}: {error}"
-        work.calls.append(_row(work, number, effect, attempt, wait, answer, message, (run.ns() - began) / 1e9))
+        work.calls.append(_row(work, number, effect, sent, attempt, wait, answer, message, (run.ns() - began) / 1e9))
         if error is None:
             break
         if attempt >= effect.attempts:
@@ -159,6 +157,13 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             answer = back.answer
             work.calls[-1] = work.calls[-1]._replace(result=freeze(answer))
     return answer
+
+
+def _called(run: Run, work: Work, effect: Effect) -> Any:
+    """Make a call here and now; one that brings its own target needs no world to find it."""
+    if effect.target is not None:
+        return effect.target(**effect.arguments)
+    return run.world.find(effect, work)(effect)
 
 
 async def _slow(run: Run, call: Callable[[Effect], Any], effect: Effect) -> Any:
@@ -203,11 +208,23 @@ async def _asked(effect: Effect) -> Any:
     return held.answer
 
 
-def _row(
-    work: Work, number: int, effect: Effect, attempt: int, wait: float, answer: Any, error: str | None, seconds: float
-) -> Call:
+def sent_of(effect: Effect) -> Any:
+    """Return what an effect sends, frozen before it goes out: what is called may change its arguments."""
     given = effect.arguments
-    arguments = freeze(given if given.__class__ is dict else dict(given)) if given else NO_ARGUMENTS
+    return freeze(given if given.__class__ is dict else dict(given)) if given else NO_ARGUMENTS
+
+
+def _row(
+    work: Work,
+    number: int,
+    effect: Effect,
+    arguments: Any,
+    attempt: int,
+    wait: float,
+    answer: Any,
+    error: str | None,
+    seconds: float,
+) -> Call:
     # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
     step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
     if answer.__class__ in PLAIN_ANSWERS:

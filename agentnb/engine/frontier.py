@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from agentnb.board.secrets import hide_found
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import (
     AGAIN,
@@ -24,7 +25,7 @@ from agentnb.engine.history import (
 from agentnb.engine.plan import Way
 from agentnb.engine.run import FAILED, GO, LANES, Run
 from agentnb.engine.work import Enter
-from agentnb.errors import AgentNbError, BoardError, ExecutionError, Problem, did_you_mean
+from agentnb.errors import AgentNbError, BoardError, ExecutionError, Problem, did_you_mean, told
 
 Pushes = list[tuple[int, Any]]
 
@@ -289,7 +290,8 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
         pushes = announced(run, work)
     else:
         work.emitted.clear()
-    failure = Failure(type(error).__name__, _message(error), error, isinstance(error, TimeoutError))
+    hide_found(act.scope.seen())  # what failed may tell what it was given
+    failure = Failure(type(error).__name__, told(error), error, isinstance(error, TimeoutError))
     run.history.errors[number] = failure
     targets = node.timeouts if failure.timeout else node.errors
     onward = _onward(run, act)
@@ -316,12 +318,6 @@ def _onward(run: Run, act: Activation) -> Pushes | None:
         return ways(run, act)
     except Exception:  # noqa: BLE001  (a condition that fails here opens no way on; the node's own failure is told)
         return None
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, AgentNbError) and error.problems:
-        return "; ".join(problem.what for problem in error.problems)
-    return str(error)
 
 
 def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import DELETE, SET, Path, changed
 from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.secrets import hide_found, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.effects import NeedLoop, in_loop, perform
@@ -85,6 +86,7 @@ class Run:
         """Write row 0: the recipe's first values and the inputs, and the entry nodes as the frontier."""
         for key, value in {**self.plan.recipe.init, **inputs}.items():
             self.write(self.root.scope, (key,), value)
+        hide_found(self.root.scope.data)
         entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
         self.history.first_row(entries, self.ns())
         self.checkpoint()
@@ -174,7 +176,9 @@ class Run:
                         f"use {str(key)!r}",
                     )
                 )
-            code = scope.codes[key] = self.tables.code(scope.id, (key,))
+            code = self.tables.code(scope.id, (key,))
+            if not is_secret(key):  # a secret's is asked for each time, so that `write` sees each of its values
+                scope.codes[key] = code
         return code
 
     def write(self, scope: Scope, path: Path, value: Any, *, in_place: bool = False) -> None:
@@ -202,6 +206,8 @@ class Run:
         else:
             new = freeze(new, scope.look(path)) if op == SET else freeze(new)
             top = changed(seen, path[1:], op, new, path)
+        for name in filter(is_secret, path):
+            hide_found(new, name)
         row, old = len(history.w_new), scope.data.get(key, ABSENT)
         if top is ABSENT:
             self._order(scope, key, row)
@@ -250,6 +256,8 @@ class Run:
             self.checkpoint()
         code = GO
         if self.position >= self.stop_at:
+            code = PAUSED
+        if self.halt.on:
             code = PAUSED
         if self.spent():
             code = EXHAUSTED

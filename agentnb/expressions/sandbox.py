@@ -289,6 +289,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Return `obj.attribute`: a mapping's key, else a public attribute that is no callable."""
         if isinstance(obj, Mapping):
             return self.getitem(obj, attribute)
+        touch(obj)  # before it is asked whether it can be called: what is undefined can
         if attribute.startswith("_"):
             raise SecurityError(f"{attribute!r} is private")
         if isinstance(obj, ModuleType) or (callable(obj) and not isinstance(obj, LoopContext)):

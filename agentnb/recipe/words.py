@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from agentnb.errors import Place, did_you_mean
 from agentnb.recipe.model import Node, Recipe
@@ -14,6 +16,16 @@ OTHERWISE = "otherwise"
 # Kinds that choose where to go; their ordinary edges are never asked.
 CHOOSERS = frozenset({"router", "evaluator"})
 MOST_GUESSES = 100
+# JSON Schema's simple types.
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (dict, Mapping),
+    "null": (type(None),),
+}
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
@@ -51,3 +63,31 @@ def choices(node: Node) -> list[tuple[str, str]]:
     found = [(str(value), target) for value, target in routes.items()] if isinstance(routes, Mapping) else []
     default = params.get("default")
     return found if default is None else [*found, (OTHERWISE, default)]
+
+
+def types_of(schema: Any) -> list[str]:
+    """Return the simple types that an input's schema allows; none where it says nothing of them."""
+    wanted = schema.get("type") if isinstance(schema, Mapping) else None
+    given = [wanted] if isinstance(wanted, str) else wanted if isinstance(wanted, Iterable) else ()
+    return [kind for kind in given if kind in _TYPES]
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Say whether a value is of one of JSON Schema's simple types; True and False are no numbers."""
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind])
+
+
+def typed(text: str, schema: Any = None) -> Any:
+    """Return what a typed word means for an input with this schema: a declared text as it is; else JSON, else text.
+
+    Where a text is one of several types, it is JSON only if that is of another of them.
+    """
+    kinds = types_of(schema)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    others = [kind for kind in kinds if kind != "string"]
+    return text if len(others) < len(kinds) and not any(fits(value, kind) for kind in others) else value

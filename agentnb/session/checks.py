@@ -1,26 +1,20 @@
-"""checks: what a session refuses, and why."""
+"""checks: what a session refuses, and why.
+
+X117: what is to run is no recipe.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
-from agentnb.recipe.model import Recipe
+from agentnb.recipe.model import Condition, Recipe
+from agentnb.recipe.words import fits, listed, types_of
 
 if TYPE_CHECKING:
     from agentnb.session.core import Core
-
-# JSON Schema's simple types.
-_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "object": (dict, Mapping),
-    "null": (type(None),),
-}
 
 
 def check_recipe(recipe: Any) -> None:
@@ -62,9 +56,8 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
                         did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))
             )  # fmt: skip
     for name, schema in recipe.inputs.items():
-        wanted = schema.get("type") if isinstance(schema, Mapping) else None
-        kinds = [kind for kind in ([wanted] if isinstance(wanted, str) else wanted or ()) if kind in _TYPES]
-        if name in inputs and kinds and not any(_fits(inputs[name], kind) for kind in kinds):
+        kinds = types_of(schema)
+        if name in inputs and kinds and not any(fits(inputs[name], kind) for kind in kinds):
             problems.append(
                 Problem("R206", f"input {name!r} is a {type(inputs[name]).__name__}", "Session(inputs=...)",
                         f"{recipe.name!r} declares it as {' or '.join(kinds)}",
@@ -74,10 +67,35 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
         raise RecipeError(*problems)
 
 
-def _fits(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    return isinstance(value, _TYPES[kind])
+def inputs_of(inputs: Any) -> dict[str, Any]:
+    """Return a session's inputs as a dict of its own; None means that there are none.
+
+    Raises:
+        RecipeError: R207, they are no mapping.
+    """
+    if inputs is None or isinstance(inputs, Mapping):
+        return dict(inputs or {})
+    raise RecipeError(
+        Problem("R207", f"the inputs are a {type(inputs).__name__}, not a mapping", "Session(inputs=...)",
+                "inputs are the first values on the board, each under its key", "pass a dict: {KEY: VALUE}")
+    )  # fmt: skip
+
+
+def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
+    """Raise for scripts by node, of people's answers or of a model's, that name nodes which the recipe lacks.
+
+    Raises:
+        ExecutionError: X101, every name that is no node's.
+    """
+    scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
+    problems = [
+        Problem("X101", f"there is no node {name!r}", f"Session({word}=...)",
+                f"the recipe's nodes are: {listed(recipe.nodes)}", did_you_mean(name, recipe.nodes, "name one of them"))
+        for word, script in scripts.items() if isinstance(script, Mapping)
+        for name in script if name not in recipe.nodes
+    ]  # fmt: skip
+    if problems:
+        raise ExecutionError(*problems)
 
 
 def not_running(session: Core, verb: str) -> None:
@@ -96,6 +114,39 @@ def not_running(session: Core, verb: str) -> None:
                 "call session.pause(), then `await session.wait()`, then try again",
             )
         )
+
+
+def not_inside(session: Core, verb: str) -> None:
+    """Raise where a node or a listener of a run asks for what would pull the run away under it.
+
+    Raises:
+        ExecutionError: X112, it runs.
+    """
+    if session.live.here:
+        not_running(session, verb)
+
+
+def check_until(until: Any, nodes: Collection[str], board: Mapping[str, Any]) -> Condition:
+    """Return the condition at which a run stops.
+
+    Raises:
+        ExecutionError: X118, it is nearly a node's id, or no condition at all.
+        RecipeError: the condition is wrong.
+    """
+    from agentnb.expressions.conditions import as_condition
+
+    if isinstance(until, str) and until not in board and get_close_matches(until, nodes, n=1, cutoff=0.75):
+        raise ExecutionError(
+            Problem("X118", f"{until!r} is neither a node nor a key of the board", "run(until=...)",
+                    f"the nodes are: {', '.join(nodes)}", did_you_mean(until, nodes, "name a node"))
+        )  # fmt: skip
+    if not (isinstance(until, str | Mapping) or callable(until)):
+        raise ExecutionError(
+            Problem("X118", f"a {type(until).__name__} says no place to stop at", "run(until=...)",
+                    "it is a node id, a step number, a condition text, JsonLogic, or a callable of the board",
+                    "give one of these")
+        )  # fmt: skip
+    return as_condition(until)
 
 
 def refuse_step(session: Core, step: Any) -> None:

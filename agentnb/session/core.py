@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.scopes import Board
+from agentnb.board.values import freeze, thaw
 from agentnb.engine import people, travel
 from agentnb.engine.breakpoints import Breakpoint, Breakpoints
 from agentnb.engine.budget import Budget
 from agentnb.engine.hooks import Hooks, Listener
 from agentnb.engine.plan import Plan
-from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, SUSPENDED, Run
+from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
@@ -72,7 +73,7 @@ class Core:
             ExecutionError: a limit or a hook is wrong.
         """
         check_recipe(recipe)
-        self.inputs = dict(inputs or {})
+        self.inputs = {key: thaw(freeze(value)) for key, value in dict(inputs or {}).items()}  # what is ours stays so
         if validate_inputs:
             check_inputs(recipe, self.inputs)
         world = World(tools=tools, llm=llm, answers=answers, resources=resources)
@@ -84,6 +85,7 @@ class Core:
 
     def _wire(self, recipe: Recipe, run: Run, limits: Limits, name: str, run_id: str | None = None) -> None:
         self.recipe, self.engine, self.name, self._run_id = recipe, run, name, run_id
+        self._given_id, self._begun = run_id, 1
         self.limits = limits
         limits.apply(run)
         self.parent: Session | None = None
@@ -127,11 +129,14 @@ class Core:
             hooks.tell("step", self.trace.steps[run.position - 1])
         if hooks.rows["error"] and run.position in run.history.errors:
             hooks.tell("error", self.trace.steps[run.position - 1])
+        stops = self._stops(act)
         if code not in (GO, LANES):
             return code
         if self.limits.asked and self.limits.reached(run):
             return EXHAUSTED
-        return BREAK if self._stops(act) else code
+        if run.halt.on:
+            return PAUSED
+        return BREAK if stops else code
 
     def _stops(self, act: Activation | None) -> bool:
         """Say whether a breakpoint or the end of `run(until=...)` is met where the run stands."""
@@ -142,7 +147,14 @@ class Core:
                     return True
             elif act is not None and self._holds(self._until):
                 return True
-        self.stopped_by = self.breakpoints.after_step(self.engine, act, self._view) if self.breakpoints.rows else None
+        return self._breaks(act)
+
+    def _breaks(self, act: Activation | None) -> bool:
+        """Say whether a breakpoint is met where the run stands; it is recorded."""
+        run = self.engine
+        self.stopped_by = self.breakpoints.after_step(run, act, self._view) if self.breakpoints.rows else None
+        if self.stopped_by is not None:
+            people.note(run, "breakpoint", str(self.stopped_by))
         return self.stopped_by is not None
 
     def _holds(self, asked: Callable[[Mapping[str, Any]], Any]) -> bool:
@@ -151,6 +163,15 @@ class Core:
             return bool(asked(self._view))
         except Exception:  # noqa: BLE001  (as a breakpoint's)
             return False
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The agents whose answers are made up: nothing is bound to them, and no model was given."""
+        world = self.engine.world
+        if world.llm is not None:
+            return ()
+        agents = (node for node in self.recipe.nodes.values() if node.kind == "agent")
+        return tuple(node.id for node in agents if str(node.params.get("ref", node.id)) not in world.tools)
 
     @property
     def trace(self) -> SimulationTrace:
@@ -163,12 +184,19 @@ class Core:
                 run,
                 run_id=self.run_id,
                 outcome=lambda: outcome_of(run, limits),
-                metadata={"recipe_kind": "Recipe", "dialect": self.recipe.dialect, "session": self.name},
+                metadata={
+                    "recipe_kind": "Recipe",
+                    "dialect": self.recipe.dialect,
+                    "session": self.name,
+                    "simulated": list(self.simulated),
+                },
             )
         return self._trace
 
     def replace_engine(self, run: Run) -> None:
-        """Go on with another run of the same recipe."""
+        """Go on with another run of the same recipe: it has another id, and a trace of its own."""
+        self._begun += 1
+        self._run_id = None if self._given_id is None else f"{self._given_id}-{self._begun}"
         self.engine = run
         self.limits.apply(run)
         self._seen, self._trace, self.stopped_by = Seen(), None, None
@@ -180,12 +208,15 @@ class Core:
         """Do something that moves the run; whatever cuts it short, the run stands after its last finished step."""
         self._mend()
         self._unsure = True
+        self.live.here += 1
         try:
             work()
         except BaseException:
             self._land(why="interrupted")
             self._mend()
             raise
+        finally:
+            self.live.here -= 1
         self._unsure = False
 
     async def _asafely(self, work: Awaitable[Any]) -> None:
@@ -237,11 +268,12 @@ class Core:
         if run.past or run.at is not run.history:
             travel.open_tip(run)
 
-    def _act(self, verb: str) -> None:
-        """Get ready for an act of a person."""
+    def _act(self, verb: str, *, lands: bool = True) -> None:
+        """Get ready for an act of a person; where it `lands`, what waits or is in flight is cancelled."""
         not_running(self, verb)
         self._mend()
-        self._land()
+        if lands:
+            self._land()
 
     # -- telling -----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from agentnb.engine import people, travel
 from agentnb.engine.executor import LOOP, in_own_loop, run_in_loop, run_plain, step_in_loop
 from agentnb.engine.run import FAILED, NEVER, PAUSED
 from agentnb.session import reading
-from agentnb.session.checks import not_running, refuse_step
+from agentnb.session.checks import check_until, not_inside, not_running, refuse_step
 from agentnb.session.core import Core
 from agentnb.session.pending import pending_of
 
@@ -87,18 +87,22 @@ class Driver(Core):
             until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
         """
         not_running(self, "run()")
-        self._safely(lambda: self._run_here(until, max_steps))
+        try:
+            self._safely(lambda: self._run_here(until, max_steps))
+        finally:
+            self.hooks.tell("end", self)
         self.changed()
         return self.trace
 
     async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
         """Like `run`, for async code."""
         not_running(self, "arun()")
-        if self._aim(until, max_steps):
-            try:
+        try:
+            if self._aim(until, max_steps):
                 await self._asafely(run_in_loop(self.engine, self.tick))
-            finally:
-                self.ended()
+        finally:
+            self.ended()
+            self.hooks.tell("end", self)
         self.changed()
         return self.trace
 
@@ -136,9 +140,7 @@ class Driver(Core):
         elif isinstance(until, str) and until in self.recipe.nodes:
             self._until = until
         elif until is not None:
-            from agentnb.expressions.conditions import as_condition
-
-            self._until = as_condition(until)
+            self._until = check_until(until, self.recipe.nodes, self._view)
         self._arm()
         run.stop_at = end
         run.set_mark()
@@ -149,9 +151,7 @@ class Driver(Core):
 
     def stops_here(self) -> bool:
         """Say whether a breakpoint stands before the very first step."""
-        return (
-            self.engine.position == 0 and self.stopped_by is None and bool(self.breakpoints.rows) and self._stops(None)
-        )
+        return self.engine.position == 0 and self.stopped_by is None and self._breaks(None)
 
     def ended(self) -> None:
         """Forget what only the last run call asked for."""
@@ -160,7 +160,6 @@ class Driver(Core):
         self._arm()
         if not run.dirty:
             run.set_mark()
-        self.hooks.tell("end", self)
 
     # -- live ----------------------------------------------------------------------------------------------------
 
@@ -186,6 +185,7 @@ class Driver(Core):
 
     def stop(self) -> Self:
         """Pause, and cancel what is in flight: those steps run again when they are stepped."""
+        not_inside(self, "stop()")
         self.live.drop()
         self._land()
         self.changed()
@@ -196,7 +196,7 @@ class Driver(Core):
     def back(self, n: int = 1) -> Self:
         """Stand `n` steps further back, at the least before the first; nothing runs, nothing is lost."""
         run = self.engine
-        if n == 1 and not run.flights and not self.live.going and not self._unsure and run.position:
+        if n == 1 and not run.flights and not self.live.moves and not self._unsure and run.position:
             self._travel(travel.undo, run)
             if self.hooks.rows["change"]:
                 self.changed()
@@ -211,6 +211,7 @@ class Driver(Core):
         """
         run = self.engine
         refuse_step(self, k)
+        not_inside(self, "goto()")
         self.live.drop()
         self._land()
         self._mend()
@@ -222,13 +223,11 @@ class Driver(Core):
 
     def run_back(self, until: Any = None) -> SimulationTrace:
         """Go back until a node that is next, a step number or a condition is met; without one, to the start."""
-        from agentnb.expressions.conditions import as_condition
-
         if isinstance(until, int) and not isinstance(until, bool):
             self.goto(max(until, 0))
             return self.trace
         named = until if isinstance(until, str) and until in self.recipe.nodes else None
-        asked = None if until is None or named else as_condition(until)
+        asked = None if until is None or named else check_until(until, self.recipe.nodes, self._view)
         while self.engine.position:
             self.back()
             if (named and self.current == named) or (asked is not None and self._holds(asked)):

@@ -30,11 +30,12 @@ class Live:
         self.begun = 0
         self.going = False
         self.awaited = 0  # how many `astep` and `arun` of other tasks are at it
+        self.here = 0  # how many calls of this session are at work that await nothing: what they call may not move it
 
     @property
     def moves(self) -> bool:
         """Whether the session is moved at this moment: by its own task, or by somebody who awaits it."""
-        return self.going or self.awaited > 0
+        return self.going or self.awaited > 0 or self.here > 0
 
     def start(self) -> None:
         """Begin, or begin again after a pause.
@@ -80,6 +81,7 @@ class Live:
         finally:
             if number == self.begun:
                 self.going = False
+                session.hooks.tell("end", session)
             ended.set()
             session.changed()
 
@@ -100,7 +102,9 @@ class Live:
     def pause(self) -> None:
         """Ask it to begin no further step; what is in flight ends first."""
         if self.moves:
-            self._session.engine.halt.on = True
+            run = self._session.engine
+            run.halt.on = True
+            run.mark = 0  # so that a run without a loop looks up after its step
 
     def drop(self) -> None:
         """End it here and now: what is in flight is cancelled, the task finds out when its turn comes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentnb.board.secrets import short
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import ExecutionError, Problem
 
@@ -28,6 +29,11 @@ class Pending:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = ABSENT
+
+    def __repr__(self) -> str:
+        """Return one line, without secrets."""
+        answer = "" if self.answer is ABSENT else f", answer {short(self.answer)}"
+        return f"<{self.kind} {self.id!r} of {self.node!r}: {self.name} {short(self.arguments)}{answer}>"
 
 
 def pending_of(run: Run) -> tuple[Pending, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from agentnb.board.secrets import hidden
 from agentnb.engine.history import CANCELLED, ERROR, UNCAUGHT, Failure, History
 from agentnb.engine.people import current, here
 from agentnb.errors import AgentNbError, Problem
@@ -35,11 +37,12 @@ def status_of(run: Run, limits: Limits) -> str:
 
 def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
     """Return how a run stands or ended, for its trace: `status`, and the limit or the error; None before it began."""
-    if not run.history.tip:
+    status = status_of(run, limits)
+    if not run.history.tip and status != "exhausted":
         return None
-    outcome: dict[str, Any] = {"status": status_of(run, limits), "steps": run.position}
+    outcome: dict[str, Any] = {"status": status, "steps": run.position}
     problem = problem_of(run)
-    if outcome["status"] == "exhausted":
+    if status == "exhausted":
         outcome["limit"] = limits.reached(run)
     if problem is not None:
         outcome["error"] = problem.what
@@ -64,7 +67,15 @@ def _stands(run: Run, at: History, row: int) -> bool:
 
 
 def problem_of(run: Run) -> Problem | None:
-    """Return what failed, or who is asked where nobody can answer."""
+    """Return what failed, or who is asked where nobody can answer, without the secrets that it may tell."""
+    problem = _problem(run)
+    if problem is None:
+        return None
+    what, where, why, do = map(hidden, (problem.what, problem.where, problem.why, problem.do))
+    return replace(problem, what=what, where=where, why=why, do=do)
+
+
+def _problem(run: Run) -> Problem | None:
     found = failure_of(run)
     if found is not None:
         step, failure = found

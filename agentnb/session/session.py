@@ -61,7 +61,7 @@ class Session(Driver):
         Raises:
             BoardError: a value or a path that the board cannot take; then nothing is written.
         """
-        self._act("edit()")
+        self._act("edit()", lands=False)
         self._safely(lambda: people.edit(self.engine, changes))
         self.changed()
         return self
@@ -79,7 +79,7 @@ class Session(Driver):
 
     def emit(self, type: str, payload: Any = None) -> Self:
         """Emit an event from outside, for the nodes that listen to its type."""
-        self._act("emit()")
+        self._act("emit()", lands=False)
         open_tip(self.engine, amend=True)
         event = emit_from_outside(self.engine, type, payload)
         people.note(self.engine, "emit", type, ABSENT, event.payload)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from agentnb.board.secrets import short
+
 
 class Watches(Mapping[str, Any]):
     """The watched conditions: text -> value on the board where the session stands, or the error as text."""
@@ -46,4 +48,4 @@ class Watches(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """Return one line a watch."""
-        return "\n".join(f"{text}: {value!r}" for text, value in self.items()) or "no watches"
+        return "\n".join(f"{text}: {short(value, text)}" for text, value in self.items()) or "no watches"

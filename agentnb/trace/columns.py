@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agentnb.board.places import look
 from agentnb.board.scopes import Mark
-from agentnb.board.secrets import hides, is_secret
+from agentnb.board.secrets import hides, is_secret, masked
 from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.history import CARRIED
 from agentnb.engine.replica import Replica
@@ -377,7 +377,9 @@ class Values:
         absent = np.zeros(size, dtype=bool)
         if not types.isdisjoint((Absent, Mark)):
             absent = np.fromiter((value.__class__ in (Absent, Mark) for value in values), dtype=bool, count=size)
-        plain = types <= ATOMS | {Mark} and not (hides() and not types.isdisjoint((str, bytes)))
+        plain = types <= ATOMS | {Mark}
+        if plain and hides() and not types.isdisjoint((str, bytes)):
+            values = [masked(value) if value.__class__ in (str, bytes) else value for value in values]
         return cls(objects(values, size), where, secret, absent=absent, plain=plain)
 
 

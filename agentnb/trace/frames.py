@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import pandas as pd
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NAMES = ("steps", "writes", "reads", "edges", "calls", "acts", "events")
+# Where pandas copies what is written into (3 and later), a shallow copy is a frame of its own.
+_WHOLE_COPIES = int(pd.__version__.split(".", maxsplit=1)[0]) < 3
 TYPES = ("interaction", "system_event", "tool_execution", "reasoning", "error")
 
 
@@ -30,15 +31,36 @@ def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(list(rows))
 
 
+class _Kept:
+    """A table that is made once; each access gives a frame of its own, so that what is changed in one stays there."""
+
+    def __init__(self, make: Callable[[Frames], pd.DataFrame]) -> None:
+        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, frames: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, frames: Frames, owner: type) -> pd.DataFrame: ...
+    def __get__(self, frames: Frames | None, owner: type) -> Self | pd.DataFrame:
+        """Return the table, or this itself where the class is asked."""
+        if frames is None:
+            return self
+        if self.name not in frames.made:
+            frames.made[self.name] = self.make(frames)
+        return frames.made[self.name].copy(deep=_WHOLE_COPIES)
+
+
 class Frames(Mapping[str, pd.DataFrame]):
     """The tables of a run as it was when they were asked for: steps, writes, reads, edges, calls, acts, events.
 
     `frames.steps` and `frames["steps"]` are the same; each is made when it is first asked for.
+    Each access gives a frame of its own: columns and cells that are written into it do not come back in the next one.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._columns = Columns(reading)
+        self.made: dict[str, pd.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in NAMES:
@@ -56,7 +78,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         """Return the names, without making a table."""
         return f"<frames of {self._columns.tip} steps: {', '.join(NAMES)}>"
 
-    @cached_property
+    @_Kept
     def steps(self) -> pd.DataFrame:
         """One row a step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
         columns, reading = self._columns, self._reading
@@ -90,7 +112,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             error=self._errors(),
         )
 
-    @cached_property
+    @_Kept
     def writes(self) -> pd.DataFrame:
         """One row a write: step, node, frame, scope, key, op, old, new, in_place."""
         columns = self._columns
@@ -108,7 +130,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             in_place=columns.w_in_place,
         )
 
-    @cached_property
+    @_Kept
     def reads(self) -> pd.DataFrame:
         """One row a key that a step read: step, node, scope, key."""
         steps, where = self._columns.reads
@@ -119,7 +141,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             key=self._keys(where),
         )
 
-    @cached_property
+    @_Kept
     def edges(self) -> pd.DataFrame:
         """One row an edge that was taken: step, source, target, kind, condition, value."""
         steps, target, values = self._columns.taken
@@ -142,7 +164,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             value=_asked(values, asks[edge]),
         )
 
-    @cached_property
+    @_Kept
     def calls(self) -> pd.DataFrame:
         """One row an attempt of an effect: step, node, call, kind, name, attempt, wait, arguments, result, ..."""
         last = {id(part): part.base + end for part, end in self._columns.parts}
@@ -166,7 +188,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             cost_usd=_objects(pd.NA if row.cost_usd is None else row.cost_usd for row in rows),
         )
 
-    @cached_property
+    @_Kept
     def acts(self) -> pd.DataFrame:
         """One row an act of a person: step, act, target, old, new, actor, time."""
         rows = self._reading.acts()
@@ -180,7 +202,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             time=_moments(row.time for row in rows),
         )
 
-    @cached_property
+    @_Kept
     def events(self) -> pd.DataFrame:
         """One row an event: seq, step (NA where a person emitted it), id, type, actor, cause, time, payload."""
         rows = self._reading.events()

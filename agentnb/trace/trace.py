@@ -149,7 +149,10 @@ class SimulationTrace:
 
     @property
     def frames(self) -> Frames:
-        """The run as DataFrames: steps, writes, reads, edges, calls, acts, events. As it is now, and masked."""
+        """The run as DataFrames: steps, writes, reads, edges, calls, acts, events. As it is now, and masked.
+
+        Each access of a table gives a frame of its own; changing one changes no other.
+        """
         from agentnb.trace.frames import Frames
 
         reading = self.reading()

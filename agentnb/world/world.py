@@ -21,6 +21,8 @@ class World:
 
     `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers, a list in
     the order of asking, or a mapping from node to a list or a single value.
+
+    Raises: ExecutionError: X303, X305, what is given as the model or as answers can be neither
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class World:
     ) -> None:
         self.tools = dict(tools or {})
         self.llm: LLMClient | None = None if llm is None else as_client(llm)
-        self.answers = answers
+        self.answers = _script(answers)
         self.resources = dict(resources or {})
 
     def tool(self, name: str, node: Node) -> Callable[..., Any]:
@@ -108,6 +110,21 @@ class World:
             number = asked_before(work, "human")
             found = script[number] if number < len(script) else WAIT
         return ask_on_terminal(str(effect.arguments.get("prompt", ""))) if found is WAIT else found
+
+
+def _script(answers: Any) -> Script | None:
+    """Return scripted answers as they are.
+
+    Raises:
+        ExecutionError: X305, they are neither a list nor a mapping.
+    """
+    if answers is None or (isinstance(answers, Sequence | Mapping) and not isinstance(answers, str | bytes)):
+        return answers
+    order = f"write a list: [{answers!r}]" if isinstance(answers, str) else "give a list, or a mapping from node to it"
+    raise ExecutionError(
+        Problem("X305", f"a {type(answers).__name__} is no script of answers", "Session(answers=...)",
+                "a script is a list in the order of asking, or a mapping from node to a list or one value", order)
+    )  # fmt: skip
 
 
 def call_target(effect: Effect) -> Any:

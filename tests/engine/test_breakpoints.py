@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
+from agentnb.engine.breakpoints import Breakpoints
+from agentnb.recipe.model import Edge
 from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
 
 
@@ -185,3 +187,46 @@ def test_both_sides_of_one_call():
     assert run.pending[0].answer == "about rain"
     run.run()
     assert run.status == "finished"
+
+
+def refused(nodes=("check", "chose", "done"), edges=(("check", "done"),), **clauses):
+    """Return the problems of a breakpoint on these nodes and edges; nothing of it may stay."""
+    there = None if edges is None else [Edge(*edge) for edge in edges]
+    points = Breakpoints(lambda: dict.fromkeys(nodes), lambda: None, there and (lambda: there))
+    with pytest.raises(nb.ExecutionError) as caught:
+        points.add(**clauses)
+    assert len(points) == 0
+    return [(problem.code, problem.do) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "code", "order"),
+    [
+        ({"node": "check", "side": "befor"}, "X120", "did you mean 'before'?"),
+        ({"node": "check", "side": None}, "X120", "write one of: before, after"),
+        ({"node": "check", "on_hit": 0}, "X120", "give a whole number from 1 on"),
+        ({"node": "check", "on_hit": True}, "X120", "give a whole number from 1 on"),
+        ({"node": "check", "on_hit": "2"}, "X120", "give a whole number from 1 on"),
+        ({"edge": "check -> done"}, "X120", "write edge=('check', 'done')"),
+        ({"edge": "check"}, "X120", "write edge=('SOURCE', 'TARGET')"),
+        ({"edge": ("check",)}, "X120", "write edge=('SOURCE', 'TARGET')"),
+        ({"edge": ()}, "X120", "write edge=('SOURCE', 'TARGET')"),
+        ({"edge": ([], {})}, "X120", "write edge=('SOURCE', 'TARGET')"),
+        ({"node": ["check"]}, "X101", "did you mean 'check'?"),
+        ({"edge": ("chek", "done")}, "X101", "did you mean 'check'?"),
+        ({"edge": ("check", "chose")}, "X119", "name one of them"),
+        ({"edge": ("done", "check")}, "X119", "write edge=('check', 'done')"),
+        ({"edge": ("check", "dona"), "nodes": ("check", "dona", "done")}, "X119", "did you mean 'done'?"),
+    ],
+)
+def test_a_breakpoint_that_could_never_stop_is_refused(clauses, code, order):
+    assert refused(**clauses) == [(code, order)]
+
+
+def test_everything_that_is_wrong_with_a_breakpoint_is_told_at_once():
+    assert [code for code, _ in refused(node="x", edge="y", side="z", on_hit=-1)] == ["X120", "X101", "X120", "X120"]
+
+
+def test_without_a_list_of_edges_any_two_nodes_are_one():
+    points = Breakpoints(lambda: {"a": 1, "b": 2}, lambda: None)
+    assert points.add(edge=["a", "b"]).edge == ("a", "b")

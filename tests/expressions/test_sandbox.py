@@ -114,6 +114,25 @@ def test_an_item_is_never_an_attribute(text):
     assert code_of(text) == "X321"
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("{{ gone.k > 5 }}", "gone"),
+        ("{{ gone['k'] > 5 }}", "gone"),
+        ("{{ gone[0].k }}", "gone"),
+        ("{{ d.gone.more }}", "d.gone"),
+        ("{{ d.gone['more'] }}", "d.gone"),
+        ("{{ gone.k is defined }}", "gone"),
+    ],
+)
+def test_what_is_missing_has_no_parts_and_is_told_by_its_name(text, name):
+    with pytest.raises(ExecutionError) as caught:
+        compile_template(text).render(NAMES)
+    (problem,) = caught.value.problems
+    assert problem.code == "X321"
+    assert repr(name) in problem.what
+
+
 def test_attributes_of_mapped_items_are_not_reached():
     assert compile_template("{{ [token]|map(attribute='_hidden')|select('defined')|list }}").render(NAMES) == []
 

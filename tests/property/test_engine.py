@@ -24,7 +24,8 @@ class Pair:
     def step(self, times: int) -> None:
         self.session.step(times)
         for _ in range(times):
-            self.model.step()
+            if not self.model.step() or self.model.status == "failed":
+                break
 
     def retry(self, _: int) -> None:
         self.session.retry()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from agentnb.errors import Place
-from agentnb.recipe.words import MOST_GUESSES, OTHERWISE, Guesses, choices, listed, where_is
+from agentnb.recipe.words import MOST_GUESSES, OTHERWISE, Guesses, choices, fits, listed, typed, types_of, where_is
 from tests.recipe.making import node, recipe
 
 
@@ -38,3 +40,35 @@ def test_an_evaluator_passes_or_fails():
 
 def test_other_kinds_choose_nothing():
     assert choices(node("a", "agent", params={"routes": {"x": "y"}})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "value"),
+    [
+        ("4711", {"type": "string"}, "4711"),
+        ("null", {"type": "string"}, "null"),
+        ('"a"', {"type": "string"}, '"a"'),
+        ("4711", {"type": "integer"}, 4711),
+        ("abc", {"type": "integer"}, "abc"),
+        ("4711", {"type": ["string", "null"]}, "4711"),
+        ("null", {"type": ["string", "null"]}, None),
+        ("4711", {"type": ("integer", "string")}, 4711),
+        ("true", {"type": ["integer", "string"]}, "true"),
+        ("4711", {"type": "unheard"}, 4711),
+        ("4711", {"type": 5}, 4711),
+        ("4711", "string", 4711),
+        ("[1]", None, [1]),
+        ("[1", None, "[1"),
+        ("", None, ""),
+        ("[" * 100_000, None, "[" * 100_000),
+    ],
+)
+def test_a_typed_word_is_what_its_input_is_declared_as(text, schema, value):
+    assert typed(text, schema) == value
+
+
+def test_simple_types():
+    assert types_of({"type": ["integer", "unheard"]}) == ["integer"]
+    assert types_of({}) == types_of(None) == []
+    assert [kind for kind in ("integer", "number", "boolean", "string") if fits(True, kind)] == ["boolean"]
+    assert [kind for kind in ("integer", "number", "boolean", "string") if fits(1, kind)] == ["integer", "number"]

@@ -4,7 +4,8 @@ import pytest
 
 import agentnb as nb
 from agentnb.recipe.model import Node, Recipe
-from tests.session.making import graph, session
+from agentnb.session.checks import check_answers, inputs_of
+from tests.session.making import asking, graph, session
 
 
 def codes(caught):
@@ -66,3 +67,37 @@ def test_a_default_of_the_recipe_counts_as_given():
     run = session(declared(x={"type": "integer", "default": 3}))
     assert run.board["x"] == 3
     assert session(declared(x={"type": "integer", "default": 3}), {"x": 4}).board["x"] == 4
+
+
+@pytest.mark.parametrize("inputs", [[1], [], "text", 5, object()])
+def test_inputs_that_are_no_mapping(inputs):
+    with pytest.raises(nb.RecipeError, match="pass a dict") as caught:
+        inputs_of(inputs)
+    assert codes(caught) == ["R207"]
+
+
+def test_inputs_are_a_dict_of_their_own():
+    given = {"a": 1}
+    assert inputs_of(None) == {}
+    assert inputs_of(given) == given
+    assert inputs_of(given) is not given
+
+
+def test_scripts_by_node_name_nodes_of_the_recipe():
+    recipe = nb.load(asking())
+    with pytest.raises(nb.ExecutionError) as caught:
+        check_answers(recipe, {"ask": 1, "aks": 2}, {"befor": ["x"], 5: "y"})
+    assert codes(caught) == ["X101"] * 3
+    assert [problem.where for problem in caught.value.problems] == ["Session(answers=...)"] + ["Session(llm=...)"] * 2
+    assert [problem.do for problem in caught.value.problems[:2]] == ["did you mean 'ask'?", "did you mean 'before'?"]
+
+
+class Client(dict):
+    def complete(self, request):
+        return request
+
+
+@pytest.mark.parametrize("llm", [None, ["x"], {"after": "x"}, Client(gone=1), lambda request: request.prompt])
+def test_other_scripts_name_no_nodes(llm):
+    check_answers(nb.load(asking()), ["yes"], llm)
+    check_answers(nb.load(asking()), None, llm)

@@ -91,12 +91,23 @@ def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
     assert (run.status, calls) == ("finished", ["rain"])
 
 
-def test_an_edit_gives_the_call_up_and_it_is_asked_again_with_the_new_value():
+def test_an_edit_leaves_what_waits_as_it_was_asked():
     run = held()
     run.edit({"word": "snow"})
-    assert run.pending == ()
+    assert dict(run.pending[0].arguments) == {"word": "rain"}
     run.run()
-    assert dict(run.pending[0].arguments) == {"word": "snow"}
+    run.run()
+    assert (run.status, run.board["word"]) == ("finished", "snow")
+
+
+def test_an_edit_while_a_person_is_asked_keeps_the_question():
+    run = session(asking())
+    run.run()
+    run.edit({"note": "look again"})
+    assert run.status == "waiting"
+    run.answer("yes")
+    assert run.board["note"] == "look again"
+    assert run.status != "waiting"
 
 
 def test_a_call_that_is_not_held_cannot_be_changed():

@@ -157,6 +157,37 @@ def test_frames_stay_as_they_were_while_the_run_goes_on():
     assert trace.frames is trace.frames
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_changed_in_a_table_does_not_come_back(name):
+    trace = SimulationTrace.of(go(started(), 10))
+    fresh = trace.frames[name].copy(deep=True)
+    mine = trace.frames[name]
+    mine["more"] = 1
+    mine.index.name = "row"
+    del mine[mine.columns[0]]
+    mine.columns = [*mine.columns[:-1], "last"]
+    pd.testing.assert_frame_equal(trace.frames[name], fresh)
+
+
+def test_cells_that_are_written_do_not_come_back():
+    trace = SimulationTrace.of(go(started(), 10))
+    first = trace.to_frame().outputs.iloc[0]
+    mine = trace.to_frame()
+    mine.loc[0, "seconds"] = 99.0
+    mine.loc[0, "error"] = "mine"
+    mine.at[0, "outputs"] = {"mine": 1}
+    mine.loc[:, "step"] = 0
+    writes = trace.frames.writes
+    writes.loc[:, "step"] = 77
+    again = trace.to_frame()
+    assert again.step.tolist() == list(range(1, 11))
+    assert again.seconds[0] != 99.0
+    assert again.error[0] is pd.NA
+    assert again.outputs[0] == first
+    assert 77 not in trace.frames.writes.step.tolist()
+    assert mine.outputs[0] == {"mine": 1}
+
+
 def test_pandas_verbs_work_on_dict_columns():
     steps = SimulationTrace.of(go(started(), 30)).frames.steps
     assert steps.sort_values("step", ascending=False).inputs.iloc[0] == steps.inputs.iloc[-1]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.errors import RecipeError
+from agentnb.errors import ExecutionError, RecipeError
 from agentnb.recipe.model import Node
 from agentnb.world.world import World
 from tests.session.making import asking, graph, session
@@ -71,7 +71,7 @@ def test_where_the_script_has_ended_the_run_waits_and_says_that_nobody_can_be_as
 
 
 def test_no_answers_at_all_and_none_for_this_node_wait_too():
-    for answers in (None, [], {}, {"other": "x"}):
+    for answers in (None, [], {}, {"after": "x"}):
         run = session(asking(), answers=answers)
         run.run()
         assert (run.status, [one.node for one in run.pending]) == ("waiting", ["ask"])
@@ -81,3 +81,19 @@ def test_none_is_an_answer():
     run = session(asking(), answers={"ask": None})
     run.run()
     assert (run.status, run.board["answer"]) == ("finished", None)
+
+
+@pytest.mark.parametrize(
+    ("answers", "order"),
+    [("approve", r"\['approve'\]"), (lambda asked: "yes", "give a list"), (b"y", "give a list"), (True, "give a list")],
+)
+def test_answers_are_a_list_or_a_mapping(answers, order):
+    with pytest.raises(ExecutionError, match=order) as caught:
+        session(asking(), answers=answers)
+    assert caught.value.problems[0].code == "X305"
+
+
+def test_any_sequence_of_answers_will_do():
+    run = session(asking(), answers=("yes",))
+    run.run()
+    assert run.board["answer"] == "yes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,9 +48,10 @@ class GraphExecutor:
         max_steps: int = MAX_STEPS,
         validate_inputs: bool = False,
     ) -> None:
-        """Make an executor; nothing runs yet.
+        """Make an executor; nothing runs yet. `recipe` is a RecipeDefinition, a dict of one, or what load() returns.
 
         Raises:
+            ExecutionError: X117, the recipe is something else.
             RecipeError: the recipe has errors, or `validate_inputs` finds the state wrong.
         """
         self.session = Session(
@@ -111,9 +113,17 @@ class GraphExecutor:
 def _recipe_of(recipe: Any) -> Recipe:
     if isinstance(recipe, Recipe):
         return recipe
+    from agentnb.dialects.coreason.loader import recognise
     from agentnb.dialects.table import DIALECTS, recipe_of
     from agentnb.sources import Source, plain_source
 
+    if not (isinstance(recipe, Mapping) or recognise(recipe)):
+        path = repr(str(recipe)) if isinstance(recipe, str | os.PathLike) and str(recipe).count("\n") == 0 else "..."
+        raise ExecutionError(
+            Problem("X117", f"a {type(recipe).__name__} is no recipe", "GraphExecutor(recipe)",
+                    "it runs a RecipeDefinition, a dict of one, or what load() returns",
+                    f"write GraphExecutor(agentnb.load({path}), ...)")
+        )  # fmt: skip
     source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
     return recipe_of(source, DIALECTS["coreason"])
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from agentnb.dialects.coreason import GraphExecutor, RecipeDefinition, SimulationScenario, SimulationTrace, StepType
@@ -265,3 +267,23 @@ def test_with_the_same_clock_seed_and_run_id_the_same_trace_comes_out(tmp_path):
         session.run().to_json(tmp_path / f"{number}.json")
         texts.append((tmp_path / f"{number}.json").read_text())
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "order"),
+    [
+        ("r.yaml", "load('r.yaml')"),
+        (Path("a") / "r.yaml", "r.yaml')"),
+        ("kind: Recipe\ntopology: []", "load(...)"),
+        (None, "load(...)"),
+        ([1], "load(...)"),
+        (RecipeDefinition, "load(...)"),
+        (nx.DiGraph(), "load(...)"),
+    ],
+)
+def test_what_is_no_recipe_is_told_of_load(given, order):
+    with pytest.raises(ExecutionError) as caught:
+        GraphExecutor(given, {})
+    (problem,) = caught.value.problems
+    assert problem.code == "X117"
+    assert order in problem.do
