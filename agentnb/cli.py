@@ -18,7 +18,7 @@ from copy import deepcopy
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from agentnb.board.secrets import masked, short
 from agentnb.errors import AgentNbError, Problem, RecipeError, did_you_mean

@@ -95,9 +95,7 @@ class AgentMagics(Magics):
             raise _wrong(f"there is no recipe {name!r}", f"%agent new {' '.join(words)}",
                          f"the recipes here are: {', '.join(there) or 'none'}",
                          did_you_mean(name, there, "load one: %agent load PATH as NAME"))  # fmt: skip
-        inputs = {
-            key: typed(text, recipe.inputs.get(key)) for key, _, text in (pair.partition("=") for pair in pairs)
-        }
+        inputs = {key: typed(text, recipe.inputs.get(key)) for key, _, text in (pair.partition("=") for pair in pairs)}
         session = Session(recipe, inputs)
         self._put(variable, session)
         self.session_name = variable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,9 @@ def test_an_interrupt_is_silent_where_people_read(capsys, monkeypatch):
 
 
 def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "_fixed", lambda agent: (agent[0], lambda **_: print("noise") or {"topic": "other"}))
+    monkeypatch.setattr(
+        cli, "_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and {"topic": "other"})
+    )
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, json.loads(out)["status"]) == (0, "finished")
     assert "noise" in err

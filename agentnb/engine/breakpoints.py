@@ -204,7 +204,7 @@ def _wrong_words(side: Any, on_hit: Any) -> Iterator[Problem]:
                       did_you_mean(str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
     if isinstance(on_hit, bool) or not isinstance(on_hit, int) or on_hit < 1:
         yield Problem("X120", f"on_hit={on_hit!r} is no number of times", ADD,
-                      "it stops from the on_hit-th time on that it is met", "give a whole number from 1 on")  # fmt: skip
+                      "it stops from that time on that it is met", "give a whole number from 1 on")  # fmt: skip
 
 
 def _met(row: Breakpoint, run: Run, act: Activation | None, board: Mapping[str, Any]) -> bool:
