@@ -70,7 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _WrongWords(AgentNbError):
-    """The words of a command are not understood; `parser` knows how they are used."""
+    """U906: the words of a command are not understood.
+
+    `parser` knows how they are used.
+    """
 
     def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
         self.parser = parser

@@ -17,7 +17,7 @@ from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, R
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.checks import check_inputs, check_recipe, not_running
+from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
 from agentnb.session.limits import Limits
 from agentnb.session.live import Live
 from agentnb.session.reading import outcome_of
@@ -73,7 +73,8 @@ class Core:
             ExecutionError: a limit or a hook is wrong.
         """
         check_recipe(recipe)
-        self.inputs = {key: thaw(freeze(value)) for key, value in dict(inputs or {}).items()}  # what is ours stays so
+        check_answers(recipe, answers, llm)
+        self.inputs = {key: thaw(freeze(value)) for key, value in inputs_of(inputs).items()}  # what is ours stays so
         if validate_inputs:
             check_inputs(recipe, self.inputs)
         world = World(tools=tools, llm=llm, answers=answers, resources=resources)
@@ -90,7 +91,7 @@ class Core:
         limits.apply(run)
         self.parent: Session | None = None
         self.branches = Branches(self)
-        self.breakpoints = Breakpoints(lambda: recipe.nodes, self._arm)
+        self.breakpoints = Breakpoints(lambda: recipe.nodes, self._arm, lambda: recipe.edges)
         self.watches = Watches(lambda: self._view)
         self.hooks = Hooks(self._arm)
         self.crash: BaseException | None = None

@@ -78,13 +78,19 @@ def done_afresh(session: Session) -> Session:
     """Return a new run that has done the same acts at the same steps."""
     fresh = Session(recipe())
     for act in acts_of(session):
-        fresh.step(act.step - fresh.position)
+        steps(fresh, act.step)
         if act.act == "set_next":
             fresh.set_next(act.target)
         else:
             fresh.edit({act.target: thaw(act.new)})
-    fresh.step(session.position - fresh.position)  # a run would stop where a node has failed
+    steps(fresh, session.position)
     return fresh
+
+
+def steps(session: Session, to: int) -> None:
+    """Step up to a number, one at a time: `run` and `step(n)` would stop where a node has failed."""
+    while session.position < to:
+        session.step()
 
 
 def move(session: Session, chance: random.Random) -> None:
