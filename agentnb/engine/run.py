@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.places import DELETE, SET, Path, changed
+from agentnb.board.places import APPEND, DELETE, SET, Path, changed
 from agentnb.board.scopes import DELETED, Scope
 from agentnb.board.secrets import hide_found, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
@@ -15,7 +15,7 @@ from agentnb.clock import Clock
 from agentnb.engine.effects import NeedLoop, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import ActRow, Event, FrameRow, History, Tables
-from agentnb.engine.work import Work, op_of
+from agentnb.engine.work import Append, Work, op_of
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
 
@@ -181,6 +181,10 @@ class Run:
                 scope.codes[key] = code
         return code
 
+    def _code_of(self, scope: Scope, path: Path) -> int:
+        """Return the code of a path in a scope."""
+        return self.code(scope, path[0]) if len(path) == 1 else self.tables.code(scope.id, path)  # type: ignore[arg-type]  # `code` refuses what is no text
+
     def write(self, scope: Scope, path: Path, value: Any, *, in_place: bool = False) -> None:
         """Write one value: its row first, the board after it, so that `repair` can undo it at any moment.
 
@@ -190,32 +194,33 @@ class Run:
         """
         if scope.open:
             raise closed(scope, path)
-        history, (op, new) = self.history, op_of(value)
+        history = self.history
         key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
-        code = self.code(scope, key) if len(path) == 1 else self.tables.code(scope.id, path)
-        seen = scope.get(key)
-        if op == DELETE:
-            top = changed(seen, path[1:], DELETE, ABSENT, path)
+        known = scope.codes.get(key) if len(path) == 1 else None
+        code = known if known is not None else self._code_of(scope, path)
+        seen, inside = scope.get(key), path[1:]
+        if value.__class__ is Append:
+            op, new = APPEND, freeze(value.item)
+            grows = not inside and seen.__class__ is FrozenList
+            top = seen.grown(new) if grows else changed(seen, inside, APPEND, new, path)
+        elif value is ABSENT:
+            op, new = DELETE, ABSENT
+            top = changed(seen, inside, DELETE, ABSENT, path)
             if top is seen:
                 return
-        elif op == SET and len(path) == 1:
-            top = new = freeze(new, seen)
-        elif len(path) == 1 and seen.__class__ is FrozenList:
-            new = freeze(new)
-            top = seen.grown(new)
         else:
-            new = freeze(new, scope.look(path)) if op == SET else freeze(new)
-            top = changed(seen, path[1:], op, new, path)
-        for name in filter(is_secret, path):
-            hide_found(new, name)
-        row, old = len(history.w_new), scope.data.get(key, ABSENT)
+            op, new = SET, freeze(value, scope.look(path) if inside else seen)
+            top = changed(seen, inside, SET, new, path) if inside else new
+        if known is None:  # a secret's key never is
+            for name in filter(is_secret, path):
+                hide_found(new, name)
         if top is ABSENT:
-            self._order(scope, key, row)
+            self._order(scope, key, len(history.w_new))
         if in_place:
-            history.in_place.add(row)
+            history.in_place.add(len(history.w_new))
         history.w_code.append(code + op)
         history.w_new.append(new)
-        history.w_old.append(old)
+        history.w_old.append(scope.data.get(key, ABSENT))
         put(scope, key, top)
 
     def _order(self, scope: Scope, key: str, row: int) -> None:

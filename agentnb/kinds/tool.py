@@ -29,10 +29,14 @@ def bind(node: Node, world: Any) -> Perform:
     arguments = arguments_of(node.inputs) if node.inputs else None
     whole = arguments is None and bool(positional(function))
 
+    options = (timeout, attempts, backoff, blocking, again)
+    alone = Effect("tool", name, {}, *options, function)
+
     async def perform(work: Work) -> Any:
-        target = (lambda: function(work.board)) if whole else function
-        given = {} if arguments is None else arguments(work)
-        effect = Effect("tool", name, given, timeout, attempts, backoff, blocking, again, target)
+        if arguments is not None:
+            effect = Effect("tool", name, arguments(work), *options, function)
+        else:
+            effect = Effect("tool", name, {}, *options, lambda: function(work.board)) if whole else alone
         return as_writes(key, await work.call(effect))
 
     return perform

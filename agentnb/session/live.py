@@ -22,9 +22,9 @@ class Live:
     `begun` counts the starts: a task that finds another number ends before its next step.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._session = session
-        self._loop = running_loop()
+        self._loop = loop or running_loop()
         self._task: asyncio.Task[None] | None = None
         self._ended: asyncio.Event | None = None
         self.begun = 0
