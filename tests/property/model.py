@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from agentnb import ABSENT
@@ -152,7 +153,9 @@ class Model(Moves):
             self.enter(state, entry, bodies)
             return
         boards = [state.seen(frame.scope) for frame in state.inside(node.id, entry.frame)]
-        self.ended(state, entry, sight, {key: [board.get(key) for board in boards] for key in node.params["merge"]})
+        # Values, not references: what two branches have alike are two values from here on.
+        merged = {key: [copy.deepcopy(board.get(key)) for board in boards] for key in node.params["merge"]}
+        self.ended(state, entry, sight, merged)
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
