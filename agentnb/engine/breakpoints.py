@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentnb.engine.history import CARRIED, ERROR
+from agentnb.engine.history import CARRIED, ERROR, STATUS
 from agentnb.engine.people import current
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 
@@ -230,7 +230,7 @@ def _met(row: Breakpoint, run: Run, act: Activation | None, board: Mapping[str, 
 def _did(row: Breakpoint, run: Run, act: Activation) -> bool:
     """Say whether the last step did what a breakpoint waits for."""
     history, number = run.history, run.position - run.history.base
-    if row.error is not None and bool(history.s_flag[number] & 12 == ERROR) is not row.error:
+    if row.error is not None and bool(history.s_flag[number] & STATUS == ERROR) is not row.error:
         return False
     if row.edge is not None:
         if act.node.id != row.edge[0]:

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 def seen(run: Run) -> list[Event]:
     """Return the events of a run up to where it stands, in order."""
     events: list[Event] = []
-    for number, history in enumerate(run.chain):
-        end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
-        first = history.base if number else -1
-        events += [event for event in history.events if first <= event.at <= min(end, run.position)]
+    for history, end in run.parts():
+        first = history.base if history.parent else -1
+        events += [event for event in history.events if first <= event.at <= end]
     return events
 
 

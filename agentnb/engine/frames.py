@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentnb.board.scopes import Scope
-from agentnb.engine.history import ActRow, FrameRow
+from agentnb.engine.history import COUNTED, ActRow, FrameRow
 
 if TYPE_CHECKING:
     from agentnb.engine.plan import PlanNode
@@ -64,7 +64,7 @@ class Activation:
         self.what, self.event, self.scope = row.what, row.event, frame.scope
         self.perform: Perform = node.perform
         self.cost = int(node.node.counted and not row.what)
-        self.flag = 64 * self.cost
+        self.flag = COUNTED * self.cost
         self.quick = frame.parent is None and not row.what and not run.plan.joins and not run.plan.listeners
         self.next = -2
         self.work: Work = run.work_of(self)

@@ -21,6 +21,7 @@ NOBODY: Final = 0xFFFFFFFF
 RUN, ENTER, AGAIN, LEAVE = range(4)
 PHASES: Final = ("run", "enter", "again", "leave")
 OK, ERROR, CANCELLED, SKIPPED = (status << 2 for status in range(4))
+STATUS: Final = 12  # the bits of a flag that hold one of these
 STATUSES: Final = ("ok", "error", "cancelled", "skipped")
 COUNTED: Final = 64  # the step counts towards max_steps
 UNCAUGHT: Final = 32  # an error that nothing handles: the run stands there

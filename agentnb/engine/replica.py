@@ -9,7 +9,7 @@ from typing import Any, Final
 from agentnb.board.places import SET, Path, changed, look
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT
-from agentnb.engine.history import AGAIN, Checkpoint, History, Tables
+from agentnb.engine.history import AGAIN, COUNTED, Checkpoint, History, Tables
 
 EVERY: Final = 512
 
@@ -64,7 +64,7 @@ class Replica:
             for number in history.closed.get(step, ()):
                 self.frames.pop(number, None)
         self.apply(history, writes, history.s_wend[end - base])
-        self.used += sum(flag >> 6 for flag in history.s_flag[start - base + 1 : end - base + 1])
+        self.used += sum(flag & COUNTED > 0 for flag in history.s_flag[start - base + 1 : end - base + 1])
 
     def _open(self, history: History, step: int) -> None:
         row = step - history.base

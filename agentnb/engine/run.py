@@ -304,9 +304,13 @@ class Run:
     def calls_before(self, kind: str, node: str | None = None) -> int:
         """Count the effects of a kind (of one node) that the steps up to here have called, each once."""
         number = None if node is None else self.plan.index.get(node, -1)
-        ends = [*(history.base for history in self.chain[1:]), NEVER]
+        return sum(history.calls_of(kind, number, end) for history, end in self.parts())
+
+    def parts(self) -> list[tuple[History, int]]:
+        """Return the histories on the way to where the run stands, each with the last of its steps that lies on it."""
+        ends = [*(history.base for history in self.chain[1:]), self.position]
         pairs = zip(self.chain, ends, strict=True)
-        return sum(history.calls_of(kind, number, min(self.position, end)) for history, end in pairs)
+        return [(history, min(end, self.position)) for history, end in pairs if history.base <= self.position]
 
     def node_of(self, act: int) -> str:
         """Return the id of an activation's node."""

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 from agentnb.board.places import OPS, SET, changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT
-from agentnb.engine.history import AGAIN, CARRIED, NOBODY, Checkpoint, History
+from agentnb.engine.history import AGAIN, CARRIED, COUNTED, NOBODY, Checkpoint, History
 from agentnb.engine.run import CHECKPOINT_ROWS, NEVER, Run, put
 
 if TYPE_CHECKING:
     from agentnb.engine.plan import Plan
 
 NEAR: Final = 32
-_UNCOUNTED: Final = bytes(number for number in range(256) if not number & 64)
+_UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTED)
 
 
 def keep(run: Run) -> int:
@@ -103,7 +103,7 @@ def undo(run: Run) -> None:
     if end > start:
         _undo_writes(run, at, start, end)
     run.pos = at.s_pos[row - 1]
-    run.used -= at.s_flag[row] >> 6
+    run.used -= at.s_flag[row] & COUNTED > 0
     run.position = position - 1
     run.dirty = False
 

@@ -9,6 +9,7 @@ from typing import Any
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.calls import arguments_of, check_signature, positional
+from agentnb.world.llm.simulated import mocked
 from agentnb.world.world import asked_before
 
 
@@ -22,13 +23,12 @@ def bind(node: Node, world: Any) -> Perform:
     """
     ref, key = str(node.params.get("ref", node.id)), str(node.params.get("output", node.id))
     arguments = arguments_of(node.inputs or {})
-    bound = world.tools.get(ref)
-    if bound is not None:
-        effect_of = _bound(node, ref, world.tool(ref, node))
-    elif world.llm is not None:
-        effect_of = _asking(node, ref)
-    else:
+    if is_simulated(node, world):
         effect_of = _simulated(ref, key, node.params.get("simulated"))
+    elif world.tools.get(ref) is not None:
+        effect_of = _bound(node, ref, world.tool(ref, node))
+    else:
+        effect_of = _asking(node, ref)
 
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
@@ -38,6 +38,11 @@ def bind(node: Node, world: Any) -> Perform:
         return Outcome(writes, inputs=given, observation=dict(writes))
 
     return perform
+
+
+def is_simulated(node: Node, world: Any) -> bool:
+    """Say whether an agent's answers are made up: nothing is bound to it, and there is no model to ask."""
+    return world.llm is None and world.tools.get(str(node.params.get("ref", node.id))) is None
 
 
 EffectOf = Callable[[Work, dict[str, Any]], Effect]
@@ -71,7 +76,7 @@ def _json(value: Any) -> str:
 def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None) -> EffectOf:
     """Answer what the recipe says that a simulated agent answers, in turn and then the last again; else a mock."""
     if not script:
-        return lambda _work, given: Effect("agent", ref, given, target=lambda **_: {key: f"Mocked output from {ref}"})
+        return lambda _work, given: Effect("agent", ref, given, target=lambda **_: {key: mocked(ref)})
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
         turn = min(asked_before(work, "agent", work.node.id), len(script) - 1)

@@ -16,6 +16,7 @@ from agentnb.engine.plan import Plan
 from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
+from agentnb.kinds.agent import is_simulated
 from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
 from agentnb.session.limits import Limits
@@ -168,11 +169,8 @@ class Core:
     @property
     def simulated(self) -> tuple[str, ...]:
         """The agents whose answers are made up: nothing is bound to them, and no model was given."""
-        world = self.engine.world
-        if world.llm is not None:
-            return ()
         agents = (node for node in self.recipe.nodes.values() if node.kind == "agent")
-        return tuple(node.id for node in agents if str(node.params.get("ref", node.id)) not in world.tools)
+        return tuple(node.id for node in agents if is_simulated(node, self.engine.world))
 
     @property
     def trace(self) -> SimulationTrace:

@@ -9,6 +9,7 @@ from agentnb.engine.run import MAX_FRAMES, NEVER
 
 if TYPE_CHECKING:
     from agentnb.engine.budget import Budget
+    from agentnb.engine.history import History
     from agentnb.engine.run import Run
 
 
@@ -25,7 +26,7 @@ class Limits:
             budget.max_cost_usd,
         )
         self.asked = asked != (None,) * len(asked)
-        self._spent: tuple[int, int, int] = (-1, -1, 0)
+        self._spent: tuple[History | None, int, int] = (None, -1, 0)
 
     def apply(self, run: Run) -> None:
         """Give the engine the limits that it counts itself."""
@@ -56,24 +57,21 @@ class Limits:
     def seconds(self, run: Run) -> float:
         """Return how many seconds the steps up to here have taken, added up step by step while the run goes on."""
         known, position, total = self._spent
-        if known != id(run.at) or position > run.position or run.at.base > position:
-            position, total = -1, 0
-            for number, history in enumerate(run.chain):
-                end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
-                rows = slice(1, min(end, run.position) - history.base + 1)
-                total += sum(history.s_t1[rows]) - sum(history.s_t0[rows])
+        if known is run.at and run.at.base <= position <= run.position:
+            total += _taken(run.at, position, run.position)
         else:
-            rows = slice(position - run.at.base + 1, run.position - run.at.base + 1)
-            total += sum(run.at.s_t1[rows]) - sum(run.at.s_t0[rows])
-        self._spent = (id(run.at), run.position, total)
+            total = sum(_taken(history, history.base, end) for history, end in run.parts())
+        self._spent = (run.at, run.position, total)
         return total / 1e9
+
+
+def _taken(history: History, after: int, to: int) -> int:
+    """Return how many nanoseconds the steps after one of a history took, up to another."""
+    rows = slice(after - history.base + 1, to - history.base + 1)
+    return sum(history.s_t1[rows]) - sum(history.s_t0[rows])
 
 
 def cost(run: Run) -> Decimal:
     """Return what the calls up to here have cost, in US dollars."""
-    total = Decimal(0)
-    for number, history in enumerate(run.chain):
-        end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
-        total += sum((Decimal(str(call.cost_usd)) for call in history.calls if call.cost_usd is not None
-                      and call.step <= min(end, run.position)), Decimal(0))  # fmt: skip
-    return total
+    costs = (call.cost_usd for history, end in run.parts() for call in history.calls if call.step <= end)
+    return sum((Decimal(str(cost)) for cost in costs if cost is not None), Decimal(0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import TYPE_CHECKING
 
 from agentnb.engine.effects import in_loop, running_loop
@@ -128,7 +127,3 @@ class Live:
     def loop(self) -> asyncio.AbstractEventLoop | None:
         """The loop that it runs on, once there is one."""
         return self._loop
-
-    def on_loop(self) -> bool:
-        """Say whether this is the thread of its loop, so that nothing needs to be posted."""
-        return threading.current_thread() is threading.main_thread()

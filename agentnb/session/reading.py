@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.secrets import hidden
-from agentnb.engine.history import CANCELLED, ERROR, UNCAUGHT, Failure, History
+from agentnb.engine.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Failure, History
 from agentnb.engine.people import current, here
 from agentnb.errors import AgentNbError, Problem
 from agentnb.expressions.paths import Path, resolve_path
@@ -53,7 +53,7 @@ def failure_of(run: Run) -> tuple[int, Failure] | None:
     """Return the step and the failure at which the run stands; None where it does not stand at one."""
     step = run.position
     for at in reversed(run.chain[: run.chain.index(run.at) + 1]):
-        while step > at.base and at.s_flag[step - at.base] & 12 == CANCELLED:
+        while step > at.base and at.s_flag[step - at.base] & STATUS == CANCELLED:
             step -= 1
         if step > at.base:
             return (step, at.errors[step]) if _stands(run, at, step - at.base) else None
@@ -63,7 +63,7 @@ def failure_of(run: Run) -> tuple[int, Failure] | None:
 def _stands(run: Run, at: History, row: int) -> bool:
     """Say whether the step of a row failed, nothing handled it, and its node is still the next one."""
     head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
-    return bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & 12 == ERROR and head == at.s_act[row]
+    return bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
 
 
 def problem_of(run: Run) -> Problem | None:

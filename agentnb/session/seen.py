@@ -62,8 +62,7 @@ class Seen:
     """What the nodes of a session have done, for its picture."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, _Rows] = {}
-        self._histories: list[History] = []  # held, so that an id means one history
+        self._rows: dict[History, _Rows] = {}
 
     def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int]]:
         """Return what was done up to where the run stands: visits by node, keys written, keys read, edges taken.
@@ -74,12 +73,9 @@ class Seen:
         visited: Counter[str] = Counter()
         wrote: Touched = {}
         read: Touched = {}
-        for number, history in enumerate(run.chain):
-            if history.base > run.position:
-                break
-            end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
-            last = min(end, run.position) - history.base
-            rows = self._of(history)
+        for history, end in run.parts():
+            last = end - history.base
+            rows = self._rows.setdefault(history, _Rows())
             rows.look(history)
             for act, times in rows.count_to(history, last).items():
                 visited[run.node_of(act)] += times
@@ -95,9 +91,3 @@ class Seen:
             }
         taken = {place for place, edge in enumerate(run.plan.recipe.edges) if (edge.source, edge.target) in ways}
         return dict(+visited), wrote, read, taken
-
-    def _of(self, history: History) -> _Rows:
-        if id(history) not in self._rows:
-            self._rows[id(history)] = _Rows()
-            self._histories.append(history)
-        return self._rows[id(history)]

@@ -24,7 +24,7 @@ class Branches:
         self._session: Any = session
         self.made: list[Session] = []
         self.old: list[Run] = []
-        self._told: dict[int, int] = {}  # how many of a run's left branches have become sessions
+        self._told: dict[Run, int] = {}  # how many of a run's left branches have become sessions
 
     def fork(
         self,
@@ -98,10 +98,10 @@ class Branches:
         return tuple(self.made)
 
     def _left(self, run: Run) -> None:
-        for chain, tip in run.left[self._told.get(id(run), 0) :]:
+        for chain, tip in run.left[self._told.get(run, 0) :]:
             reopened = travel.reopened(run, chain, tip)
             self.made.append(self._session_of(reopened, f"{self._session.name}, left at {chain[-1].base}..{tip}"))
-        self._told[id(run)] = len(run.left)
+        self._told[run] = len(run.left)
 
     def tree(self) -> str:
         """Return the whole tree of sessions, one a line, this one marked."""

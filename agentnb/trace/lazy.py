@@ -240,7 +240,7 @@ class LazyArray(ExtensionArray):
     def view(self, dtype: Any = None) -> Any:
         """Return another array of the same values: what is written into one is seen in the other."""
         if dtype is not None:
-            raise NotImplementedError(dtype)
+            raise NotImplementedError(dtype)  # as pandas asks of an array that has no other form
         seen = type(self)()
         seen._held, seen._readonly = self._held, self._readonly  # noqa: SLF001  (another of this class)
         return seen

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from typing import Any
 
 from tests.property import plain
 from tests.property.state import Entry, Frame, State
 
 
-class Moves:
+class Moves(ABC):
     """The acts of people on a model. An act that is refused changes nothing at all."""
 
     recipe: Any
@@ -38,8 +39,9 @@ class Moves:
             return "exhausted"
         return "paused" if self.position else "ready"
 
+    @abstractmethod
     def step(self) -> bool:
-        raise NotImplementedError
+        """Run what is next; say whether there was anything."""
 
     def run(self, steps: int) -> None:
         end = self.position + steps

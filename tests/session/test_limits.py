@@ -155,3 +155,14 @@ def test_a_fork_has_the_limits_too():
     fork = run.fork(at=2)
     fork.run()
     assert (fork.position, fork.status) == (4, "exhausted")
+
+
+def test_the_seconds_of_steps_before_a_branch_are_those_of_the_steps_that_led_there():
+    run = session(counting(), {"n": 0})
+    run.run(max_steps=6)
+    run.goto(4).edit({"n": 10})
+    run.run(max_steps=3)
+    for position in (7, 2, 4, 0, 5):
+        run.goto(position)
+        took = sum(step.seconds for step in run.trace.steps[:position])
+        assert run.limits.seconds(run.engine) == pytest.approx(took)

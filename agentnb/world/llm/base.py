@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
@@ -102,6 +102,3 @@ def as_client(llm: Any) -> LLMClient:
             "give a client, a callable of the request, a list of answers, or a mapping from node to answers",
         )
     )
-
-
-Answering = Callable[[LLMRequest], Any]

@@ -5,9 +5,14 @@ from __future__ import annotations
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 
 
+def mocked(name: str) -> str:
+    """Return what is said in place of a real answer; it names who would have given it."""
+    return f"Mocked output from {name}"
+
+
 class SimulatedClient:
     """Answers every request with a text that names the node, and nothing else."""
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the simulated answer."""
-        return LLMResponse(f"Mocked output from {request.node}", model="simulated")
+        return LLMResponse(mocked(request.node), model="simulated")
