@@ -1,31 +1,23 @@
-"""frontier: what comes next. Where pushes go, how frames open and close, where a failure leads."""
+"""frontier: what comes next. Where pushes go, and how frames open and close."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
-from agentnb.board.secrets import hide_found
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import (
     AGAIN,
-    CANCELLED,
     CARRIED,
     ENTER,
-    ERROR,
-    FAIL,
-    LEAVE,
     RESUME,
-    UNCAUGHT,
     ActRow,
-    Failure,
     FrameRow,
 )
 from agentnb.engine.plan import Way
-from agentnb.engine.run import FAILED, GO, LANES, Run
+from agentnb.engine.run import GO, LANES, Run
 from agentnb.engine.work import Enter
-from agentnb.errors import AgentNbError, BoardError, ExecutionError, Problem, did_you_mean, told
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 
 Pushes = list[tuple[int, Any]]
 
@@ -268,125 +260,4 @@ def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
         run.close_frame(frame.id)
 
 
-# -- where a failure leads ---------------------------------------------------------------------------------------------
-
-
-def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
-    """Commit a failed step: nothing that it wrote stays (or all, where its kind keeps it); then its handler is next."""
-    from agentnb.engine.step import finish
-    from agentnb.engine.travel import repair
-
-    repair(run)
-    act = run.alive(act)
-    work, node, number = act.work, act.node, run.position + 1
-    pushes: Pushes = []
-    own = [*work.kept, *work.own]
-    for held in (work.own, work.kept, work.copies):
-        held.clear()  # the conditions that are asked now see the board as it stands
-    if node.kind.keeps:
-        with suppress(BoardError):  # from what the board refuses on, it had not happened
-            for path, value in own:
-                run.write(act.scope, path, value)
-        pushes = announced(run, work)
-    else:
-        work.emitted.clear()
-    hide_found(act.scope.seen())  # what failed may tell what it was given
-    failure = Failure(type(error).__name__, told(error), error, isinstance(error, TimeoutError))
-    run.history.errors[number] = failure
-    targets = node.timeouts if failure.timeout else node.errors
-    onward = _onward(run, act)
-    if targets or onward is not None:
-        if act.what:
-            leave(run, act)
-        front = [(run.turn(target, act.frame).id, None) for target in targets]
-        flag = ERROR | (LEAVE if act.what else 0)
-        return finish(run, act, began, flag, advance(run, act, [*(onward or []), *pushes], front))
-    if node.kind.keeps:  # the failure of a behaviour is an event of its run, not its end
-        return finish(run, act, began, ERROR, advance(run, act, pushes))
-    catcher = _catcher(run, act, failure)
-    stay = _stand(run, act, catcher)
-    code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
-    code = _cancel(run, act, catcher) or code
-    return code if catcher else FAILED
-
-
-def _onward(run: Run, act: Activation) -> Pushes | None:
-    """Return where a node that goes on after its failure leads; None where it does not, or where that fails too."""
-    if not act.node.node.params.get("resume"):
-        return None
-    try:
-        return ways(run, act)
-    except Exception:  # noqa: BLE001  (a condition that fails here opens no way on; the node's own failure is told)
-        return None
-
-
-def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
-    """Return the nearest composite node around that handles such a failure, with the frame it stands in."""
-    frame = act.frame
-    while frame.parent is not None:
-        owner = run.plan.nodes[frame.row.owner]
-        if (owner.timeouts if failure.timeout else owner.errors) or owner.node.params.get("resume"):
-            return owner.index, frame.parent
-        frame = frame.parent
-    return None
-
-
-def _stand(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -> int:
-    """Write the queue after a failure: the failed node first, or the composite node that handles it."""
-    queue = run.frontier()
-    if catcher is None:
-        new = [queue.pop(queue.index(act.id)), *queue]  # once: it may wait a second time further back
-    else:
-        index, frame = catcher
-        inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
-        kept = [n for n in queue if not any(frame_of(run, n).within(top) for top in inside)]
-        new = [run.turn(index, frame, FAIL).id, *kept]
-    history = run.history
-    pos = len(history.p_act)
-    history.p_act.extend(new)
-    history.p_val.extend([CARRIED] * len(new))
-    return pos
-
-
-def _cancel(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> int:
-    """Record the other branches that a failure ends as cancelled, one step a branch."""
-    from agentnb.engine.step import finish
-
-    code, before = GO, run.position - 1
-    row = before - run.history.base
-    queue = run.history.p_act[run.history.s_pos[row] : run.history.s_pend[row]].tolist()
-    seen = {failed.frame.lane.id}
-    for number in queue:
-        act = run.activation(number)
-        lane = act.frame.lane
-        if lane.id in seen or lane.parent is None or failed.frame.within(lane):
-            continue
-        if catcher is not None and not lane.within(catcher[1]):
-            continue
-        seen.add(lane.id)
-        flight = run.flights.pop(number, None)
-        if flight is not None:
-            flight.cancel()
-        act.work.reset()
-        now = run.ns()
-        code = finish(run, act, now, CANCELLED, run.pos, counted=False)
-    return code
-
-
-def fell(run: Run, act: Activation, began: int) -> int:
-    """Leave a composite node whose inside failed, by its own error edges."""
-    from agentnb.engine.step import finish
-
-    leave(run, act)
-    history, number = run.history, run.position + 1
-    failure = next(
-        found.errors[step] for found in reversed(run.chain) for step in reversed(found.errors) if step < number
-    )
-    history.errors[number] = failure
-    targets = act.node.timeouts if failure.timeout else act.node.errors
-    front = [(run.turn(target, act.frame).id, None) for target in targets]
-    back = ways(run, act) if act.node.node.params.get("resume") else []
-    return finish(run, act, began, LEAVE | ERROR, advance(run, act, back, front))
-
-
-__all__ = ["advance", "again", "chosen", "enter", "fail", "fell", "follow", "leave", "shut", "ways"]
+__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "leave", "shut", "ways"]

@@ -69,12 +69,13 @@ class Failure(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What a step said of itself besides its writes."""
+    """What a step said of itself besides its writes. `score` is how good the run's work is, where it was judged."""
 
     thought: str | None = None
     action: Any = None
     observation: Any = None
     inputs: Any = None
+    score: float | None = None
 
 
 class Act(NamedTuple):

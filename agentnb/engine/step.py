@@ -12,7 +12,7 @@ from types import CoroutineType
 from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine import frontier
+from agentnb.engine import failures, frontier
 from agentnb.engine.effects import Flight
 from agentnb.engine.frames import Activation
 from agentnb.engine.history import FAIL, LEAVE, RUN, Note
@@ -32,12 +32,12 @@ def step(run: Run, act: Activation | None = None) -> int:
     began = run.ns()
     try:
         if act.what == FAIL:
-            code = frontier.fell(run, act, began)
+            code = failures.fell(run, act, began)
         else:
             result: Any = act.perform(act.work)
             code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
     except Exception as error:  # noqa: BLE001  (whatever a node raises is its failure, and never ours)
-        code = frontier.fail(run, act, error, began)
+        code = failures.fail(run, act, error, began)
     return run.after(act, code) if run.armed else code
 
 
@@ -51,7 +51,7 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
         began = flight.began
         code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
-        code = frontier.fail(run, act, raised, flight.began)
+        code = failures.fail(run, act, raised, flight.began)
     return run.after(act, code) if run.armed else code
 
 
@@ -102,7 +102,8 @@ def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
         act.work.own.extend(outcome.places)
         act.work.busy = True
     if outcome.thought is not None or outcome.action is not None or outcome.observation is not None or outcome.inputs:
-        note = Note(outcome.thought, freeze(outcome.action), freeze(outcome.observation), freeze(outcome.inputs))
+        action, observation, inputs = map(freeze, (outcome.action, outcome.observation, outcome.inputs))
+        note = Note(outcome.thought, action, observation, inputs, outcome.score)
         run.history.notes[run.position + 1] = note
     chosen = None if outcome.route is None else frontier.chosen(run, act, outcome.route, outcome.value)
     return commit(run, act, outcome.writes, began, chosen)

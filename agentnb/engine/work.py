@@ -39,7 +39,8 @@ class Outcome:
     """What a node did, beyond a dict of writes (a plain dict returned is short for `Outcome(dict)`).
 
     `writes` maps keys to values, `places` are writes below a key: (path, value). `route` are the targets that the node
-    chose itself, with `value` as the reason; None leaves it to the edges. The rest is for the trace.
+    chose itself, with `value` as the reason; None leaves it to the edges. The rest is for the trace; a `score` says how
+    good the run's work is, where the node has judged it.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Outcome:
     action: Any = None
     observation: Any = None
     inputs: Any = None
+    score: float | None = None
 
 
 @dataclass(slots=True, frozen=True)

@@ -41,6 +41,45 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Rescue:
+    """How a run goes on after a node has failed for good, besides its error edges.
+
+    `writes` are put on the board in the failed step; `route` are the targets, None for the node's ordinary edges.
+    """
+
+    writes: Mapping[str, Any] = field(default_factory=dict)
+    route: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What must hold of the blackboard before the first step, and what is said when it does not.
+
+    One that is not `required` is told as a warning, and the run begins all the same.
+    """
+
+    holds: Callable[[Mapping[str, Any]], bool]
+    message: str
+    required: bool = True
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A trial of a recipe: what goes in, what should come out, and how the two are compared (`compare`).
+
+    `expected` maps board keys to values; None asks only that the run ends well.
+    """
+
+    id: str
+    inputs: Mapping[str, Any]
+    expected: Mapping[str, Any] | None = None
+    compare: str = "exact_match"
+    about: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One node: its kind says what it does, `params` hold what the kind needs for it.
 
@@ -48,6 +87,7 @@ class Node:
     `reads` and `writes` are the declared keys (dotted text), for the drawing and for checks.
     `scope` is the region that the node stands in; `bodies` are the regions inside it (a composite node has some).
     `counted` says whether a step of it counts towards max_steps. `on` are the event types that it listens to.
+    `rescue` says how the run goes on when it fails; None leaves that to its error edges.
     """
 
     id: str
@@ -61,6 +101,7 @@ class Node:
     bodies: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
     counted: bool = True
+    rescue: Rescue | None = None
     place: Place | None = None
 
 
@@ -96,6 +137,7 @@ class Recipe:
 
     `routing` says which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
     `init` is put on the board before the inputs. `limits` are the recipe's own budget (`max_steps`, ...).
+    `requires` must hold before the first step; `scenarios` are the recipe's own tests.
     `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
     """
 
@@ -110,6 +152,8 @@ class Recipe:
     routing: Routing = "first"
     init: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
+    requires: tuple[Requirement, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Problem, ...] = ()
     text: str | None = None
@@ -132,8 +176,8 @@ class Recipe:
     def fingerprint(self) -> str:
         """The SHA-256 of what decides how this recipe runs: nodes, edges, limits and the code of its functions."""
         parts = [
-            [[node.id, node.kind, node.scope, *map(_plain, (node.inputs, node.params, node.bodies, node.on))]
-             for node in self.nodes.values()],
+            [[node.id, node.kind, node.scope, *map(_plain, (node.inputs, node.params, node.bodies, node.on)),
+              node.rescue and [_plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
             [[edge.source, edge.target, edge.kind, edge.condition, _plain(edge.when)] for edge in self.edges],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
             [self.name, self.dialect, self.entry, self.routing, _plain(self.init), _plain(self.limits)],

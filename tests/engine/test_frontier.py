@@ -5,7 +5,7 @@ import pytest
 from agentnb.engine.run import FAILED
 from agentnb.recipe.model import Edge, Node, Region
 from tests.engine.making import data, one, run_of
-from tests.engine.shapes import go_on, leaf, path, step
+from tests.engine.shapes import go_on, leaf, path
 from tests.session.making import fan, graph, looping, session
 from tests.session.making import path as steps_of
 
@@ -100,48 +100,11 @@ def test_a_node_that_chooses_a_target_that_is_not_there_fails():
     assert "'t1', which does not exist here" in run.history.errors[1].message
 
 
-def test_a_node_that_resumes_follows_its_edges_after_a_failure_too():
-    def fails(work):
-        raise ValueError
-
-    nodes = [Node("f", "do", params={"do": fails, "resume": True}), leaf("rescue", nothing), leaf("on", nothing)]
-    run = run_of(nothing, nodes=nodes, edges=[Edge("n0", "f"), Edge("f", "rescue", "error"), Edge("f", "on")])
-    go_on(run)
-    assert path(run) == ["n0", "f error", "rescue", "on"]
-
-
 def test_an_empty_inside_is_left_at_once():
     nest = Node("nest", "nest", bodies=("r",), params={"policy": "isolated"})
     run = run_of(nodes=[nest], regions=[Region("r", (), owner="nest")])
     go_on(run)
     assert path(run) == ["nest enter", "nest leave"]
-
-
-def test_an_error_edge_is_found_on_the_nearest_node_around():
-    def breaks():
-        raise ValueError
-
-    inner = looping(graph("x", "y", y=breaks), times=2)
-    outer = graph("rescue")
-    outer.graph["entry"] = "sub"
-    outer.add_node("sub", kind="subgraph", graph=inner)
-    outer.add_edge("sub", "rescue", kind="error")
-    run = session(outer)
-    run.run()
-    assert steps_of(run) == ["sub enter", "again enter", "x", "y error", "sub leave error", "rescue"]
-    for k in reversed(range(run.position)):
-        run.goto(k)
-    run.run()
-    assert (run.status, len(run.frames)) == ("finished", 1)
-
-
-def test_a_failure_in_one_lane_cancels_the_others_in_the_order_of_the_queue():
-    from tests.engine.shapes import branches
-
-    run = branches().run()
-    for _ in range(3):
-        step(run)
-    assert path(run)[-1] == "second cancelled"
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

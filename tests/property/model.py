@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
 from agentnb import ABSENT
-from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.recipe.model import Edge, Node, Recipe, Rescue
 from tests.property import plain
 from tests.property.moves import Moves
 from tests.property.programs import BrokenError, perform
@@ -242,14 +243,16 @@ class Model(Moves):
         node = self.recipe.nodes[entry.node]
         state.used += node.counted and entry.turn == "start"
         state.failed, state.late = None, failure.late
-        if node.kind == "keeper":
-            self.keep(state, entry, failure)
         targets, onward = self.handlers(node.id, failure.late), None
-        if node.params.get("resume"):
-            try:
-                onward = [Entry(target, entry.frame) for target in self.ways(state, entry)]
-            except BrokenError:
-                onward = None
+        trial = state.copy()
+        if node.kind == "keeper":
+            self.keep(trial, entry, failure)
+        if node.rescue is not None:
+            with contextlib.suppress(BrokenError, plain.RefusedError):
+                onward = self.rescued(trial, entry, node.rescue)
+                state = trial
+        if onward is None and node.kind == "keeper":
+            self.keep(state, entry, failure)
         if targets or onward is not None or node.kind == "keeper":
             state.close(state.inside(entry.node, entry.frame) if entry.turn != "start" else [])
             self.advance(state, entry, onward or [], [Entry(target, entry.frame) for target in targets])
@@ -258,6 +261,14 @@ class Model(Moves):
             return
         state.row = Row(entry.node, "run", "error")
         self.uncaught(state, entry, failure)
+
+    def rescued(self, state: State, entry: Entry, rescue: Rescue) -> list[Entry]:
+        """Leave the node's inside, write what its rescue writes; return where it leads."""
+        state.close(state.inside(entry.node, entry.frame) if entry.turn != "start" else [])
+        for key, value in rescue.writes.items():
+            state.write(state.frames[entry.frame].scope, (key,), value)
+        targets = self.ways(state, entry) if rescue.route is None else rescue.route
+        return [Entry(target, entry.frame) for target in targets]
 
     def keep(self, state: State, entry: Entry, failure: FailedError) -> None:
         for path, value in failure.own:
@@ -271,7 +282,7 @@ class Model(Moves):
         queue, frame, catcher = state.queue, state.frames[entry.frame], None
         while frame.parent is not None and catcher is None:
             owner = self.recipe.nodes[str(frame.owner)]
-            if self.handlers(owner.id, failure.late) or owner.params.get("resume"):
+            if self.handlers(owner.id, failure.late) or owner.rescue is not None:
                 catcher = Entry(owner.id, frame.parent, "fail")
             frame = state.frames[frame.parent]
         if catcher is None:
@@ -300,12 +311,12 @@ class Model(Moves):
 
     def fell(self, state: State, entry: Entry) -> None:
         """Leave a composite node whose inside has failed by its own error edges."""
-        state.close(state.inside(entry.node, entry.frame))
-        targets, resumes = self.handlers(entry.node, state.late), self.recipe.nodes[entry.node].params.get("resume")
+        rescue = self.recipe.nodes[entry.node].rescue
         try:
-            onward = self.ways(state, entry) if resumes else []
-        except BrokenError as error:
+            back = [] if rescue is None else self.rescued(state, entry, rescue)
+        except (BrokenError, plain.RefusedError) as error:
             raise FailedError from error
-        back, front = ([Entry(name, entry.frame) for name in names] for names in (onward, targets))
+        state.close(state.inside(entry.node, entry.frame))
+        front = [Entry(name, entry.frame) for name in self.handlers(entry.node, state.late)]
         self.advance(state, entry, back, front)
         state.row = Row(entry.node, "leave", "error")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentnb import ABSENT
 from agentnb.engine.work import Append
-from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.recipe.model import Edge, Node, Recipe, Region, Rescue
 from tests.property.programs import Ask, Op, board_function, input_function
 
 KEYS = ("a", "b", "c", "a.b")
@@ -126,22 +126,27 @@ class Maker:
         )
         composite = ["loop", "loop", "loop", "subgraph", "subgraph", "subgraph"] + ["branches"] * self.lanes * 4
         kind = draw(st.sampled_from(simple + composite * (depth < 2)))
-        resume = {"resume": True} if draw(st.integers(0, 9)) == 0 else {}
+        rescue = draw(self.rescues(own)) if draw(st.integers(0, 7)) == 0 else None
         if kind == "inputs":
             inputs = draw(st.dictionaries(GIVEN, st.sampled_from(INPUTS), min_size=1, max_size=2))
             done = draw(ops(WITH_INPUTS))
-            params = {"ops": done, "function": input_function(done), **resume}
-            return Node(name, "function", scope=scope, inputs=inputs, params=params)
+            params = {"ops": done, "function": input_function(done)}
+            return Node(name, "function", scope=scope, inputs=inputs, params=params, rescue=rescue)
         if kind == "function":
             done = draw(ops(WITH_BOARD))
-            return Node(name, kind, scope=scope, params={"ops": done, "function": board_function(done), **resume})
+            return Node(name, kind, scope=scope, params={"ops": done, "function": board_function(done)}, rescue=rescue)
         if kind in ("doer", "keeper"):
-            return Node(name, kind, scope=scope, params={"ops": draw(ops(WITH_WORK)), **resume})
+            return Node(name, kind, scope=scope, params={"ops": draw(ops(WITH_WORK))}, rescue=rescue)
         if kind == "router":
             return Node(name, kind, scope=scope, params=self.routes(name, own))
         if kind in ("noop", "join"):
             return Node(name, kind, scope=scope)
-        return self.composite(name, kind, scope, depth, resume)
+        return self.composite(name, kind, scope, depth, rescue)
+
+    def rescues(self, own: list[str]) -> st.SearchStrategy[Rescue]:
+        """Return how a failed node goes on: by its edges, by a node of its region, or to the end of it."""
+        routes = st.one_of(st.none(), st.lists(st.sampled_from(own), max_size=2, unique=True).map(tuple))
+        return st.builds(Rescue, st.dictionaries(st.sampled_from(KEYS), values, max_size=2), routes)
 
     def routes(self, name: str, own: list[str]) -> dict[str, Any]:
         routes = self.draw(st.dictionaries(st.sampled_from(["0", "1", "true", "x"]), st.sampled_from(own), max_size=2))
@@ -150,7 +155,7 @@ class Maker:
             self.edges.append(Edge(name, target, "route"))
         return {"input_key": self.draw(st.sampled_from(INPUTS)), "routes": routes, "default": default}
 
-    def composite(self, name: str, kind: str, scope: str, depth: int, resume: dict[str, Any]) -> Node:
+    def composite(self, name: str, kind: str, scope: str, depth: int, rescue: Rescue | None) -> Node:
         draw = self.draw
         bodies = tuple(f"{name}_{number}" for number in range(draw(st.integers(1, 3)) if kind == "branches" else 1))
         for body in bodies:
@@ -173,7 +178,7 @@ class Maker:
                 params["outputs"] = draw(st.dictionaries(keys, inner, max_size=2))
         else:
             params = {"merge": draw(st.lists(st.sampled_from(KEYS), max_size=2, unique=True))}
-        return Node(name, kind, scope=scope, params={**params, **resume}, bodies=bodies)
+        return Node(name, kind, scope=scope, params=params, bodies=bodies, rescue=rescue)
 
     def ways(self, name: str, own: list[str]) -> None:
         kinds = st.sampled_from(

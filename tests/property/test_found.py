@@ -6,7 +6,7 @@ import pytest
 
 from agentnb import ABSENT
 from agentnb.engine.work import Append
-from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.recipe.model import Edge, Node, Recipe, Region, Rescue
 from tests.property.programs import Ask, Op, board_function, input_function
 from tests.property.recipes import Drawn
 from tests.property.test_engine import played
@@ -66,7 +66,7 @@ SAME_NODE_TWICE = recipe(
 )
 GOES_ON_AFTER_FAILURE = recipe(
     [
-        Node("writes", "doer", params={"ops": (Op("write", ("a", "b"), 1),), "resume": True}),
+        Node("writes", "doer", params={"ops": (Op("write", ("a", "b"), 1),)}, rescue=Rescue()),
         Node("keeps", "keeper", params={"ops": (Op("write", ("log",), Append(1)), Op("write", ("a", "b"), 1))}),
     ],
     [Edge("writes", "keeps", when=Ask("has", "a"))],

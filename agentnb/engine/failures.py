@@ -1,0 +1,156 @@
+"""failures: where a failure leads: to an error edge, a rescue, a composite node around it, or to a stand."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from agentnb.board.secrets import hide_found
+from agentnb.engine.frames import Activation, Frame
+from agentnb.engine.frontier import Pushes, advance, announced, chosen, frame_of, leave, ways
+from agentnb.engine.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
+from agentnb.engine.run import FAILED, GO, Run
+from agentnb.errors import BoardError, told
+from agentnb.recipe.model import Rescue
+
+
+def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
+    """Commit a failed step: nothing that it wrote stays (or all, where its kind keeps it); then its handler is next."""
+    from agentnb.engine.step import finish
+    from agentnb.engine.travel import repair
+
+    repair(run)
+    act = run.alive(act)
+    work, node, number = act.work, act.node, run.position + 1
+    own = [*work.kept, *work.own]
+    for held in (work.own, work.kept, work.copies):
+        held.clear()  # the conditions that are asked now see the board as it stands
+    hide_found(act.scope.seen())  # what failed may tell what it was given
+    failure = Failure(type(error).__name__, told(error), error, isinstance(error, TimeoutError))
+    targets = node.timeouts if failure.timeout else node.errors
+    act, onward = _after_failure(run, act, own)
+    run.history.errors[number] = failure
+    pushes: Pushes = announced(run, work) if node.kind.keeps else []
+    if not node.kind.keeps:
+        work.emitted.clear()
+    if targets or onward is not None:
+        if act.what:
+            leave(run, act)
+        front = [(run.turn(target, act.frame).id, None) for target in targets]
+        flag = ERROR | (LEAVE if act.what else 0)
+        return finish(run, act, began, flag, advance(run, act, [*(onward or []), *pushes], front))
+    if node.kind.keeps:  # the failure of a behaviour is an event of its run, not its end
+        return finish(run, act, began, ERROR, advance(run, act, pushes))
+    catcher = _catcher(run, act, failure)
+    stay = _stand(run, act, catcher)
+    code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
+    code = _cancel(run, act, catcher) or code
+    return code if catcher else FAILED
+
+
+def _after_failure(run: Run, act: Activation, own: list[tuple[Any, Any]]) -> tuple[Activation, Pushes | None]:
+    """Write what stays of a failed step, and return where its rescue leads; None where there is none, or it fails too.
+
+    A rescue that fails (its condition, its target, its value) is none at all: what it did is undone.
+    """
+    from agentnb.engine.travel import repair
+
+    rescues = [None] if act.node.node.rescue is None else [act.node.node.rescue, None]
+    for rescue in rescues:
+        if act.node.kind.keeps:
+            with suppress(BoardError):  # from what the board refuses on, it had not happened
+                for path, value in own:
+                    run.write(act.scope, path, value)
+        if rescue is None:
+            break
+        try:
+            return act, rescued(run, act, rescue)
+        except Exception:  # noqa: BLE001  (the node's own failure is told)
+            repair(run)
+            act = run.alive(act)
+    return act, None
+
+
+def rescued(run: Run, act: Activation, rescue: Rescue) -> Pushes:
+    """Write what a rescue leaves behind, and return where it leads; the frames of a composite node are left first."""
+    if act.what:
+        leave(run, act)
+    for key, value in rescue.writes.items():
+        run.write(act.scope, (key,), value)
+    return ways(run, act) if rescue.route is None else chosen(run, act, rescue.route, None)
+
+
+def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
+    """Return the nearest composite node around that handles such a failure, with the frame it stands in."""
+    frame = act.frame
+    while frame.parent is not None:
+        owner = run.plan.nodes[frame.row.owner]
+        if (owner.timeouts if failure.timeout else owner.errors) or owner.node.rescue is not None:
+            return owner.index, frame.parent
+        frame = frame.parent
+    return None
+
+
+def _stand(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -> int:
+    """Write the queue after a failure: the failed node first, or the composite node that handles it."""
+    queue = run.frontier()
+    if catcher is None:
+        new = [queue.pop(queue.index(act.id)), *queue]  # once: it may wait a second time further back
+    else:
+        index, frame = catcher
+        inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
+        kept = [n for n in queue if not any(frame_of(run, n).within(top) for top in inside)]
+        new = [run.turn(index, frame, FAIL).id, *kept]
+    history = run.history
+    pos = len(history.p_act)
+    history.p_act.extend(new)
+    history.p_val.extend([CARRIED] * len(new))
+    return pos
+
+
+def _cancel(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> int:
+    """Record the other branches that a failure ends as cancelled, one step a branch."""
+    from agentnb.engine.step import finish
+
+    code, before = GO, run.position - 1
+    row = before - run.history.base
+    queue = run.history.p_act[run.history.s_pos[row] : run.history.s_pend[row]].tolist()
+    seen = {failed.frame.lane.id}
+    for number in queue:
+        act = run.activation(number)
+        lane = act.frame.lane
+        if lane.id in seen or lane.parent is None or failed.frame.within(lane):
+            continue
+        if catcher is not None and not lane.within(catcher[1]):
+            continue
+        seen.add(lane.id)
+        flight = run.flights.pop(number, None)
+        if flight is not None:
+            flight.cancel()
+        act.work.reset()
+        now = run.ns()
+        code = finish(run, act, now, CANCELLED, run.pos, counted=False)
+    return code
+
+
+def fell(run: Run, act: Activation, began: int) -> int:
+    """Leave a composite node whose inside failed, by its own error edges."""
+    from agentnb.engine.step import finish
+
+    rescue = act.node.node.rescue
+    back: Pushes = []
+    if rescue is None:
+        leave(run, act)
+    else:
+        back = rescued(run, act, rescue)
+    history, number = run.history, run.position + 1
+    failure = next(
+        found.errors[step] for found in reversed(run.chain) for step in reversed(found.errors) if step < number
+    )
+    history.errors[number] = failure
+    targets = act.node.timeouts if failure.timeout else act.node.errors
+    front = [(run.turn(target, act.frame).id, None) for target in targets]
+    return finish(run, act, began, LEAVE | ERROR, advance(run, act, back, front))
+
+
+__all__ = ["fail", "fell"]
