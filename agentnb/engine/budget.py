@@ -18,6 +18,7 @@ class Budget:
     max_events: int | None = None
     max_llm_calls: int | None = None
     max_tool_calls: int | None = None
+    max_tokens: int | None = None
     max_frames: int | None = None
     max_seconds: float | None = None
     max_cost_usd: Decimal | None = None

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from time import perf_counter_ns
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ATOMS, freeze
 from agentnb.engine.history import Call
 from agentnb.errors import ExecutionError, Problem
+from agentnb.world.chaos import SPARED, Key, tokens_of
 from agentnb.world.people import WAIT
 
 if TYPE_CHECKING:
@@ -39,14 +41,33 @@ class NeedLoop:
 class Hold:
     """An effect that waits: for a person's answer, or to be read and changed before it goes out or comes back.
 
-    `go` lets it go on: with the effect as it stands now, or with `answer` where it is `answered`.
+    `go` lets it go on: with the effect as it stands now, or with `answer` where it is `answered`. `until` is the
+    moment, in nanoseconds of `clock`, from which on it goes on by itself.
     """
 
-    __slots__ = ("answer", "answered", "effect", "go", "kind", "moment")
+    __slots__ = ("answer", "answered", "clock", "effect", "go", "kind", "moment", "until")
 
     def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
         self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
         self.answered = self.go = False
+        self.until: int | None = None
+        self.clock: Callable[[], int] = perf_counter_ns
+
+    def ends_at(self, until: int, clock: Callable[[], int]) -> Hold:
+        """Make it end by itself at a moment of a clock."""
+        self.until, self.clock = until, clock
+        return self
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left until it ends by itself; None where it does not."""
+        return None if self.until is None else (self.until - self.clock()) / 1e9
+
+    @property
+    def late(self) -> bool:
+        """Whether its time is up, and nobody has let it go on before."""
+        left = self.left
+        return not self.go and left is not None and left <= 0
 
     def __await__(self) -> Generator[Any, Any, Hold]:
         """Hand itself to the driver; come back when the driver sends anything."""
@@ -80,7 +101,7 @@ class Flight:
     @property
     def held(self) -> bool:
         """Whether it waits for somebody to let it go on."""
-        return self.hold is not None and not self.hold.go
+        return self.hold is not None and not self.hold.go and not self.hold.late
 
     def cancel(self) -> None:
         """Give this step up: its late writes are refused, its coroutine is closed or its task cancelled."""
@@ -127,7 +148,8 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             work.busy = True
             work.calls.append(_row(work, number, effect, sent_of(effect), 1, 0.0, held.answer, None, 0.0))
             return held.answer
-    attempt, wait = 0, 0.0
+    attempt, wait, call = 0, 0.0, effect.target and _at_target
+    key = None if run.chaos is None else _key(run, work, effect)
     while True:
         attempt += 1
         if wait:
@@ -135,10 +157,12 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             await run.clock.sleep(wait)
         began, error, answer, sent = run.ns(), None, None, sent_of(effect)
         try:
-            if run.threaded or effect.timeout is not None or effect.blocking:
-                answer = await _slow(run, run.world.find(effect, work), effect)
+            if call is None:  # once: a script shall find the same place at each attempt
+                call = run.world.find(effect, work)
+            if run.threaded or effect.timeout is not None or effect.blocking or key is not None:
+                answer = await _slow(run, call, effect, key and (*key, attempt))
             else:
-                answer = _called(run, work, effect)
+                answer = call(effect)
             if answer.__class__ not in PLAIN_ANSWERS:
                 answer = await _settled(run, answer, effect)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
@@ -151,50 +175,98 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         if attempt >= effect.attempts:
             raise error
         wait = effect.backoff
-    if run.hold is not None and run.hold(work, effect, "after"):
-        back = await Hold(effect, "call", "after", answer)
-        if back.answered:
-            answer = back.answer
-            work.calls[-1] = work.calls[-1]._replace(result=freeze(answer))
+    return answer if run.hold is None else await _read_first(run, work, effect, answer)
+
+
+async def _read_first(run: Run, work: Work, effect: Effect, answer: Any) -> Any:
+    """Return an answer that somebody may want to read and change before its node gets it."""
+    if run.hold is None or not run.hold(work, effect, "after"):
+        return answer
+    back = await Hold(effect, "call", "after", answer)
+    if not back.answered:
+        return answer
+    work.calls[-1] = work.calls[-1]._replace(result=freeze(back.answer))
+    return back.answer
+
+
+def _at_target(effect: Effect) -> Any:
+    return effect.target(**effect.arguments)  # type: ignore[misc]  # taken only where the effect brings one
+
+
+def _key(run: Run, work: Work, effect: Effect) -> tuple[str, str, int]:
+    """Return what names a call in every run alike: its node, its kind, and how many of those came before."""
+    node, kind = work.node.id, effect.kind
+    return node, kind, run.calls_before(kind, node) + len({row.call for row in work.calls if row.kind == kind})
+
+
+async def _slow(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:
+    """Make a call that might hold others up: in a thread, unless it is async anyway. Chaos may come between."""
+    if effect.kind in SPARED:
+        return call(effect)
+    spent = 0.0 if key is None else await _disturbed(run, effect, key)
+    await run.need_loop()
+    if inspect.iscoroutinefunction(effect.target or call):
+        answer = await _limited(call(effect), effect, spent)
+    elif run.threaded or effect.timeout is not None or effect.blocking:
+        answer = await _limited(asyncio.to_thread(call, effect), effect, spent)
+    else:
+        answer = call(effect)
+    if run.chaos is None or key is None or effect.kind != "llm":
+        return answer
+    answer = await _settled(run, answer, effect)
+    await run.clock.sleep(run.chaos.throttled(key, tokens_of(answer)))
     return answer
 
 
-def _called(run: Run, work: Work, effect: Effect) -> Any:
-    """Make a call here and now; one that brings its own target needs no world to find it."""
-    if effect.target is not None:
-        return effect.target(**effect.arguments)
-    return run.world.find(effect, work)(effect)
+async def _disturbed(run: Run, effect: Effect, key: Key) -> float:
+    """Let chaos hold a call up, or make it fail; return how many seconds it was held up.
 
-
-async def _slow(run: Run, call: Callable[[Effect], Any], effect: Effect) -> Any:
-    """Make a call that might hold others up: in a thread, unless it is async anyway."""
-    if effect.kind in ("human", "sleep") or inspect.iscoroutinefunction(effect.target or call):
-        return call(effect)
-    await run.need_loop()
-    return await _limited(asyncio.to_thread(call, effect), effect)
+    Raises:
+        TimeoutError: it is held up for longer than the effect may take.
+    """
+    assert run.chaos is not None
+    delay = run.chaos.delay(key)
+    late = effect.timeout is not None and delay >= effect.timeout
+    if delay > 0:
+        await run.need_loop()
+        await run.clock.sleep(effect.timeout if late and effect.timeout is not None else delay)
+    if late:
+        raise _too_late(effect)
+    run.chaos.strike(key)
+    return delay
 
 
 async def _settled(run: Run, answer: Any, effect: Effect) -> Any:
     """Return what an answer comes to: a person's when one has to be asked, what an awaitable gives, or itself."""
     if answer is WAIT:
-        return await _asked(effect)
+        return await _asked(run, effect)
     if inspect.isawaitable(answer):
         await run.need_loop()
         answer = await _limited(answer, effect)
     return answer
 
 
-async def _limited(awaitable: Awaitable[Any], effect: Effect) -> Any:
+async def _limited(awaitable: Awaitable[Any], effect: Effect, spent: float = 0.0) -> Any:
+    """Await something within the time that an effect has left."""
     if effect.timeout is None:
         return await awaitable
     try:
-        return await asyncio.wait_for(awaitable, effect.timeout)
+        return await asyncio.wait_for(awaitable, effect.timeout - spent)
     except TimeoutError:
-        raise TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s") from None
+        raise _too_late(effect) from None
 
 
-async def _asked(effect: Effect) -> Any:
-    held = await Hold(effect, "answer", "before")
+def _too_late(effect: Effect) -> TimeoutError:
+    return TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s")
+
+
+async def _asked(run: Run, effect: Effect) -> Any:
+    hold = Hold(effect, "answer", "before")
+    if effect.timeout is not None:
+        hold.ends_at(run.ns() + round(effect.timeout * 1e9), run.ns)
+    held = await hold
+    if held.late:
+        raise TimeoutError(f"nobody has answered {effect.name!r} within {effect.timeout:g} s")
     if not held.answered:
         raise ExecutionError(
             Problem(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import APPEND, DELETE, SET, Path, changed
@@ -22,6 +26,7 @@ from agentnb.ids import IDGen
 if TYPE_CHECKING:
     from agentnb.engine.effects import Flight
     from agentnb.engine.plan import Plan
+    from agentnb.world.chaos import Chaos
 
 # Why a step, or a run, did not go on. GO is falsy: it does.
 GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
@@ -49,7 +54,7 @@ class Run:
     `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
-    run has left.
+    run has left. `chaos` disturbs its calls on purpose.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Run:
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
         self.hold: Callable[[Work, Any, str], bool] | None = None
+        self.chaos: Chaos | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
@@ -306,6 +312,19 @@ class Run:
         number = None if node is None else self.plan.index.get(node, -1)
         return sum(history.calls_of(kind, number, end) for history, end in self.parts())
 
+    def answers_before(self, node: str, kinds: Sequence[str]) -> Iterator[Any]:
+        """Yield what a node's effects of some kinds were answered up to here, one a step, the latest first.
+
+        What a failed attempt or a failed step was answered is left out. The values are as the history keeps them.
+        """
+        number = self.plan.index.get(node, -1)
+        for history, end in reversed(self.parts()):
+            ends = [(kind, history.calls_of(kind, number, end)) for kind in kinds]  # this also keeps `counted` whole
+            steps = [reversed(history.counted[kind, number][:count]) for kind, count in ends if count]
+            for step, _ in groupby(merge(*steps, reverse=True)):
+                if step not in history.errors:
+                    yield from _answer_in(history, step, number, kinds)
+
     def parts(self) -> list[tuple[History, int]]:
         """Return the histories on the way to where the run stands, each with the last of its steps that lies on it."""
         ends = [*(history.base for history in self.chain[1:]), self.position]
@@ -353,3 +372,15 @@ def closed(scope: Scope, path: Path) -> BoardError:
             "write it when the branch or subgraph has ended, or inside it",
         )
     )
+
+
+def _answer_in(history: History, step: int, node: int, kinds: Sequence[str]) -> Iterator[Any]:
+    """Yield the last answer that effects of these kinds had in a node's step."""
+    calls, acts = history.calls, history.tables.acts
+    for row in range(bisect_right(calls, step, key=itemgetter(0)) - 1, -1, -1):
+        call = calls[row]
+        if call.step != step:
+            return
+        if call.error is None and call.kind in kinds and acts[call.act].node == node:
+            yield call.result
+            return

@@ -303,7 +303,7 @@ def _beside(run: Run, plan: Plan, history: History) -> Run:
     """Return an empty run that stands in a history of this one's."""
     new = Run(plan, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
-    new.limit, new.max_frames = run.limit, run.max_frames
+    new.limit, new.max_frames, new.chaos = run.limit, run.max_frames, run.chaos
     return new
 
 

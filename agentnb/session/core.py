@@ -21,10 +21,11 @@ from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
 from agentnb.session.limits import Limits
 from agentnb.session.live import Live
-from agentnb.session.reading import outcome_of
+from agentnb.session.reading import outcome_of, score_of
 from agentnb.session.seen import Seen
 from agentnb.session.tree import Branches
 from agentnb.session.watches import Watches
+from agentnb.world.chaos import Chaos
 from agentnb.world.world import World
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Core:
         name: str | None = None,
         hooks: Mapping[str, Listener | Iterable[Listener]] | None = None,
         validate_inputs: bool = True,
+        chaos: Any = None,
     ) -> None:
         """Make a session that stands before the first step.
 
@@ -68,10 +70,11 @@ class Core:
             answers: what people answer: a list, or a mapping from node to a list or one value.
             budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...).
             hooks: moment (step, error, end, change) -> listener or listeners.
+            chaos: what makes calls slow or fail on purpose: a Chaos, or a mapping of its words (latency_ms, ...).
 
         Raises:
             RecipeError: the recipe has errors, a tool is missing, or inputs are missing or of a wrong type.
-            ExecutionError: a limit or a hook is wrong.
+            ExecutionError: a limit, a hook or the chaos is wrong.
         """
         check_recipe(recipe)
         check_answers(recipe, answers, llm)
@@ -81,6 +84,7 @@ class Core:
         world = World(tools=tools, llm=llm, answers=answers, resources=resources)
         limits = Limits(Budget.of(budget, recipe.limits))
         run = Run(Plan(recipe, KINDS, world), clock=clock, seed=seed)
+        run.chaos = Chaos.of(chaos, seed)
         run.begin({**run.plan.recipe.init, **self.inputs})
         self._wire(recipe, run, limits, name or recipe.name, run_id)
         self.hooks.add_all(hooks or {})
@@ -183,11 +187,13 @@ class Core:
                 run,
                 run_id=self.run_id,
                 outcome=lambda: outcome_of(run, limits),
+                score=lambda: score_of(run),
                 metadata={
                     "recipe_kind": "Recipe",
                     "dialect": self.recipe.dialect,
                     "session": self.name,
                     "simulated": list(self.simulated),
+                    **self.recipe.meta.get("about", {}),
                 },
             )
         return self._trace
@@ -279,6 +285,8 @@ class Core:
     def changed(self) -> None:
         """Tell who listens that something changed."""
         self._told = time.monotonic()
+        if self.engine.flights:
+            self.live.attend()
         if self.hooks.rows["change"]:
             self.hooks.tell("change", self)
 

@@ -11,6 +11,7 @@ from agentnb.session import reading
 from agentnb.session.checks import check_until, not_inside, not_running, refuse_step
 from agentnb.session.core import Core
 from agentnb.session.pending import pending_of
+from agentnb.session.requirements import advise, unmet
 
 if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationStep, SimulationTrace
@@ -63,6 +64,9 @@ class Driver(Core):
         for flight in self.engine.flights.values():
             if flight.hold is not None and flight.hold.kind == "call":
                 flight.hold.go = True
+        self.live.onward = False
+        if not self.engine.position:
+            advise(self.engine)
         if not self.may_go():  # first of all: what cannot go on leaves no branch either
             return False
         self.open_tip()
@@ -70,9 +74,11 @@ class Driver(Core):
 
     def may_go(self) -> bool:
         """Say whether a next step can begin here."""
-        return reading.status_of(self.engine, self.limits) in ("ready", "paused", "failed", "in_flight") or bool(
-            self.engine.flights and not pending_of(self.engine)
-        )
+        run = self.engine
+        stands = reading.status_of(run, self.limits)
+        if stands == "failed" and unmet(run):
+            return False
+        return stands in ("ready", "paused", "failed", "in_flight") or bool(run.flights and not pending_of(run))
 
     def _one(self) -> int:
         run = self.engine

@@ -22,6 +22,7 @@ class Limits:
             budget.max_events,
             budget.max_llm_calls,
             budget.max_tool_calls,
+            budget.max_tokens,
             budget.max_seconds,
             budget.max_cost_usd,
         )
@@ -48,6 +49,8 @@ class Limits:
             return "max_llm_calls"
         if budget.max_tool_calls is not None and run.calls_before("tool") >= budget.max_tool_calls:
             return "max_tool_calls"
+        if budget.max_tokens is not None and tokens(run) >= budget.max_tokens:
+            return "max_tokens"
         if budget.max_seconds is not None and self.seconds(run) >= budget.max_seconds:
             return "max_seconds"
         if budget.max_cost_usd is not None and cost(run) >= Decimal(str(budget.max_cost_usd)):
@@ -69,6 +72,17 @@ def _taken(history: History, after: int, to: int) -> int:
     """Return how many nanoseconds the steps after one of a history took, up to another."""
     rows = slice(after - history.base + 1, to - history.base + 1)
     return sum(history.s_t1[rows]) - sum(history.s_t0[rows])
+
+
+def tokens(run: Run) -> int:
+    """Return how many tokens the calls up to here have taken, in and out."""
+    counts = (
+        (call.tokens_in or 0) + (call.tokens_out or 0)
+        for history, end in run.parts()
+        for call in history.calls
+        if call.step <= end
+    )
+    return sum(counts)
 
 
 def cost(run: Run) -> Decimal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.effects import in_loop, running_loop
 from agentnb.engine.executor import run_in_loop
@@ -12,6 +12,7 @@ from agentnb.engine.travel import repair
 from agentnb.errors import ExecutionError, Problem
 
 if TYPE_CHECKING:
+    from agentnb.engine.run import Run
     from agentnb.session.session import Session
 
 
@@ -30,6 +31,9 @@ class Live:
         self.going = False
         self.awaited = 0  # how many `astep` and `arun` of other tasks are at it
         self.here = 0  # how many calls of this session are at work that await nothing: what they call may not move it
+        self.onward = False  # whether the run that asks a person now was begun by start(), and goes on after it
+        self._alarm: asyncio.TimerHandle | None = None
+        self._late: asyncio.Task[Any] | None = None
 
     @property
     def moves(self) -> bool:
@@ -79,7 +83,7 @@ class Live:
             session.crash = error
         finally:
             if number == self.begun:
-                self.going = False
+                self.going, self.onward = False, True
                 session.hooks.tell("end", session)
             ended.set()
             session.changed()
@@ -97,6 +101,41 @@ class Live:
             if number == self.begun:
                 repair(run)
                 session.ended()
+
+    # -- a question whose time runs out --------------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """Where a person has only so long to answer, end that step when the time is up; a live run then goes on.
+
+        Without a loop nobody looks at the time: then the next `step` or `run` finds out.
+        """
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        flights = self._session.engine.flights.values()
+        left = [flight.hold.left for flight in flights if flight.held and flight.hold is not None]
+        times = [seconds for seconds in left if seconds is not None]
+        loop = running_loop() or self._loop
+        if times and not self.moves and loop is not None and loop.is_running():
+            loop.call_soon_threadsafe(self._set_alarm, loop, min(times))
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = loop.call_later(max(seconds, 0), self._ring, self._session.engine)
+
+    def _ring(self, engine: Run) -> None:
+        self._alarm = None
+        session = self._session
+        late = [flight for flight in engine.flights.values() if flight.hold is not None and flight.hold.late]
+        if session.engine is not engine or self.moves:
+            return
+        if late and self.onward:
+            session.start()
+        elif late:
+            self._late = asyncio.get_running_loop().create_task(session.astep())
+        else:  # a clock's second is not quite another's
+            self.attend()
 
     def pause(self) -> None:
         """Ask it to begin no further step; what is in flight ends first."""

@@ -63,6 +63,9 @@ def held(run: Run, kind: str, wanted: str | None) -> Flight:
             if wanted is None or wanted in (known.node, known.id):
                 return flight
     waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in pending_of(run)) or "nothing"
+    late = [flight.act.node.id for flight in run.flights.values() if flight.hold is not None and flight.hold.late]
+    if late:
+        waits += f"; the time to answer {', '.join(map(repr, late))} is up"
     raise ExecutionError(
         Problem(
             "X115",

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.secrets import hidden
+from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Failure, History
 from agentnb.engine.people import current, here
 from agentnb.errors import AgentNbError, Problem
 from agentnb.expressions.paths import Path, resolve_path
+from agentnb.session.requirements import refusal, unmet
 from agentnb.world.people import in_kernel, on_terminal
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def status_of(run: Run, limits: Limits) -> str:
     for flight in run.flights.values():
         if flight.held and flight.hold is not None:
             return "waiting" if flight.hold.kind == "answer" else "in_flight"
-    if failure_of(run) is not None:
+    if failure_of(run) is not None or unmet(run):
         return "failed"
     if run.pos >= run.at.s_pend[run.position - run.at.base]:
         return "idle" if run.plan.listeners else "finished"
@@ -36,17 +38,35 @@ def status_of(run: Run, limits: Limits) -> str:
 
 
 def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
-    """Return how a run stands or ended, for its trace: `status`, and the limit or the error; None before it began."""
+    """Return how a run stands or ended, for its trace; None before it began.
+
+    It has `status` and `steps`; also the `limit` or the `error` where there is one, the `score` where one was given,
+    and at the end the `outputs` that the recipe declares.
+    """
     status = status_of(run, limits)
-    if not run.history.tip and status != "exhausted":
+    if not run.history.tip and status not in ("exhausted", "failed"):
         return None
     outcome: dict[str, Any] = {"status": status, "steps": run.position}
-    problem = problem_of(run)
+    problem, score = problem_of(run), score_of(run)
+    if score is not None:
+        outcome["score"] = score
+    declared = run.plan.recipe.outputs if status == "finished" else ()
+    if outputs := {key: thaw(value) for key in declared if (value := run.root.scope.get(key)) is not ABSENT}:
+        outcome["outputs"] = outputs
     if status == "exhausted":
         outcome["limit"] = limits.reached(run)
     if problem is not None:
         outcome["error"] = problem.what
     return outcome
+
+
+def score_of(run: Run) -> float | None:
+    """Return the last score that a node has given up to where the run stands; None where there is none."""
+    for history, end in reversed(run.parts()):
+        for step, note in sorted(history.notes.items(), reverse=True):
+            if step <= end and note.score is not None:
+                return note.score
+    return None
 
 
 def failure_of(run: Run) -> tuple[int, Failure] | None:
@@ -76,6 +96,9 @@ def problem_of(run: Run) -> Problem | None:
 
 
 def _problem(run: Run) -> Problem | None:
+    refused = refusal(run)
+    if refused is not None:
+        return refused
     found = failure_of(run)
     if found is not None:
         step, failure = found

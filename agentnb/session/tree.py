@@ -82,6 +82,7 @@ class Branches:
         """Give the session a new run from its inputs; the old one stays among the forks."""
         session, old = self._session, self._session.engine
         run = Run(old.plan, clock=old.clock, seed=old.seed)
+        run.chaos = old.chaos
         run.begin({**old.plan.recipe.init, **session.inputs})
         if old.history.tip:
             self.old.append(old)

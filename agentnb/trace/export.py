@@ -59,6 +59,7 @@ def trace_of(text: str, where: str = "the text") -> SimulationTrace:
         ]
         edges = [EdgeRow(*row) for row in document["edges"]]
         outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
+        score = document["score"]
         return SimulationTrace(
             lambda: histories,
             nodes,
@@ -67,7 +68,7 @@ def trace_of(text: str, where: str = "the text") -> SimulationTrace:
             run_id=document["run_id"],
             outcome=lambda: outcome,
             agent_version=document["agent_version"],
-            score=document["score"],
+            score=lambda: score,
             metadata=metadata,
         )
     except (KeyError, TypeError, ValueError) as error:

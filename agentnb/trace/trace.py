@@ -35,6 +35,7 @@ class SimulationTrace:
         chain: returns the histories of the run, the oldest first.
         nodes: id, kind and type of each node, in the plan's order.
         outcome: returns how the run stands or ended, None before it began.
+        score: returns how good the run's work was found, None where nothing has judged it.
         metadata: whatever else belongs to the run.
     """
 
@@ -48,13 +49,13 @@ class SimulationTrace:
         run_id: str = "",
         outcome: Callable[[], Outcome] = lambda: None,
         agent_version: str = "v2",
-        score: float | None = None,
+        score: Callable[[], float | None] = lambda: None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self._chain, self._nodes, self._edges = chain, tuple(nodes), tuple(edges)
         self._outcome, self.run_id = outcome, run_id
         self.agent_id, self.agent_version = agent_id, agent_version
-        self.score, self.metadata = score, dict(metadata or {})
+        self._score, self.metadata = score, dict(metadata or {})
         self._read: Reading | None = None
         self._frames: tuple[Any, Frames] | None = None
 
@@ -85,6 +86,11 @@ class SimulationTrace:
     def outcome(self) -> Outcome:
         """How the run stands or ended: `status` and what belongs to it; None before it began."""
         return self._outcome()
+
+    @property
+    def score(self) -> float | None:
+        """The last score that a node of the run has given to its work; None where none has."""
+        return self._score()
 
     @property
     def steps(self) -> Steps:

@@ -65,9 +65,11 @@ class World:
         """
         match effect.kind:
             case "human":
-                return lambda asked: self._answer(asked, work)
+                found = self._scripted(work)
+                return lambda asked: _typed(asked) if found is WAIT else found
             case "llm":
-                return lambda asked: self._complete(asked, work)
+                request = self._request(effect, work)
+                return lambda _asked: self._complete(request, work)
             case _ if effect.target is not None:
                 return call_target
         raise ExecutionError(
@@ -80,7 +82,11 @@ class World:
             )
         )
 
-    def _complete(self, effect: Effect, work: Work) -> Any:
+    def _request(self, effect: Effect, work: Work) -> LLMRequest:
+        number, of_node = asked_before(work, "llm"), asked_before(work, "llm", work.node.id)
+        return LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
+
+    def _complete(self, request: LLMRequest, work: Work) -> Any:
         if self.llm is None:
             raise ExecutionError(
                 Problem(
@@ -91,12 +97,10 @@ class World:
                     "give one: Session(recipe, llm=...), for example a list of scripted answers",
                 )
             )
-        request = LLMRequest.of(effect.arguments, node=work.node.id, number=asked_before(work, "llm"),
-                                of_node=asked_before(work, "llm", work.node.id))  # fmt: skip
         return self.llm.complete(request)
 
-    def _answer(self, effect: Effect, work: Work) -> Any:
-        """Return the scripted answer, or what is typed on a terminal; else WAIT, for a person to come."""
+    def _scripted(self, work: Work) -> Any:
+        """Return the scripted answer; WAIT where the script has none for this question."""
         found: Any = WAIT
         script = self.answers
         if isinstance(script, Mapping):
@@ -109,7 +113,7 @@ class World:
         elif script is not None:
             number = asked_before(work, "human")
             found = script[number] if number < len(script) else WAIT
-        return ask_on_terminal(str(effect.arguments.get("prompt", ""))) if found is WAIT else found
+        return found
 
 
 def _script(answers: Any) -> Script | None:
@@ -127,12 +131,21 @@ def _script(answers: Any) -> Script | None:
     )  # fmt: skip
 
 
+def _typed(effect: Effect) -> Any:
+    """Return what is typed on a terminal, else WAIT, for a person to come; the line says who is asked."""
+    prompt, role = str(effect.arguments.get("prompt", "")), effect.arguments.get("role")
+    return ask_on_terminal(f"{prompt} (for role {role})" if role else prompt, effect.timeout)
+
+
 def call_target(effect: Effect) -> Any:
     """Call the callable that an effect carries with the effect's arguments."""
     return effect.target(**effect.arguments) if effect.target is not None else None
 
 
 def asked_before(work: Work, kind: str, node: str | None = None) -> int:
-    """Count the calls of a kind that the run has made before this one, so that a script goes on where it stands."""
+    """Count the calls of a kind that the run has made before this one, so that a script goes on where it stands.
+
+    Attempts of one call count once.
+    """
     made = work.run.calls_before(kind, node)
-    return made + sum(call.kind == kind for call in work.calls)
+    return made + len({call.call for call in work.calls if call.kind == kind}) if work.calls else made

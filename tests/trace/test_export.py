@@ -38,7 +38,7 @@ def test_a_read_trace_answers_the_same_questions(seed):
 
 
 def test_a_file_is_written_and_read(tmp_path):
-    trace = SimulationTrace.of(go(started(), 30), metadata={"recipe_kind": "Recipe"}, score=0.5)
+    trace = SimulationTrace.of(go(started(), 30), metadata={"recipe_kind": "Recipe"}, score=lambda: 0.5)
     file = tmp_path / "trace.json"
     assert trace.to_json(file) is None
     again = SimulationTrace.read(str(file))

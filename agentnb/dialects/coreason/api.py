@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentnb.clock import Clock
+from agentnb.dialects.coreason.around import MAX_STEPS
 from agentnb.errors import ExecutionError, NodeExecutionError, Problem
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
 from agentnb.trace import SimulationTrace
 from agentnb.world.people import in_kernel
-
-MAX_STEPS = 50
 
 
 class GraphExecutor:
@@ -47,8 +47,14 @@ class GraphExecutor:
         llm: Any = None,
         max_steps: int = MAX_STEPS,
         validate_inputs: bool = False,
+        clock: Clock | None = None,
+        seed: int = 0,
+        run_id: str | None = None,
+        chaos: Any = None,
     ) -> None:
         """Make an executor; nothing runs yet. `recipe` is a RecipeDefinition, a dict of one, or what load() returns.
+
+        With a FrozenClock, a seed and a run_id the trace comes out the same each time, ids and times included.
 
         Raises:
             ExecutionError: X117, the recipe is something else.
@@ -62,6 +68,10 @@ class GraphExecutor:
             llm=llm,
             budget={"max_steps": max(max_steps, 0)},
             validate_inputs=validate_inputs,
+            clock=clock,
+            seed=seed,
+            run_id=run_id,
+            chaos=chaos,
         )
 
     async def run(self) -> SimulationTrace:
@@ -70,7 +80,8 @@ class GraphExecutor:
         In a notebook it waits for `session.answer` at a human node that has no scripted answer.
 
         Raises:
-            ExecutionError: a node failed, or nobody can be asked; the trace keeps the steps before.
+            ExecutionError: a requirement does not hold, a node failed, or nobody can be asked; the trace keeps the
+                steps before.
         """
         session = self.session
         if session.position:
@@ -129,8 +140,8 @@ def _recipe_of(recipe: Any) -> Recipe:
 
 
 def _error(session: Session, problem: Problem) -> ExecutionError:
-    """Return the error of a failed run, with the node's own exception as its cause."""
-    if session.status == "waiting":
+    """Return the error of a run that stands: a node's, with its own exception as the cause, else the run's."""
+    if session.status == "waiting" or not session.position:
         return ExecutionError(problem)
     error = NodeExecutionError(problem)
     error.__cause__ = session.cause

@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from agentnb.dialects.coreason.around import limits, origin, requirements, scenarios
+from agentnb.dialects.coreason.nodes import node_of
+from agentnb.dialects.coreason.sections import Sections, sectioned
 from agentnb.dialects.coreason.ways import edges_of, ids, settled, twice
-from agentnb.errors import Place, Problem
+from agentnb.errors import Problem
 from agentnb.recipe.checks import dangling, missing_entry
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source, plain_source
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.mistakes import Written
-    from agentnb.dialects.coreason.schema import AgentNode, RecipeDefinition, RecipeNode
-
-MAX_STEPS = 50
-# Parts of a node that its kind may ask for, beside the fields of its type.
-_KEPT = ("recovery", "reasoning", "interaction", "collaboration", "visualization", "model_policy", "cognitive_profile")
-# What every node may have, and what therefore says nothing about its type.
-_COMMON = {"id", "type", "metadata", "presentation", *_KEPT}
+    from agentnb.dialects.coreason.schema import RecipeDefinition
 
 
 def recognise(content: object) -> bool:
@@ -86,11 +83,13 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
     from agentnb.dialects.coreason.notes import notes
 
     topology, interface, name = definition.topology, definition.interface, definition.metadata.name
+    policy, model = definition.policy, definition.default_model_policy
     draft = topology.status == "draft" and definition.status != "published"
     nodes: dict[str, Node] = {}
     for number, node in enumerate(topology.nodes):
-        nodes.setdefault(node.id, _node(node, written.place(("topology", "nodes", number, "id"))))
-    ways = settled(edges, nodes, written, draft=draft)
+        nodes.setdefault(node.id, node_of(node, written.place(("topology", "nodes", number, "id")), policy, model))
+    parallel = policy is not None and policy.execution_mode == "parallel"
+    ways = settled(edges, nodes, written, draft=draft, parallel=parallel)
     entry, entry_place = topology.entry_point, written.place(("topology", "entry_point"))
     told = [*notes(definition, written), *ways.notes]
     if draft and entry not in nodes:
@@ -98,92 +97,31 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
     nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
     if draft and entry:
         nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
+    run = sectioned(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
     entries = (entry,)
     inputs, state = _properties(interface.inputs), definition.state
     return Recipe(
         name=name,
         dialect="coreason",
-        nodes=_frozen(nodes),
-        edges=ways.edges,
+        nodes=_frozen(run.nodes),
+        edges=run.edges,
         entry=entries,
         inputs=_frozen(inputs),
         outputs=tuple(_properties(interface.outputs)),
-        regions=_frozen({ROOT: Region(ROOT, entries, name)}),
+        regions=_frozen({ROOT: Region(ROOT, entries, name), **run.regions}),
         init=_frozen(_defaults(_properties(state.properties) if state else {}) | _defaults(inputs)),
-        limits=_frozen({"max_steps": MAX_STEPS}),
+        limits=_frozen(limits(definition)),
+        requires=tuple(requirements(definition, written)),
+        scenarios=tuple(scenarios(definition, written)),
         meta=_frozen({
             "definition": definition,
+            "about": origin(definition),
             "draft": draft,
             "entry_place": entry_place,
             "required": _required(interface.inputs),
         }),
-        notes=tuple(told),
+        notes=(*told, *run.notes),
     )  # fmt: skip
-
-
-def _node(node: RecipeNode, place: Place) -> Node:
-    """Return a node as its kind needs it; what there is beyond that is kept in `params` under the file's own words."""
-    params = {key: _plain(value) for key in _KEPT if (value := getattr(node, key, None)) is not None}
-    inputs: dict[str, tuple[str, ...]] | None = None
-    writes: tuple[str, ...] = ()
-    match node.type:
-        case "agent":
-            inputs = {argument: (key,) for argument, key in node.inputs_map.items()}
-            params |= _agent(node)
-            simulated = params["simulated"] or ({"output": None},)
-            writes = tuple(dict.fromkeys(key for answer in simulated for key in answer))
-        case "human":
-            writes = ("response",)
-            params |= {"prompt": node.prompt, "output": "response", "timeout": node.timeout_seconds}
-            params["role"] = node.required_role
-        case "router":
-            params |= {"input_key": (node.input_key,), "routes": _frozen(node.routes), "default": node.default_route}
-        case "evaluator":
-            writes = (node.feedback_variable,)
-            params |= node.model_dump(exclude=_COMMON)
-        case "generative":
-            params |= node.model_dump(exclude=_COMMON)
-    return Node(
-        id=node.id,
-        kind=node.type,
-        label=(node.presentation and node.presentation.label) or "",
-        inputs=None if inputs is None else _frozen(inputs),
-        reads=_reads(node),
-        writes=writes,
-        params=_frozen({key: value for key, value in params.items() if value is not None}),
-        place=place,
-    )
-
-
-def _agent(node: AgentNode) -> dict[str, Any]:
-    """Return who answers: a name to bind, what it is told first, and where an answer that is no mapping goes."""
-    named = isinstance(node.agent_ref, str)
-    params: dict[str, Any] = {"ref": node.agent_ref if named else node.id, "output": "output"}
-    params["prompt"] = node.system_prompt_override
-    params["wanted"] = None if named else _plain(node.agent_ref)
-    params["simulated"] = _simulated(node.metadata.get("simulated"))
-    return params
-
-
-def _simulated(given: Any) -> tuple[Mapping[str, Any], ...] | None:
-    """Return what a node's metadata say that its simulated agent answers: one mapping, or several in turn."""
-    answers = given if isinstance(given, list) else [given]
-    return tuple(answers) if answers and all(isinstance(answer, Mapping) for answer in answers) else None
-
-
-def _reads(node: RecipeNode) -> tuple[str, ...]:
-    match node.type:
-        case "agent":
-            return tuple(dict.fromkeys(node.inputs_map.values()))
-        case "router":
-            return (node.input_key,)
-        case "evaluator":
-            return (node.target_variable,)
-    return ()
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump() if hasattr(value, "model_dump") else value
 
 
 def _properties(described: Mapping[str, Any]) -> dict[str, Any]:
