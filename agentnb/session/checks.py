@@ -5,16 +5,21 @@ X117: what is to run is no recipe.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.secrets import hidden, is_secret, short
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.expressions.paths import path_text
+from agentnb.expressions.schemas import Fault, Schema, asks_types_only
 from agentnb.recipe.model import Condition, Recipe
 from agentnb.recipe.words import fits, listed, types_of
 
 if TYPE_CHECKING:
     from agentnb.session.core import Core
+
+_INPUTS: Final = "Session(inputs=...)"
 
 
 def check_recipe(recipe: Any) -> None:
@@ -40,31 +45,92 @@ def check_recipe(recipe: Any) -> None:
 
 
 def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
-    """Raise for inputs that the recipe declares and that are missing or of a wrong type; others are welcome.
+    """Raise for inputs that do not fit what the recipe declares; those that it does not declare are welcome.
+
+    The recipe's own first values count as given. A declaration that is no JSON Schema is not asked.
 
     Raises:
-        RecipeError: R205, a required input is missing; R206, an input has a wrong type.
+        RecipeError: R205, a required input is missing; R206, an input has a wrong type; R208, it breaks another rule.
     """
-    problems = []
-    known = {**recipe.init, **inputs}
+    given = {key: value for key, value in recipe.init.items() if key in recipe.inputs} | dict(inputs)
+    problems = list(_absent(recipe, inputs, {**recipe.init, **inputs}))
+    wrong = {}
+    for name, schema in recipe.inputs.items():
+        kinds = types_of(schema) if name in given and _is_schema(schema) else []
+        if kinds and not any(_is_a(given[name], kind) for kind in kinds):
+            wrong[name] = kinds
+    problems += (_ill_typed(recipe, name, given[name], kinds) for name, kinds in wrong.items())
+    problems += _unfit(recipe, {name: value for name, value in given.items() if name not in wrong}, set(wrong))
+    if problems:
+        raise RecipeError(*problems)
+
+
+def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
     for name in recipe.meta.get("required", ()):
         if name not in known:
             extra = [given for given in inputs if given not in recipe.inputs]
-            problems.append(
-                Problem("R205", f"input {name!r} is missing", "Session(inputs=...)",
-                        f"{recipe.name!r} requires it; given were: {', '.join(inputs) or 'none'}",
-                        did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))
-            )  # fmt: skip
+            yield Problem("R205", f"input {name!r} is missing", _INPUTS,
+                          f"{recipe.name!r} requires it; given were: {', '.join(inputs) or 'none'}",
+                          did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))  # fmt: skip
+
+
+def _ill_typed(recipe: Recipe, name: str, value: Any, kinds: list[str]) -> Problem:
+    return Problem("R206", f"input {name!r} is a {type(value).__name__}", _INPUTS,
+                   f"{recipe.name!r} declares it as {' or '.join(kinds)}",
+                   f"pass a {kinds[0]}, or validate_inputs=False")  # fmt: skip
+
+
+def _unfit(recipe: Recipe, given: Mapping[str, Any], told: set[str]) -> Iterator[Problem]:
+    """Yield what is wrong with inputs beyond their simple types; `told` are those that are told of already."""
+    whole = recipe.meta.get("input_schema")
+    if whole is not None and not _asks_little(whole) and _is_schema(whole):
+        absent = {f"{name!r} is a required property" for name in (*recipe.meta.get("required", ()), *told)}
+        for fault in Schema(whole).faults(given):
+            if fault.path or fault.rule not in absent:
+                yield _broken(recipe, given, fault)
+        return
     for name, schema in recipe.inputs.items():
-        kinds = types_of(schema)
-        if name in inputs and kinds and not any(fits(inputs[name], kind) for kind in kinds):
-            problems.append(
-                Problem("R206", f"input {name!r} is a {type(inputs[name]).__name__}", "Session(inputs=...)",
-                        f"{recipe.name!r} declares it as {' or '.join(kinds)}",
-                        f"pass a {kinds[0]}, or validate_inputs=False")
-            )  # fmt: skip
-    if problems:
-        raise RecipeError(*problems)
+        if name in given and not asks_types_only(schema) and _is_schema(schema):
+            for fault in Schema(schema).faults(given[name]):
+                yield _broken(recipe, given, fault._replace(path=(name, *fault.path)))
+
+
+def _asks_little(whole: Mapping[str, Any]) -> bool:
+    """Return whether the schema of all inputs asks for keys and simple types at most, which is looked at without it."""
+    rest = {key: value for key, value in whole.items() if key not in ("properties", "required", "type")}
+    required = whole.get("required", [])
+    return (
+        asks_types_only(rest)
+        and all(map(asks_types_only, whole["properties"].values()))
+        and isinstance(required, list)
+        and all(name in whole["properties"] for name in required)
+    )
+
+
+def _is_schema(source: Any) -> bool:
+    return asks_types_only(source) or next(Schema(source).own_faults(), None) is None
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    return fits(value, kind) or (kind == "integer" and isinstance(value, float) and value.is_integer())
+
+
+def _broken(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
+    """R208: an input breaks a rule of its schema."""
+    path, value = path_text(fault.path), _at(given, fault.path)
+    secret = next((key for key in fault.path if is_secret(key)), None)
+    what = f"input {path!r} is {short(value, secret)}" if path else "the inputs do not fit together"
+    if not fault.rule:
+        return Problem("R208", f"input {path!r} cannot be checked" if path else "the inputs cannot be checked", _INPUTS,
+                       hidden(fault.message), "mend the recipe's interface, or pass validate_inputs=False")  # fmt: skip
+    return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of it: {hidden(fault.rule)}",
+                   "pass a value that keeps the rule, or validate_inputs=False")  # fmt: skip
+
+
+def _at(given: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        given = given[key]
+    return given
 
 
 def inputs_of(inputs: Any) -> dict[str, Any]:

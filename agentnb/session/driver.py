@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.engine import people, travel
-from agentnb.engine.executor import LOOP, in_own_loop, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.executor import LOOP, beside, in_own_loop, run_in_loop, run_plain, step_in_loop
 from agentnb.engine.run import FAILED, NEVER, PAUSED
 from agentnb.session import reading
 from agentnb.session.checks import check_until, not_inside, not_running, refuse_step
@@ -78,6 +78,8 @@ class Driver(Core):
         stands = reading.status_of(run, self.limits)
         if stands == "failed" and unmet(run):
             return False
+        if stands == "waiting" and beside(run) is not None:  # another branch goes on while this one is asked
+            return True
         return stands in ("ready", "paused", "failed", "in_flight") or bool(run.flights and not pending_of(run))
 
     def _one(self) -> int:

@@ -21,6 +21,7 @@ class Pending:
     """One thing that waits for a person: a node's question (`answer`), or a held call (`call`).
 
     `arguments` are what was asked or is about to be sent; `answer` is what came back, where the call is held after it.
+    `left` are the seconds that were left to answer when this was asked for; None where there is no end to them.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Pending:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = ABSENT
+    left: float | None = None
 
     def __repr__(self) -> str:
         """Return one line, without secrets."""
@@ -46,9 +48,8 @@ def _pending(flight: Flight) -> Pending:
     assert hold is not None
     kind: Literal["answer", "call"] = "answer" if hold.kind == "answer" else "call"
     answer = hold.answer if hold.moment == "after" else ABSENT
-    return Pending(
-        f"{kind}_{flight.act.id}", kind, flight.act.node.id, hold.effect.name, dict(hold.effect.arguments), answer
-    )
+    id, node, effect = f"{kind}_{flight.act.id}", flight.act.node.id, hold.effect
+    return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
 
 
 def held(run: Run, kind: str, wanted: str | None) -> Flight:

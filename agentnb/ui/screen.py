@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import masked, short
+from agentnb.board.secrets import hidden, masked, short
 from agentnb.draw.board import row_of
 from agentnb.draw.text import clean
 from agentnb.errors import Problem
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ROWS: Final = 200  # keys of the board that are shown
 VALUE_WIDTH: Final = 400  # characters of a value; the page cuts it further and shows the rest on demand
 _SAID_WIDTH: Final = 48
+_THOUGHT_WIDTH: Final = 200
 RUNNING: Final = frozenset({"running", "pausing"})
 _PHASES: Final = {"enter": "was entered", "again": "goes round again", "leave": "was left"}
 _ENDS: Final = {
@@ -86,7 +87,7 @@ def said(session: Session) -> str:
         nodes = ", ".join(repr(pending.node) for pending in session.pending)
         return f"{line}{nodes or repr(current)} waits for a person."
     if status == "failed":
-        return f"{line}Step tries it again."
+        return f"{line}Step tries it again." if position else "What the recipe requires does not hold. Edit the board."
     later = len(session.trace) - position
     if later > 0:
         line += f"{later} later {'step is' if later == 1 else 'steps are'} kept. "
@@ -104,6 +105,9 @@ def _happened(session: Session) -> str:
         return f"{named} failed."
     if step.status in {"cancelled", "skipped"}:
         return f"{named} was {step.status}."
+    if step.thought:
+        thought = clean(hidden(step.thought))[:_THOUGHT_WIDTH].rstrip(".")
+        return f"{named}: {thought}."
     wrote = [f"{key} = {_text(key, value, _SAID_WIDTH)}" for key, value in list(step.outputs.items())[:3]]
     wrote += [f"{len(step.outputs) - 3} more"] if len(step.outputs) > 3 else []
     did = f"wrote {', '.join(wrote)}" if wrote else _PHASES.get(step.phase, "wrote nothing")
@@ -154,6 +158,8 @@ def _pending(pending: Any) -> dict[str, Any]:
         "node": pending.node,
         "name": str(pending.name),
         "prompt": str(arguments.get("prompt") or pending.name or pending.node),
+        "role": str(arguments.get("role") or ""),
+        "left": pending.left,
         "options": [str(option) for option in options] if isinstance(options, list | tuple) else [],
     }
 

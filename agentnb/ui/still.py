@@ -23,11 +23,16 @@ def still_html(state: dict[str, Any], picture: str) -> str:
     parts = [
         f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['said'])}</p>",
         *(_problem(problem) for problem in state["problems"]),
-        *(f"<p>{escape(pending['node'])} asks: {escape(pending['prompt'])}</p>" for pending in state["pending"]),
+        *map(_question, state["pending"]),
         image,
         _board(state),
     ]
     return f'<div class="agentnb-still">{"".join(parts)}</div>'
+
+
+def _question(pending: dict[str, Any]) -> str:
+    role = f" for role {pending['role']}" if pending["role"] else ""
+    return f"<p>{escape(pending['node'])} asks{escape(role)}: {escape(pending['prompt'])}</p>"
 
 
 def _problem(problem: dict[str, Any]) -> str:

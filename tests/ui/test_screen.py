@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from agentnb.clock import FrozenClock
 from agentnb.errors import Problem
+from agentnb.recipe.model import Node, Recipe, Requirement
+from agentnb.session import Session
 from agentnb.ui.screen import ROWS, abilities, said, screen
+from agentnb.ui.still import still_html
 from tests.ui import runs
 
 
@@ -91,6 +96,41 @@ def test_who_waits_is_asked_with_the_options_of_the_recipe():
     assert "waiting" in marks(state, "ask")
     assert state["said"].endswith("'ask' waits for a person.")
     assert able(session) == {"back", "goto", "reset", "answer"}
+
+
+def human(**params):
+    return Recipe("t", "test", {"ask": Node("ask", "human", params=params)}, (), ("ask",))
+
+
+def test_who_is_asked_sees_for_which_role_and_how_long():
+    session = Session(human(prompt="Well?", role="<b>reviewer</b>", timeout=1_000.0), clock=FrozenClock())
+    session.run()
+    screened = shown(session)
+    (pending,) = screened["pending"]
+    assert (pending["role"], pending["left"]) == ("<b>reviewer</b>", 1_000.0)
+    assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in still_html(screened, "")
+
+
+def test_without_a_role_or_an_end_nothing_is_said_of_them():
+    session = Session(human(prompt="Well?"))
+    session.run()
+    (pending,) = shown(session)["pending"]
+    assert (pending["role"], pending["left"]) == ("", None)
+
+
+def test_what_a_step_thought_is_said():
+    router = Node("choose", "router", params={"input_key": ("a",), "routes": {"1": ""}, "default": ""})
+    session = Session(Recipe("t", "test", {"choose": router}, (), ("choose",)), {"a": 1})
+    session.step()
+    assert shown(session)["said"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
+
+
+def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
+    asks = Requirement(lambda board: "key" in board, "give me a key")
+    session = Session(replace(human(prompt="Well?"), requires=(asks,)))
+    state = shown(session)
+    assert state["said"] == "What the recipe requires does not hold. Edit the board."
+    assert [problem["what"] for problem in state["problems"]] == ["give me a key"]
 
 
 def test_what_failed_is_a_problem_with_its_four_answers():

@@ -24,6 +24,22 @@ export function problems() {
   };
 }
 
+/** " for role reviewer, 29 s left": the seconds go down as they pass. */
+function terms(pending) {
+  const role = pending.role ? ` for role ${pending.role}` : "";
+  const element = make("span", { class: "agentnb-terms", text: role });
+  if (pending.left === null) return element;
+  const end = Date.now() + pending.left * 1000;
+  const tick = () => {
+    const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
+    say(element, `${role}, ${left} s left`);
+    if (left > 0 && (element.isConnected || !element.dataset.shown)) setTimeout(tick, 1000);
+    element.dataset.shown = "yes";
+  };
+  tick();
+  return element;
+}
+
 function question(pending, ask) {
   const form = make("form", { class: "agentnb-ask", "data-node": pending.node });
   const input = make("textarea", { class: "agentnb-input", rows: "1", placeholder: `answer for ${pending.node}` });
@@ -40,7 +56,7 @@ function question(pending, ask) {
   const options = pending.options.map((text) =>
     make("button", { type: "button", class: "agentnb-button", text, click: () => ask("answer", text, pending.node) }));
   form.append(
-    make("label", { class: "agentnb-prompt" }, make("strong", { text: pending.node }), " asks: ", pending.prompt,
+    make("label", { class: "agentnb-prompt" }, make("strong", { text: pending.node }), " asks", terms(pending), ": ", pending.prompt,
       make("span", { class: "agentnb-line" }, input)),
     make("div", { class: "agentnb-line" }, make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Answer" }), ...options),
   );
