@@ -8,8 +8,12 @@ Node attributes: `kind` (`function` where it is left out, `subgraph` where there
 
 - function, tool: `function` (a callable or a name; left out, the node's id is the name), `output` (the key for a value
   that is no mapping; else the node's id); a tool also `timeout`, `attempts`, `backoff`, `blocking`
-- agent: `ref` or `agent_ref` (else the node's id), `prompt`, `output`
-- human: `prompt`, `options`, `timeout`, `output`
+- agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output`; calls go out as a tool's do
+- human: `prompt`, `options`, `role`, `timeout`, `output`
+- evaluator: `target` (the board path of what is judged), `ref` (the judge; else the node's id), `threshold`,
+  `max_refinements`, `feedback` (the key for the critique), `pass_route` and `fail_route` (nodes; None or "" ends the
+  run), or edges with the `value` "pass" or "fail"; `profile`, `model`, and the words of calls
+- generative: `goal`, `schema` (the JSON Schema of what it writes), `prompt`, `model`, and the words of calls
 - router: `input_key` (board path), `routes` (value -> node; None or "" ends the run), `default`
 - loop: `graph`, and `times`, `while` or `until`; `max` rounds
 - subgraph: `graph`; with `inputs` (inner key -> outer path) or `outputs` (outer key -> inner path) it has a board of

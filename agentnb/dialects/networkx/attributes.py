@@ -77,6 +77,13 @@ def seconds(value: Any) -> float:
     return value
 
 
+def number(value: Any) -> float:
+    """A number."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not float("-inf") < value < float("inf"):
+        raise Unfit("a number is needed here", "write it as a number")
+    return value
+
+
 def flag(value: Any) -> bool:
     """Yes or no."""
     if not isinstance(value, bool):
@@ -132,13 +139,32 @@ _CALL: Final[Mapping[str, Reader]] = {
 BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
     "function": {"function": function, "output": text},
     "tool": {"function": function, "output": text, **_CALL},
-    "agent": {"ref": text, "agent_ref": text, "prompt": text, "output": text},
-    "human": {"prompt": text, "output": text, "options": options, "timeout": seconds},
+    "agent": {"ref": text, "agent_ref": text, "prompt": text, "model": text, "output": text, **_CALL},
+    "human": {"prompt": text, "output": text, "options": options, "role": text, "timeout": seconds},
+    "evaluator": {
+        "target": path,
+        "ref": text,
+        "profile": anything,
+        "threshold": number,
+        "max_refinements": rounds,
+        "feedback": text,
+        "pass_route": anything,
+        "fail_route": anything,
+        "model": text,
+        **_CALL,
+    },
+    "generative": {"goal": text, "schema": mapping, "prompt": text, "model": text, **_CALL},
     "router": {"input_key": path, "routes": anything, "default": anything},
     "loop": {"graph": anything, "while": condition, "until": condition, "times": rounds, "max": at_least_one},
     "subgraph": {"graph": anything, "outputs": paths},
     "noop": {},
     "join": {},
+}
+# kind -> attribute that it cannot do without -> what it is for.
+NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
+    "router": {"input_key": "a router chooses by a value on the board"},
+    "evaluator": {"target": "a value on the board is judged", "threshold": "a score of so much or more passes"},
+    "generative": {"goal": "the model is told what it is to work towards"},
 }
 EDGE: Final[Mapping[str, Reader]] = {"when": condition, "kind": text, "value": anything, "label": text}
 GRAPH: Final[Mapping[str, Reader]] = {

@@ -17,12 +17,15 @@ from agentnb.dialects.networkx.routes import Routes
 from agentnb.errors import Place, Problem
 from agentnb.expressions.paths import path_text
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.recipe.words import CHOOSERS
 from agentnb.sources import Source
 
 recognise = is_graph
 # Kinds whose answer is written under one key where it is no mapping.
 _WRITING = frozenset({"function", "tool", "agent", "human"})
 _CALLED = frozenset({"function", "tool", "agent"})
+# Attributes that become a part of the graph.
+_PLACED = frozenset({"graph", "routes", "default", "pass_route", "fail_route"})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -73,7 +76,7 @@ class _Loading:
         for node, attributes in level.graph.nodes(data=True):
             made = self._node(level, node, attributes)
             self.nodes.setdefault(made.id, made)
-            if made.kind == "router":
+            if made.kind in CHOOSERS:
                 routes[made.id] = Routes(made, level, attributes, self.problems)
         edges: list[Edge] = []
         for source, target, attributes in level.graph.edges(data=True):
@@ -99,12 +102,12 @@ class _Loading:
         place = level.at(f"nodes[{node!r}]")
         known = words.BY_KIND.get(kind)
         found = words.read(attributes, {**words.COMMON, **(known or {})}, place, self.problems)
-        params = {key: found[key] for key in known or () if key in found and key not in {"graph", "routes", "default"}}
+        params = {key: found[key] for key in known or () if key in found and key not in _PLACED}
         if known is None:  # a kind that the checks may know
             params = {key: value for key, value in attributes.items() if key not in words.COMMON}
         if kind in _WRITING:
             params.setdefault("output", own)
-        if kind in _CALLED:
+        if kind in _CALLED or kind == "evaluator":
             self._named(kind, params, own)
         if kind == "subgraph" and "inputs" in found:
             params["inputs"] = found["inputs"]
@@ -124,18 +127,21 @@ class _Loading:
 
     def _named(self, kind: str, params: dict[str, Any], own: str) -> None:
         """Say by which name a node that was given nothing to call is bound: its own."""
-        if kind == "agent":
+        if kind in {"agent", "evaluator"}:
             params["ref"] = params.get("ref", params.pop("agent_ref", own))
         else:
             params.setdefault("function", own)
 
     def _needed(self, kind: str, given: Mapping[str, Any], place: Place) -> None:
         """R113: a key that is needed is missing."""
-        if kind == "router" and given.get("input_key") is None:
-            self.problems.append(
-                Problem("R113", "attribute 'input_key' is missing", str(place),
-                        "a router chooses by a value on the board", "add input_key='...', the value's path")
-            )  # fmt: skip
+        for word, why in words.NEEDED.get(kind, {}).items():
+            if given.get(word) is None:
+                order = (
+                    f"add {word}='...', the value's path"
+                    if words.BY_KIND[kind][word] is words.path
+                    else f"add {word!r}"
+                )
+                self.problems.append(Problem("R113", f"attribute {word!r} is missing", str(place), why, order))
         if kind == "loop" and all(given.get(word) is None for word in ("times", "while", "until")):
             self.problems.append(
                 Problem("R113", "attribute 'until' is missing", str(place),
@@ -146,7 +152,7 @@ class _Loading:
 
 def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     paths = [*found.get("inputs", {}).values()]
-    paths += [found["input_key"]] if "input_key" in found else []
+    paths += [found[word] for word in ("input_key", "target") if word in found]
     for word in ("while", "until"):
         paths += getattr(found.get(word), "reads", ())
     return tuple(dict.fromkeys(path_text(path) for path in paths))
@@ -155,6 +161,10 @@ def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
 def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
     if kind == "human":
         return (params["output"],)
+    if kind == "evaluator":
+        return (params.get("feedback", "feedback"),)
+    if kind == "generative":
+        return tuple(params.get("schema", {}).get("properties", ()))
     return tuple(params.get("outputs", ())) if kind == "subgraph" else ()
 
 

@@ -1,10 +1,10 @@
-"""routes: where a router of a graph leads: by its attribute `routes`, and by its edges that carry a `value`."""
+"""routes: where a node that chooses leads: by its attributes, and by its edges that carry a `value`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from agentnb.dialects.networkx.attributes import inside, shown
 from agentnb.dialects.networkx.levels import Level
@@ -13,9 +13,11 @@ from agentnb.recipe.flow import ORDINARY, ignored_edge
 from agentnb.recipe.model import Edge, Node
 from agentnb.recipe.words import END, OTHERWISE
 
+_VERDICTS: Final = ("pass", "fail")
+
 
 class Routes:
-    """One router's routes: the text of a value -> the target's id, and a default.
+    """One router's routes: the text of a value -> the target's id, and a default; an evaluator's are pass and fail.
 
     A plain edge to a target of the routes draws that route; a plain edge to any other node is ignored, and told.
     """
@@ -23,6 +25,9 @@ class Routes:
     def __init__(self, node: Node, level: Level, attributes: Mapping[str, Any], problems: list[Problem]) -> None:
         self.node, self.level, self.drawn = node, level, set[tuple[str, str]]()
         given, default = attributes.get("routes"), attributes.get("default")
+        if node.kind == "evaluator":
+            ways = {word: attributes.get(f"{word}_route") for word in _VERDICTS}
+            given, default = {word: target for word, target in ways.items() if target is not None}, None
         if given is not None and not isinstance(given, Mapping):
             place = inside(node.place, "routes") if node.place else node.id
             problems.append(Problem("R114", f"'routes' is {shown(given)}", str(place),
@@ -58,6 +63,9 @@ class Routes:
 
     def params(self) -> Mapping[str, Any]:
         """Return the node's params with its routes."""
+        if self.node.kind == "evaluator":
+            ways = {f"{word}_route": self.routes.get(word, END) for word in _VERDICTS}
+            return MappingProxyType({**self.node.params, **ways})
         return MappingProxyType({
             **self.node.params,
             "routes": MappingProxyType(self.routes),

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import networkx as nx
+import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
+from agentnb.session import Session
 
 
 def graph(*edges, nodes="ab", **router):
@@ -72,3 +74,44 @@ def test_routes_inside_another_graph_lead_to_its_own_nodes():
     outer.add_node("a")
     outer.add_node("s", kind="subgraph", graph=inner)
     assert dict(load(outer).nodes["r"].params["routes"]) == {"x": "s/a"}
+
+
+def judged(**more):
+    made = nx.MultiDiGraph(entry="write")
+    made.add_node("write", function=lambda board: {"draft": board.get("draft", 0) + 1})
+    made.add_node("judge", kind="evaluator", target="draft", threshold=0.5, max_refinements=3, **more)
+    made.add_node("done", kind="noop")
+    made.add_edge("write", "judge")
+    return made
+
+
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_an_evaluator_leads_by_its_verdict(by_edges):
+    if by_edges:
+        made = judged()
+        made.add_edge("judge", "done", value="pass")
+        made.add_edge("judge", "write", value="fail")
+    else:
+        made = judged(pass_route="done", fail_route="write")
+    recipe = load(made)
+    assert {(e.condition, e.target) for e in recipe.edges if e.kind == "route"} == {("pass", "done"), ("fail", "write")}
+    session = Session(recipe, tools={"judge": lambda draft: draft / 4})
+    session.run()
+    assert [step.node_id for step in session.trace.steps] == ["write", "judge", "write", "judge", "done"]
+
+
+def test_an_evaluator_without_routes_ends_the_run():
+    session = Session(load(judged()), tools={"judge": lambda draft: 1})
+    session.run()
+    assert (session.status, session.position, session.trace.score) == ("finished", 2, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "given", "missing"), [
+    ("evaluator", {"threshold": 1}, "target"), ("evaluator", {"target": "a"}, "threshold"), ("generative", {}, "goal"),
+])  # fmt: skip
+def test_what_a_kind_cannot_do_without_is_asked_for(kind, given, missing):
+    made = nx.DiGraph()
+    made.add_node("n", kind=kind, **given)
+    with pytest.raises(RecipeError) as caught:
+        load(made)
+    assert [(p.code, p.what) for p in caught.value.problems] == [("R113", f"attribute {missing!r} is missing")]
