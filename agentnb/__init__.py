@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agentnb.magics import load_ipython_extension
     from agentnb.recipe.model import Recipe
     from agentnb.samples import samples
+    from agentnb.scenarios import run_scenarios
     from agentnb.session import Session
     from agentnb.trace import SimulationTrace
     from agentnb.ui import Debugger, debug
@@ -39,6 +40,7 @@ _HOMES = {
     "Session": "agentnb.session",
     "debug": "agentnb.ui",
     "Debugger": "agentnb.ui",
+    "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "ABSENT": "agentnb.board.values",
     "Append": "agentnb.engine.work",
@@ -66,6 +68,7 @@ __all__ = [
     "enable_nesting",
     "load",
     "load_ipython_extension",
+    "run_scenarios",
     "samples",
 ]
 

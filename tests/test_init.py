@@ -17,9 +17,11 @@ import agentnb.dialects.coreason as coreason
 assert nb.dialects.coreason is coreason
 assert nb.load.__doc__ and nb.dialects.__doc__ and callable(nb.samples)
 from agentnb import load, samples, dialects
+from agentnb import run_scenarios
+assert callable(run_scenarios) and run_scenarios is nb.run_scenarios
 assert load is nb.load and samples is nb.samples and dialects is nb.dialects
 """
-ORDERS = ["", "import agentnb.magics", "nb.dialects(); import agentnb.load"]
+ORDERS = ["", "import agentnb.magics", "import agentnb.scenarios", "nb.dialects(); import agentnb.load"]
 
 
 @pytest.mark.parametrize("imports", ORDERS)

@@ -4,6 +4,7 @@ import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.samples import samples
+from agentnb.scenarios import run_scenarios
 from agentnb.session import Session
 
 
@@ -42,7 +43,7 @@ def test_a_misspelt_name_is_asked_for():
     assert (problem.code, problem.do) == ("R132", "did you mean 'triage'?")
 
 
-ANSWERS = {"triage": ["shorter, please", "approve"]}
+ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"]}
 
 
 @pytest.mark.parametrize("name", [sample.name for sample in samples()])
@@ -57,6 +58,24 @@ def test_the_triage_goes_round_until_a_person_lets_go():
     visited = [step.node_id for step in session.run().steps]
     assert visited.count("write") == 2
     assert visited[-2:] == ["decide", "close"]
+
+
+def test_the_document_goes_round_until_it_scores_well_enough():
+    session = Session(samples("document"))
+    session.run()
+    verdicts = [step.observation["score"] for step in session.trace.steps if step.node_id == "judge"]
+    assert (verdicts, session.trace.score, session.trace.steps[-1].node_id) == ([0.3, 0.6, 0.9], 0.9, "publish")
+
+
+def test_the_documents_scenarios_pass():
+    assert run_scenarios(samples("document")).counts == "2 passed"
+
+
+@pytest.mark.parametrize(("answers", "last"), [(["no"], "refuse"), (["yes", "no"], "refuse"), (["yes", "yes"], "tell")])
+def test_the_approval_needs_everybodys_yes(answers, last):
+    session = Session(samples("approval"), answers=answers)
+    session.run()
+    assert (session.status, session.trace.steps[-1].node_id) == ("finished", last)
 
 
 def test_the_triage_waits_for_a_person_where_nobody_answers():

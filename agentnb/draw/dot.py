@@ -27,6 +27,7 @@ _EDGE_LOOK: Final[dict[str, dict[str, str]]] = {
     "timeout": {"style": "dashed", "color": COLOURS["waiting"], "fontcolor": COLOURS["waiting"]},
     "event": {"style": "dashed", "color": COLOURS["react-line"]},
     "enter": {"color": COLOURS["area-line"], "weight": "3"},
+    "leave": {"color": COLOURS["area-line"]},
     "start": {"weight": "3"},
 }
 # What each mark of a run changes at a node; the later ones win.

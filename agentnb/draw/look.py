@@ -11,7 +11,7 @@ FONT: Final = "Helvetica Neue,Helvetica,Arial,DejaVu Sans,sans-serif"
 MONO: Final = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 _FAMILIES: Final = {
-    "think": ("agent", "llm", "evaluator"),
+    "think": ("agent", "llm", "evaluator", "generative"),
     "act": ("function", "tool", "noop"),
     "person": ("human", "approval"),
     "choose": ("router", "decision", "switch"),
@@ -26,6 +26,7 @@ _SHAPES: Final = {
     "decision": "diamond",
     "switch": "hexagon",
     "evaluator": "hexagon",
+    "generative": "folder",
     "loop": "octagon",
     "parallel": "trapezium",
     "join": "invtrapezium",

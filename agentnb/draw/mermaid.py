@@ -34,8 +34,15 @@ _ARROWS: Final = {
     "timeout": "-.->",
     "event": "-.->",
     "enter": "-.-",
+    "leave": "-.-",
 }
-_LINE_COLOURS: Final = {"error": "failed", "timeout": "waiting", "event": "react-line", "enter": "area-line"}
+_LINE_COLOURS: Final = {
+    "error": "failed",
+    "timeout": "waiting",
+    "event": "react-line",
+    "enter": "area-line",
+    "leave": "area-line",
+}
 
 
 def to_mermaid(recipe: Recipe, *, direction: str = "TB") -> str:

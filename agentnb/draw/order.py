@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentnb.draw.picture import Area, Box, Link
     from agentnb.recipe.model import Recipe
 
-_BACKWARDS: Final = frozenset({"loop_back", "event", "start", "enter"})
+_BACKWARDS: Final = frozenset({"loop_back", "event", "start", "enter", "leave"})
 _LONE: Final = 4
 _MOST: Final = 400
 

@@ -16,7 +16,9 @@ from agentnb.draw.order import order_of
 from agentnb.draw.shapes import size_around
 from agentnb.draw.text import clean, cut, width_of, wrap
 from agentnb.draw.view import RunView
+from agentnb.recipe.flow import ORDINARY
 from agentnb.recipe.model import ROOT
+from agentnb.recipe.words import END, choices
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Edge, Node, Recipe
@@ -49,7 +51,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A line between two boxes: an edge of the recipe, or of kind `start` or `enter` (owner to its region's entry)."""
+    """A line between two boxes: an edge of the recipe, or one of kind `start`, `enter` or `leave`.
+
+    `enter` leads from a composite node to its region's entry, `leave` from a branch's end to where the branches meet.
+    """
 
     name: str
     source: str
@@ -110,7 +115,7 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
     }
     edges = [_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
     starts, start_links = _starts(recipe, boxes, names)
-    links = (*start_links, *edges, *_enters(recipe, boxes))
+    links = (*start_links, *edges, *_enters(recipe, boxes), *_leaves(recipe, boxes))
     return Picture(
         title=clean(recipe.name),
         dialect=clean(recipe.dialect),
@@ -234,3 +239,29 @@ def _enters(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
             if region.owner in boxes and id in boxes and region.owner != id
         )
     ]  # fmt: skip
+
+
+def _leaves(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
+    """A light line from each end of a parallel branch to where the branches meet: what their node leads to."""
+    leading = {edge.source for edge in recipe.edges if edge.kind in ORDINARY or edge.kind == "route"}
+    inside: dict[str, list[Node]] = {}
+    for node in recipe.nodes.values():
+        inside.setdefault(node.scope, []).append(node)
+        leading -= {node.id} if any(target == END for _, target in choices(node)) else set()
+
+    def ends(region: str) -> list[str]:
+        last = [node for node in inside.pop(region, ()) if node.id not in leading]  # each region is asked but once
+        return [end for node in last for end in (_bodies_ends(node) or [node.id])]
+
+    def _bodies_ends(node: Node) -> list[str]:
+        return [end for body in node.bodies for end in ends(body)] if node.kind == "parallel" else []
+
+    found = [
+        (end, edge.target) for edge in recipe.edges
+        if edge.kind in ORDINARY and (owner := recipe.nodes.get(edge.source)) and edge.target in boxes
+        for end in _bodies_ends(owner)
+    ]  # fmt: skip
+    return [
+        Link(f"l{number}", boxes[end].name, boxes[meets].name, "leave", (end, meets))
+        for number, (end, meets) in enumerate(found)
+    ]

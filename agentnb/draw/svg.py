@@ -21,7 +21,13 @@ from agentnb.draw.text import attribute, content
 
 MARGIN: Final = 12.0
 _FITS: Final = 2000.0
-_LINES: Final = {"enter": "area-line", "error": "failed", "timeout": "waiting", "event": "react-line"}
+_LINES: Final = {
+    "enter": "area-line",
+    "leave": "area-line",
+    "error": "failed",
+    "timeout": "waiting",
+    "event": "react-line",
+}
 _LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "invhouse": -5.0}
 
 

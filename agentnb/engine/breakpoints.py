@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentnb.board.scopes import Board
 from agentnb.engine.history import CARRIED, ERROR, STATUS
 from agentnb.engine.people import current
 from agentnb.errors import ExecutionError, Problem, did_you_mean
@@ -168,6 +169,14 @@ class Breakpoints:
                 return row
         return None
 
+    def before_turn(self, run: Run, act: Activation) -> Breakpoint | None:
+        """Return the breakpoint that is met before a branch begins a turn, while others run beside it."""
+        for row in self.rows.values():
+            asked = row.enabled and row.call is None and row.side == "before" and row.node == act.node.id
+            if asked and not _rare(row) and _holds(row, run, Board(act.scope)) and self._count(row):
+                return row
+        return None
+
     def at_call(self, work: Work, effect: Effect, moment: str) -> bool:
         """Say whether a call is to be held before it goes out, or after it came back."""
         for row in self:
@@ -207,16 +216,31 @@ def _wrong_words(side: Any, on_hit: Any) -> Iterator[Problem]:
                       "it stops from that time on that it is met", "give a whole number from 1 on")  # fmt: skip
 
 
+def next_turn(run: Run) -> Activation | None:
+    """Return the turn that a run stands before; None in branches that run at the same time: each of them has one."""
+    act = current(run)
+    return None if act is None or (run.lanes and act.frame.lane.parent is not None) else act
+
+
 def _met(row: Breakpoint, run: Run, act: Activation | None, board: Mapping[str, Any]) -> bool:
     """Say whether every clause of a breakpoint holds, the cheap ones first."""
     if row.node is not None:
-        at = current(run) if row.side == "before" else act
+        at = next_turn(run) if row.side == "before" else act
         if at is None or at.node.id != row.node:
             return False
-    if row.step is not None and run.position != row.step:
+    if _rare(row) and (act is None or not _did(row, run, act)):
         return False
-    rare = row.edge is not None or row.key is not None or row.error is not None or row.event is not None
-    if rare and (act is None or not _did(row, run, act)):
+    return _holds(row, run, board)
+
+
+def _rare(row: Breakpoint) -> bool:
+    """Say whether a breakpoint asks what the last step did."""
+    return row.edge is not None or row.key is not None or row.error is not None or row.event is not None
+
+
+def _holds(row: Breakpoint, run: Run, board: Mapping[str, Any]) -> bool:
+    """Say whether what a breakpoint asks of the board and of the step holds."""
+    if row.step is not None and run.position != row.step:
         return False
     if row.when is None:
         return True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ATOMS, freeze
 from agentnb.engine.history import Call
+from agentnb.engine.threads import in_thread
 from agentnb.errors import ExecutionError, Problem
 from agentnb.world.chaos import SPARED, Key, tokens_of
 from agentnb.world.people import WAIT
@@ -208,7 +209,7 @@ async def _slow(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Ke
     if inspect.iscoroutinefunction(effect.target or call):
         answer = await _limited(call(effect), effect, spent)
     elif run.threaded or effect.timeout is not None or effect.blocking:
-        answer = await _limited(asyncio.to_thread(call, effect), effect, spent)
+        answer = await _limited(in_thread(call, effect), effect, spent)
     else:
         answer = call(effect)
     if run.chaos is None or key is None or effect.kind != "llm":

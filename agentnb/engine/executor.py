@@ -13,12 +13,15 @@ import inspect
 import threading
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agentnb.engine.effects import NEED_LOOP, Flight, Hold, in_loop
 from agentnb.engine.frames import Activation
-from agentnb.engine.run import DONE, FAILED, GO, LANES, PAUSED, SUSPENDED, Halt, Run
+from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, FAILED, GO, GOING, LANES, NONE, PAUSED, SUSPENDED, Halt, Run
 from agentnb.engine.step import land, step
+from agentnb.engine.threads import in_thread
+from agentnb.engine.travel import amend, open_tip
 
 LOOP: Final = 100  # a code of the plain driver: go on inside a loop
 SLICE_NS: Final = 4_000_000  # how long a run in a loop keeps others waiting
@@ -29,10 +32,12 @@ _GONE: Final = object()
 
 def run_plain(run: Run, *, once: bool = False) -> int:
     """Call step until something says stop, with no loop; LOOP when one is needed from here on."""
+    if not once and _in_lanes(run):  # branches run at the same time, and that takes a loop
+        return LOOP
     before, run.plain = run.plain, True
     try:
         while True:
-            code = take_off(run) if run.flights else step(run)
+            code = _go_on(run) if run.flights else step(run)
             if code == SUSPENDED:
                 code = take_off(run)
             if code == LANES:
@@ -43,9 +48,38 @@ def run_plain(run: Run, *, once: bool = False) -> int:
         run.plain = before
 
 
+def _in_lanes(run: Run) -> bool:
+    """Say whether a parallel section is open."""
+    return len(run.frames) > 1 and any(frame.row.branch >= 0 for frame in run.frames.values())
+
+
+def _go_on(run: Run) -> int:
+    """Take up what has begun; where all of that waits for people, begin what may run beside it."""
+    act = beside(run)
+    return take_off(run) if act is None else step(run, act)
+
+
+def beside(run: Run) -> Activation | None:
+    """Return what may begin while everything that has begun waits for people: the head of another branch."""
+    if not run.flights or not all(_asks(flight) for flight in run.flights.values()) or not _in_lanes(run):
+        return None
+    spent = run.used >= run.limit
+    return next((act for act in heads(run) if act.id not in run.flights and not (spent and act.cost)), None)
+
+
+def _asks(flight: Flight) -> bool:
+    return flight.held and flight.hold is not None and flight.hold.kind == "answer"
+
+
+def _first(run: Run) -> Flight:
+    """Return the flight that goes on next: the first that is not held, else the first."""
+    flights = run.flights.values()
+    return next((flight for flight in flights if not flight.held), None) or next(iter(flights))
+
+
 def take_off(run: Run) -> int:
-    """Drive the flight at the front as far as it goes without a loop."""
-    flight = next(iter(run.flights.values()))
+    """Drive the flight that goes on next as far as it goes without a loop."""
+    flight = _first(run)
     if not flight.held and not flight.looped:
         try:
             flight.take(flight.coro.send(None))
@@ -91,18 +125,26 @@ async def fly(run: Run, flight: Flight) -> int:
     except asyncio.CancelledError:
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
-        return GO if flight.gone else land(run, flight, None, error)
+        return GO if flight.gone else _ending(run, land(run, flight, None, error))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
         return PAUSED
-    return GO if flight.gone else land(run, flight, result)
+    return GO if flight.gone else _ending(run, land(run, flight, result))
+
+
+def _ending(run: Run, code: int) -> int:
+    """Note that branches only end from here on, where a step says that the run does not go on."""
+    if run.lanes and code not in (GO, LANES, SUSPENDED):
+        run.lanes = ENDING
+    return code
 
 
 async def step_in_loop(run: Run) -> int:
     """One step, for async code; in a live run a node that is known to be slow goes to a thread."""
     if run.flights:
-        code = SUSPENDED
+        other = beside(run)
+        code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and (act := run.live[run.history.p_act[run.pos]]).node.slow and not act.what:
         run.flights[act.id] = Flight(act, _threaded(act), run.ns())
         code = SUSPENDED
@@ -112,7 +154,7 @@ async def step_in_loop(run: Run) -> int:
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
     if code == SUSPENDED:
-        code = await fly(run, next(iter(run.flights.values())))
+        code = await fly(run, _first(run))
     return GO if code == LANES else code
 
 
@@ -124,7 +166,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
     """
     pausing, halt = run.ns() + SLICE_NS, run.halt
     while not halt.on:
-        if any(frame.row.branch >= 0 for frame in run.frames.values()):
+        if _in_lanes(run):
             code = await _run_lanes(run, halt)
         else:
             code = await step_in_loop(run)
@@ -143,64 +185,129 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
 
 def heads(run: Run) -> list[Activation]:
     """Return the activations that may run now: the first of each lane that waits for no lane inside it."""
-    busy = {frame.parent.lane.id for frame in run.frames.values() if frame.row.branch >= 0 and frame.parent}
+    waiting = [run.activation(number) for number in run.frontier()]
+    busy: set[int] = set()
+    for act in waiting:
+        outer = act.frame.lane.parent
+        while outer is not None and outer.lane.id not in busy:
+            busy.add(outer.lane.id)
+            outer = outer.lane.parent
     found: dict[int, Activation] = {}
-    for number in run.frontier():
-        act = run.activation(number)
+    for act in waiting:
         if act.frame.lane.id not in busy:
             found.setdefault(act.frame.lane.id, act)
-    return list(found.values()) or [run.activation(run.frontier()[0])]
+    return list(found.values())
+
+
+@dataclass(slots=True)
+class _Lanes:
+    """Branches that run at the same time: what is in flight, and at which turn a breakpoint has ended it.
+
+    `passed` are the turns before which no breakpoint is asked for any more: the run stood there when it went on.
+    """
+
+    passed: set[int]
+    tasks: dict[asyncio.Task[int], Flight] = field(default_factory=dict)
+    stood: Activation | None = None
 
 
 async def _run_lanes(run: Run, halt: Halt) -> int:
-    """Run the branches of the open parallel sections at the same time, until they have ended or something says stop."""
-    before, run.threaded = run.threaded, True
-    tasks: dict[asyncio.Task[int], Flight] = {}
-    code = GO
+    """Run the branches of the open parallel sections at the same time, until they have ended or something says stop.
+
+    A branch that waits for a person keeps no other one waiting.
+    """
+    before, run.threaded, run.lanes = run.threaded, True, GOING
+    lanes, code = _Lanes({run.frontier()[0]}), GO
+    tasks = lanes.tasks
     try:
         while True:
             if not code:
-                code = PAUSED if halt.on else _dispatch(run, tasks)
+                code = PAUSED if halt.on else _dispatch(run, lanes)
             if not tasks:
-                return code
+                break
+            run.lanes = ENDING if code else GOING
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                flight = tasks.pop(task)
-                if task.cancelled():
-                    flight.coro.close()  # it may never have begun
-                landed = GO if task.cancelled() else task.result()
-                code = code or (GO if landed == LANES else landed)
-            if not any(frame.row.branch >= 0 for frame in run.frames.values()) and not tasks:
-                return code
+                code = _landed(tasks.pop(task), task, code)
+            if not tasks and not _in_lanes(run):
+                break
             if code == FAILED:
                 await _ground(run, tasks)
     finally:
-        run.threaded = before
+        run.threaded, run.lanes = before, NONE
         await _ground(run, tasks)
+    if code == BREAK and lanes.stood is not None:
+        _come_first(run, lanes.stood)
+    return code
 
 
-def _dispatch(run: Run, tasks: dict[asyncio.Task[int], Flight]) -> int:
-    """Begin every activation that may run and is not in flight; sync functions go to threads."""
-    for act in heads(run):
-        if act.id in run.flights:
-            flight = run.flights[act.id]
-            if flight.task is None and flight.hold is not None:
-                if flight.held:
-                    return SUSPENDED
+def _landed(flight: Flight, task: asyncio.Task[int], code: int) -> int:
+    """Return why the lanes do not go on, after one more has landed. A failure says more than any other reason."""
+    if task.cancelled():
+        flight.coro.close()  # it may never have begun
+        return code
+    landed = task.result()
+    if landed == FAILED:
+        return landed
+    return code or (GO if landed == LANES or _asks(flight) else landed)
+
+
+def _dispatch(run: Run, lanes: _Lanes) -> int:
+    """Begin every activation that may run and is not in flight; sync functions go to threads.
+
+    No more is begun than may end: what is left of the budget, and of the steps that this call was asked for.
+    """
+    waits, spared, waiting, tasks = False, False, heads(run), lanes.tasks
+    while waiting:
+        act = waiting.pop(0)
+        flight = run.flights.get(act.id)
+        if flight is not None:
+            if flight.held and not _asks(flight):
+                return SUSPENDED
+            waits = waits or flight.held
+            if not flight.held and flight.task not in tasks:
                 _task(run, tasks, flight)
-            continue
-        if act.what or inspect.iscoroutinefunction(act.perform):
+        elif _enough(run, act, tasks):
+            spared = True
+        elif _breaks(run, act, lanes):
+            return BREAK
+        elif act.what or inspect.iscoroutinefunction(act.perform):
             code = step(run, act)
             if code == SUSPENDED:
                 _task(run, tasks, run.flights[act.id])
-            elif code not in (GO, LANES):
-                return code
-            if code != SUSPENDED:
-                return GO if run.frontier() else DONE
+            elif code not in (GO, LANES) or not _in_lanes(run):
+                return code if code != LANES else GO
+            else:
+                waiting = heads(run)  # a frame has been left, or its body begins once more
         else:
             flight = run.flights[act.id] = Flight(act, _threaded(act), run.ns())
             _task(run, tasks, flight)
-    return GO
+    return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
+
+
+def _breaks(run: Run, act: Activation, lanes: _Lanes) -> bool:
+    """Say whether the run stops before this turn of a branch."""
+    if run.before is None or not act.frame.lane.parent or act.id in lanes.passed or not run.before(act):
+        lanes.passed.discard(act.id)
+        return False
+    lanes.stood = act
+    return True
+
+
+def _come_first(run: Run, act: Activation) -> None:
+    """Make the turn before which the run has stopped the next one: it may stand behind those of other branches."""
+    rest = run.frontier()
+    if act.id in rest and rest[0] != act.id:
+        rest.remove(act.id)
+        open_tip(run, amend=True)
+        amend(run, [act.id, *rest])
+
+
+def _enough(run: Run, act: Activation, tasks: dict[asyncio.Task[int], Flight]) -> bool:
+    """Say whether what is in flight uses up all that may still run."""
+    counted = sum(flight.act.cost for flight in tasks.values())
+    ends = bool(tasks) and run.position + len(tasks) >= run.stop_at
+    return ends or (act.cost > 0 and run.used + counted >= run.limit)
 
 
 def _task(run: Run, tasks: dict[asyncio.Task[int], Flight], flight: Flight) -> None:
@@ -209,7 +316,7 @@ def _task(run: Run, tasks: dict[asyncio.Task[int], Flight], flight: Flight) -> N
 
 
 async def _threaded(act: Activation) -> Any:
-    result = await asyncio.to_thread(act.perform, act.work)
+    result = await in_thread(act.perform, act.work)
     return await result if isinstance(result, Awaitable) else result
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Why a step, or a run, did not go on. GO is falsy: it does.
 GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
+# Whether branches run at the same time at this moment, or those in flight only end.
+NONE, GOING, ENDING = range(3)
 CHECKPOINT_ROWS: Final = 512
 NEVER: Final = 1 << 60
 MAX_FRAMES: Final = 64
@@ -54,7 +56,8 @@ class Run:
     `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
-    run has left. `chaos` disturbs its calls on purpose.
+    run has left. `chaos` disturbs its calls on purpose. `lanes` says whether branches run at the same time at this
+    moment; `before` is then asked before each turn of a branch, and says whether the run stops there.
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class Run:
         self.plain = False  # driven without a loop at this moment, though one may be running around it (a kernel's)
         self.halt = Halt()
         self.after: Callable[[Activation, int], int] = lambda _act, code: code
+        self.before: Callable[[Activation], bool] | None = None  # asked before a branch begins a turn beside others
+        self.lanes = NONE
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
@@ -320,7 +325,11 @@ class Run:
         number = self.plan.index.get(node, -1)
         for history, end in reversed(self.parts()):
             ends = [(kind, history.calls_of(kind, number, end)) for kind in kinds]  # this also keeps `counted` whole
-            steps = [reversed(history.counted[kind, number][:count]) for kind, count in ends if count]
+            steps = [
+                map(history.counted[kind, number].__getitem__, range(count - 1, -1, -1))
+                for kind, count in ends
+                if count
+            ]
             for step, _ in groupby(merge(*steps, reverse=True)):
                 if step not in history.errors:
                     yield from _answer_in(history, step, number, kinds)

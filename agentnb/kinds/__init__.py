@@ -7,19 +7,36 @@ from types import MappingProxyType
 from typing import Final
 
 from agentnb.engine.work import Kind
-from agentnb.kinds import agent, function, human, join, loop, missing, noop, router, subgraph, tool
+from agentnb.kinds import (
+    agent,
+    evaluator,
+    function,
+    generative,
+    human,
+    join,
+    loop,
+    missing,
+    noop,
+    parallel,
+    router,
+    subgraph,
+    tool,
+)
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
             agent.KIND,
+            evaluator.KIND,
             function.KIND,
+            generative.KIND,
             human.KIND,
             join.KIND,
             loop.KIND,
             missing.KIND,
             noop.KIND,
+            parallel.KIND,
             router.KIND,
             subgraph.KIND,
             tool.KIND,

@@ -12,10 +12,13 @@ from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that chooses among `params["routes"]` by the value at `params["input_key"]`."""
+    """Return the function that chooses among `params["routes"]` by the value at `params["input_key"]`.
+
+    In a parallel branch an empty target is the end of the branch; `params["meets"]` names the node that comes after it.
+    """
     path, routes, default = node.params["input_key"], node.params["routes"], node.params.get("default")
     path = (path,) if isinstance(path, str) else tuple(path)
-    key = path_text(path)
+    key, meets = path_text(path), node.params.get("meets", "")
 
     def perform(work: Work) -> Outcome:
         work.reads[path[0]] = None
@@ -25,12 +28,16 @@ def bind(node: Node, world: Any) -> Perform:
         return Outcome(
             route=(target,) if target else (),
             value=value,
-            thought=f"Router decision based on {key}={value}: Go to {target or 'the end'}",
-            observation={"decision": target, "value": value},
+            thought=f"Router decision based on {key}={value}: Go to {target or _end(meets)}",
+            observation={"decision": target or meets or target, "value": value},
             inputs={key: value},
         )
 
     return perform
+
+
+def _end(meets: str) -> str:
+    return f"{meets}, where the branches meet" if meets else "the end"
 
 
 def choice(routes: Mapping[str, str], value: Any, default: str | None) -> str | None:

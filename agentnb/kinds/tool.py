@@ -7,7 +7,7 @@ from typing import Any
 from agentnb.engine.work import Effect, Kind, Perform, Work
 from agentnb.kinds.function import found
 from agentnb.recipe.model import Node
-from agentnb.world.calls import arguments_of, as_writes, positional
+from agentnb.world.calls import arguments_of, as_writes, options_of, positional
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -20,17 +20,11 @@ def bind(node: Node, world: Any) -> Perform:
     key = str(params.get("output", node.id))
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
-    timeout, attempts = params.get("timeout"), params.get("attempts", 1)
-    backoff, blocking, again = (
-        params.get("backoff", 0.0),
-        params.get("blocking", False),
-        params.get("repeatable", False),
-    )
     arguments = arguments_of(node.inputs) if node.inputs else None
     whole = arguments is None and bool(positional(function))
 
-    options = (timeout, attempts, backoff, blocking, again)
-    alone = Effect("tool", name, {}, *options, function)
+    alone = Effect("tool", name, {}, target=function, **options_of(node))
+    options = (alone.timeout, alone.attempts, alone.backoff, alone.blocking, alone.repeatable)  # in the fields' order
 
     async def perform(work: Work) -> Any:
         if arguments is not None:

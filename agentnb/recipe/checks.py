@@ -7,15 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from agentnb.errors import Problem, did_you_mean
 from agentnb.recipe import flow
-from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Recipe
+from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe
 from agentnb.recipe.words import END, Guesses, choices, listed, where_is
 
 Rule = Callable[[Recipe], Iterator[Problem]]
 
 # Kinds that are a frame around other nodes.
-COMPOSITES = frozenset({"loop", "subgraph"})
-# Kinds that a recipe may hold before something can run them.
-DRAWN_ONLY = frozenset({"evaluator", "generative"})
+COMPOSITES = frozenset({"loop", "parallel", "subgraph"})
 
 
 # ------------------------------------------------------------------------------------------- the parts hang together
@@ -118,7 +116,7 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
 
 
 def check_bodies(recipe: Recipe) -> Iterator[Problem]:
-    """R121: a loop or a subgraph has something inside."""
+    """R121: a loop, a subgraph or a parallel section has something inside."""
     for node in recipe.nodes.values():
         if node.kind in COMPOSITES and not node.bodies:
             yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", where_is(recipe, node.place),
@@ -150,16 +148,33 @@ def check_kinds(recipe: Recipe) -> Iterator[Problem]:
     from agentnb.kinds import KINDS
 
     for node in recipe.nodes.values():
-        if node.kind in KINDS:
-            continue
-        if node.kind in DRAWN_ONLY:
-            yield Problem("R117", f"node {node.id!r} is of kind {node.kind!r}, which nothing runs yet",
-                          where_is(recipe, node.place), f"the kinds that run are: {listed(KINDS, 30)}",
-                          "read and draw it, but lead no run through it", "warning")  # fmt: skip
-        else:
+        if node.kind not in KINDS:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
                           where_is(recipe, node.place), f"the kinds are: {listed(KINDS, 30)}",
                           did_you_mean(node.kind, KINDS, "name one of them"))  # fmt: skip
+
+
+def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
+    """R136: an evaluator goes by numbers, and by such that a score from 0 to 1 can reach and miss."""
+    for node in recipe.nodes.values():
+        if node.kind == "evaluator":
+            yield from _of_evaluator(node, where_is(recipe, node.place))
+
+
+def _of_evaluator(node: Node, place: str) -> Iterator[Problem]:
+    given = {word: node.params.get(word, 0) for word in ("threshold", "max_refinements")}
+    for word, number in given.items():
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            yield Problem("R136", f"the {word} of evaluator {node.id!r} is {number!r}", place,
+                          "it is compared with numbers", "write it as a number")  # fmt: skip
+        elif word == "threshold" and not 0 <= number <= 1:
+            end = "everything passes" if number < 0 else "nothing passes"
+            yield Problem("R136", f"the threshold of evaluator {node.id!r} is {number:g}", place,
+                          f"a judge scores from 0 to 1, so {end}", "write a number from 0 to 1", "warning")  # fmt: skip
+        elif word == "max_refinements" and number < 0:
+            yield Problem("R136", f"evaluator {node.id!r} may ask for {number:g} refinements", place,
+                          "less than none is none: what does not pass ends the run",
+                          "write 0, or how often it may send back", "warning")  # fmt: skip
 
 
 PARTS: tuple[Rule, ...] = (
@@ -171,6 +186,7 @@ PARTS: tuple[Rule, ...] = (
     check_scopes,
     check_edge_kinds,
     check_kinds,
+    check_evaluators,
 )
 
 

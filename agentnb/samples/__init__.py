@@ -30,6 +30,16 @@ _ALL: Final = (
         "coreason",
         "a support desk: agents, two routers, a person, and a reply that goes round until it is good",
     ),
+    Sample(
+        "document",
+        "coreason",
+        "a writer and a judge: a draft goes round until it scores well enough; with scenarios",
+    ),
+    Sample(
+        "approval",
+        "coreason",
+        "a chain of people, each with a role and a time to answer, and what happens when nobody does",
+    ),
     Sample("pipeline", "coreason", "three agents in a row"),
     Sample("refine", "networkx", "a loop around a subgraph: a square root, nearer with each round"),
     Sample("fanout", "networkx", "three parallel branches, a join, and a choice by a condition"),

@@ -119,12 +119,13 @@ def _broken(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
     """R208: an input breaks a rule of its schema."""
     path, value = path_text(fault.path), _at(given, fault.path)
     secret = next((key for key in fault.path if is_secret(key)), None)
-    what = f"input {path!r} is {short(value, secret)}" if path else "the inputs do not fit together"
     if not fault.rule:
-        return Problem("R208", f"input {path!r} cannot be checked" if path else "the inputs cannot be checked", _INPUTS,
-                       hidden(fault.message), "mend the recipe's interface, or pass validate_inputs=False")  # fmt: skip
-    return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of it: {hidden(fault.rule)}",
-                   "pass a value that keeps the rule, or validate_inputs=False")  # fmt: skip
+        what = f"input {path!r} cannot be checked" if path else "the inputs cannot be checked"
+        return Problem("R208", what, _INPUTS, hidden(fault.message),
+                       "mend the recipe's interface, or pass validate_inputs=False")  # fmt: skip
+    what = f"input {path!r} is {short(value, secret)}" if path else f"the inputs are {', '.join(given) or 'none'}"
+    return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of {'it' if path else 'them'}: {hidden(fault.rule)}",
+                   "pass what keeps the rule, or validate_inputs=False")  # fmt: skip
 
 
 def _at(given: Any, path: tuple[str | int, ...]) -> Any:

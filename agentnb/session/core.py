@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentnb.board.scopes import Board
 from agentnb.board.values import freeze, thaw
 from agentnb.engine import people, travel
-from agentnb.engine.breakpoints import Breakpoint, Breakpoints
+from agentnb.engine.breakpoints import Breakpoint, Breakpoints, next_turn
 from agentnb.engine.budget import Budget
 from agentnb.engine.hooks import Hooks, Listener
 from agentnb.engine.plan import Plan
-from agentnb.engine.run import BREAK, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
+from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import is_simulated
@@ -124,6 +124,8 @@ class Core:
         listens = any(rows.get(moment) for moment in ("step", "error"))
         run.armed = bool(listens or self.limits.asked or len(self.breakpoints) > len(calls) or self._until is not None)
         run.after = self._after
+        asked = isinstance(self._until, str) or any(row.node is not None for row in self.breakpoints)
+        run.before = self._before if asked else None
         run.hold = self.breakpoints.at_call if calls else None
 
     def _after(self, act: Activation, code: int) -> int:
@@ -135,7 +137,7 @@ class Core:
             hooks.tell("step", self.trace.steps[run.position - 1])
         if hooks.rows["error"] and run.position in run.history.errors:
             hooks.tell("error", self.trace.steps[run.position - 1])
-        stops = self._stops(act)
+        stops = run.lanes != ENDING and self._stops(act)  # what stopped the branches is told, not what ends after it
         if code not in (GO, LANES):
             return code
         if self.limits.asked and self.limits.reached(run):
@@ -148,7 +150,7 @@ class Core:
         """Say whether a breakpoint or the end of `run(until=...)` is met where the run stands."""
         if self._until is not None:
             if isinstance(self._until, str):
-                following = people.current(self.engine)
+                following = next_turn(self.engine)
                 if following is not None and following.node.id == self._until:
                     return True
             elif act is not None and self._holds(self._until):
@@ -163,6 +165,16 @@ class Core:
             people.note(run, "breakpoint", str(self.stopped_by))
         return self.stopped_by is not None
 
+    def _before(self, act: Activation) -> bool:
+        """Say whether the run stops before a turn of a branch, while others run beside it."""
+        run = self.engine
+        if isinstance(self._until, str) and act.node.id == self._until:
+            return True
+        self.stopped_by = self.breakpoints.before_turn(run, act)
+        if self.stopped_by is not None:
+            people.note(run, "breakpoint", str(self.stopped_by))
+        return self.stopped_by is not None
+
     def _holds(self, asked: Callable[[Mapping[str, Any]], Any]) -> bool:
         """Say whether a condition holds where the run stands; one that cannot be worked out (yet) does not."""
         try:
@@ -172,9 +184,9 @@ class Core:
 
     @property
     def simulated(self) -> tuple[str, ...]:
-        """The agents whose answers are made up: nothing is bound to them, and no model was given."""
-        agents = (node for node in self.recipe.nodes.values() if node.kind == "agent")
-        return tuple(node.id for node in agents if is_simulated(node, self.engine.world))
+        """The nodes whose answers are made up: nothing is bound to them, and no model was given."""
+        nodes, world = self.recipe.nodes.values(), self.engine.world
+        return tuple(node.id for node in nodes if is_simulated(node, world))
 
     @property
     def trace(self) -> SimulationTrace:

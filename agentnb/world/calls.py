@@ -1,4 +1,4 @@
-"""calls: how a function of the user's is called, worked out once from its signature."""
+"""calls: how what a node calls is called: arguments, options, settings of a model; worked out once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,26 @@ from agentnb.recipe.model import Node
 
 Arguments = Callable[[Any], dict[str, Any]]
 _PLAIN: Final = ATOMS - {type(ABSENT)}
+_OPTIONS: Final = ("timeout", "attempts", "backoff", "blocking", "repeatable")
+_NO_SETTINGS: Final = frozenset({"messages", "prompt"})  # what is asked is the node's own
+
+
+def options_of(node: Node) -> Mapping[str, Any]:
+    """Return how a node's effects are done, as its `params` say: by the names of Effect's fields, only those given.
+
+    `timeout` and `backoff` are in seconds, `attempts` counts all of them; a timeout of 0 or less means none.
+    """
+    given = {name: node.params[name] for name in _OPTIONS if node.params.get(name) is not None}
+    if given.get("timeout", 1) <= 0:
+        del given["timeout"]
+    return given
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """Return what a request to a model carries besides what is asked: the model's name, or all that a policy sets."""
+    if isinstance(model, Mapping):
+        return {str(name): value for name, value in model.items() if name not in _NO_SETTINGS and value is not None}
+    return {} if model is None else {"model": str(model)}
 
 
 def positional(function: Callable[..., Any]) -> int:

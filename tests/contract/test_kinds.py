@@ -10,7 +10,7 @@ import pytest
 from agentnb.engine.work import Kind
 from agentnb.kinds import KINDS
 from agentnb.load import load
-from agentnb.recipe.model import Node, Recipe
+from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.trace.steps import StepType
 from tests.session.making import boards, graph, path
@@ -18,11 +18,14 @@ from tests.session.making import boards, graph, path
 INSIDE = {"loop", "subgraph"}
 ATTRIBUTES = {
     "agent": {"inputs": {"word": "word"}},
+    "evaluator": {"target": "word", "threshold": 0, "pass_route": "end"},
     "function": {"function": lambda board: {"out": board["word"]}},
+    "generative": {"goal": "Name it", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}},
     "human": {"prompt": "Go on?"},
     "join": {},
     "loop": {"graph": graph("inner"), "times": 2},
     "noop": {},
+    "parallel": {},
     "router": {"input_key": "word", "default": "end"},
     "subgraph": {"graph": graph("inner")},
     "tool": {"function": lambda: "found"},
@@ -34,6 +37,14 @@ def recipe_of(kind):
     if kind in FAILING:
         nodes = {"here": Node("here", kind), "end": Node("end", "noop")}
         return Recipe("kinds", "test", nodes, (), ("here",))
+    if kind == "parallel":  # no graph is written so
+        nodes = {
+            "here": Node("here", kind, bodies=("one",)),
+            "inner": Node("inner", "noop", scope="one"),
+            "end": Node("end", "noop"),
+        }
+        regions = {"root": Region("root", ("here",)), "one": Region("one", ("inner",), owner="here")}
+        return Recipe("kinds", "test", nodes, (Edge("here", "end"),), ("here",), regions=regions)
     made = nx.DiGraph(name="kinds")
     made.add_node("here", kind=kind, **ATTRIBUTES[kind])
     made.add_node("end", kind="noop")
@@ -83,6 +94,7 @@ def test_a_composite_enters_and_leaves_and_a_leaf_runs(kind):
     run.run()
     inside = {"missing": ["here error"],
               "loop": ["here enter", "inner", "here again", "inner", "here leave", "end"],
+              "parallel": ["here enter", "inner", "here leave", "end"],
               "subgraph": ["here enter", "inner", "here leave", "end"]}  # fmt: skip
     assert path(run) == inside.get(kind, ["here", "end"])
 

@@ -19,6 +19,30 @@ def test_a_mark_stands_before_the_entry_and_lines_lead_into_regions():
     assert [(area.scope, area.parent) for area in shown.areas] == [("body", ""), ("oncall", "")]
 
 
+def meeting(**more):
+    """Return what a fork of two branches looks like: a line, and a router that may end it, then `meet`."""
+    nodes = [
+        Node("both", "parallel", bodies=("one", "two")),
+        Node("a", "tool", scope="one"),
+        Node("b", "tool", scope="one"),
+        Node("r", "router", scope="two", params={"routes": {"x": "c"}, "default": ""}),
+        Node("c", "parallel", scope="two", bodies=("in",)),
+        Node("d", "tool", scope="in"),
+        Node("meet", "tool"),
+    ]
+    owners = {"one": ("a", "both"), "two": ("r", "both"), "in": ("d", "c")}
+    regions = {name: Region(name, (entry,), "", owner) for name, (entry, owner) in owners.items()}
+    edges = [Edge("both", "meet"), Edge("a", "b"), Edge("r", "c", "route")]
+    return picture(recipe(nodes, edges, regions=regions))
+
+
+def test_lines_lead_from_the_ends_of_branches_to_where_they_meet():
+    leaving = [link for link in meeting().links if link.kind == "leave"]
+    assert [link.ends for link in leaving] == [("b", "meet"), ("r", "meet"), ("d", "meet")]
+    assert {link.index for link in leaving} == {-1}
+    assert not [link for link in picture(support()).links if link.kind == "leave"]
+
+
 def test_regions_stand_in_the_region_of_their_owner():
     nodes = [Node("a", "loop"), Node("b", "loop", scope="one"), Node("c", "tool", scope="two")]
     regions = {"two": Region("two", ("c",), "", "b"), "one": Region("one", ("b",), "", "a")}

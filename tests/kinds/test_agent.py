@@ -5,11 +5,15 @@ import asyncio
 import networkx as nx
 import pytest
 
+from agentnb.clock import FrozenClock
 from agentnb.errors import RecipeError
+from agentnb.kinds.agent import is_simulated
 from agentnb.load import load
+from agentnb.recipe.model import Node, Recipe
 from agentnb.samples import samples
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse
+from agentnb.world.world import World
 from tests.session.making import session
 
 
@@ -111,3 +115,68 @@ def test_a_recipe_that_was_loaded_can_be_bound_differently_in_each_session():
     for word in ("one", "two"):
         run = Session(recipe, {"about": "rain"}, tools={"writer": lambda topic, word=word: word})
         assert run.step().outputs == {"write": word}
+
+
+def test_what_a_node_says_of_its_calls_holds_for_each_way_to_answer():
+    def late(topic):
+        raise OSError("no line")
+
+    def never(request):
+        raise OSError("no line")
+
+    for options in ({"tools": {"writer": late}}, {"llm": never}):
+        run = Session(made_of(attempts=3, backoff=0.5), {"about": "rain"}, clock=FrozenClock(), **options)
+        assert run.step().error == "OSError: no line"
+        calls = run.trace.frames.calls
+        assert (calls["attempt"].tolist(), calls["wait"].tolist()) == ([1, 2, 3], [0.0, 0.5, 0.5])
+
+
+def test_a_simulated_agent_is_asked_again_when_chaos_strikes():
+    made = made_of(attempts=2, simulated=({"text": 1}, {"text": 2}))
+    run = Session(made, {"about": "rain"}, chaos={"error_rate": 1.0}, clock=FrozenClock())
+    run.step()
+    assert run.trace.frames.calls["attempt"].tolist() == [1, 2]
+
+
+def test_an_agent_that_takes_too_long_fails():
+    async def write(topic):
+        await asyncio.Event().wait()
+
+    run = Session(made_of(timeout=0.001), {"about": "rain"}, tools={"writer": write})
+    assert run.step().error == "TimeoutError: agent 'writer' took longer than 0.001 s"
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "settings"),
+    [
+        (None, None, {}),
+        ("big", "big", {}),
+        ({"model": "big", "temperature": 0, "seed": None, "messages": "mine"}, "big", {"temperature": 0}),
+        ({"strategy": "lowest_cost"}, None, {"strategy": "lowest_cost"}),
+    ],
+)
+def test_the_request_names_the_model_and_carries_its_settings(model, name, settings):
+    asked = []
+    run = Session(made_of(model=model, prompt="Write."), {"about": "rain"}, llm=asked.append)
+    run.step()
+    (request,) = asked
+    assert (request.model, dict(request.settings)) == (name, settings)
+    assert [message.content for message in request.messages] == ["Write.", "topic: rain"]
+
+
+def test_who_is_simulated():
+    bound, free, model = World(tools={"writer": len}), World(), World(llm=["x"])
+    for kind in ("agent", "evaluator"):
+        node = Node("n", kind, params={"ref": "writer"})
+        assert [is_simulated(node, world) for world in (bound, free, model)] == [False, True, False]
+        assert is_simulated(Node("writer", kind), bound) is False
+    maker = Node("writer", "generative", params={"goal": "a poem"})
+    assert [is_simulated(maker, world) for world in (bound, free, model)] == [False, True, False]
+    assert not any(is_simulated(Node("n", kind), free) for kind in ("function", "tool", "human", "router"))
+
+
+def made_of(**params):
+    """Return a recipe with one agent, `writer`, which is told what stands under `about`."""
+    params = {"ref": "writer", **{key: value for key, value in params.items() if value is not None}}
+    node = Node("write", "agent", inputs={"topic": ("about",)}, params=params)
+    return Recipe("made", "test", {"write": node}, (), ("write",))

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import networkx as nx
 
+from agentnb.clock import FrozenClock
+from agentnb.recipe.model import Node, Recipe
+from agentnb.session import Session
 from tests.session.making import asking, session
 
 
@@ -46,3 +49,47 @@ def test_asking_is_in_the_calls():
     run.run()
     (call,) = run.trace.frames.calls.to_dict("records")
     assert (call["kind"], call["node"], call["result"]) == ("human", "ask", "yes")
+
+
+class Hurrying(FrozenClock):
+    """A clock that goes on by an hour whenever it is looked at."""
+
+    def ns(self):
+        self._ns += 3_600_000_000_000
+        return self._ns
+
+
+def made_of(**params):
+    node = Node("ask", "human", params={"prompt": "Refund?", **params})
+    return Recipe("made", "test", {"ask": node}, (), ("ask",))
+
+
+def test_who_is_asked_and_for_how_long_stands_with_the_question():
+    run = Session(made_of(role="reviewer", timeout=600))
+    run.step()
+    assert dict(run.pending[0].arguments) == {"prompt": "Refund?", "role": "reviewer", "timeout": 600}
+    run = Session(made_of(timeout=0, role=""))
+    run.step()
+    assert dict(run.pending[0].arguments) == {"prompt": "Refund?"}
+
+
+def test_an_answer_that_comes_in_time_is_the_answer():
+    run = Session(made_of(timeout=600))
+    run.step()
+    assert run.answer("yes").outputs == {"response": "yes"}
+
+
+def test_whoever_does_not_answer_in_time_has_not_answered():
+    run = Session(made_of(timeout=600), clock=Hurrying())
+    run.run()
+    run.run()
+    assert (run.status, run.current) == ("failed", "ask")
+    assert isinstance(run.cause, TimeoutError)
+
+
+def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
+    asked = []
+    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, *rest: asked.append(prompt) or "yes")
+    Session(made_of(role="reviewer")).run()
+    Session(made_of()).run()
+    assert asked == ["Refund? (for role reviewer)", "Refund?"]

@@ -106,3 +106,14 @@ def test_it_is_named_as_it_was_bound_or_by_its_function(name):
     run = session(made, {"word": "rain"}, tools={"look": search})
     run.run()
     assert run.trace.frames.calls["name"].tolist() == [name or "search"]
+
+
+@pytest.mark.parametrize("timeout", [0, 30])
+@pytest.mark.parametrize("inputs", [{"word": "word"}, None])
+def test_its_options_hold_for_each_way_to_call_it(timeout, inputs):
+    look, calls = flaky(1)
+    made = calling(look if inputs else lambda: look("rain"), attempts=2, timeout=timeout)
+    made.nodes["look"]["inputs"] = inputs
+    run = session(made, {"word": "rain"})
+    run.run()
+    assert (run.status, run.board["found"], calls) == ("finished", "rain", ["rain"] * 2)

@@ -114,9 +114,35 @@ def test_a_node_is_of_a_kind_that_there_is():
     assert (problem.code, problem.severity, problem.do) == ("R117", "error", "did you mean 'agent'?")
 
 
-def test_a_kind_that_nothing_runs_yet_can_be_read_and_drawn():
-    for kind in checks.DRAWN_ONLY:
-        assert told(checks.check_kinds, recipe([node("a", kind)])) == [("R117", "warning")]
+def evaluator(**params):
+    return recipe([node("a", "evaluator", params={"target": ("x",), "threshold": 0.5, **params})])
+
+
+@pytest.mark.parametrize(
+    ("params", "severity", "words"),
+    [
+        ({"threshold": 7}, "warning", "nothing passes"),
+        ({"threshold": -0.1}, "warning", "everything passes"),
+        ({"threshold": float("nan")}, "warning", "nothing passes"),
+        ({"threshold": "high"}, "error", "compared with numbers"),
+        ({"max_refinements": -1}, "warning", "ends the run"),
+        ({"max_refinements": True}, "error", "compared with numbers"),
+    ],
+)
+def test_an_evaluator_goes_by_numbers_that_make_sense(params, severity, words):
+    (problem,) = checks.check_evaluators(evaluator(**params))
+    assert (problem.code, problem.severity) == ("R136", severity)
+    assert words in problem.why
+
+
+def test_an_evaluator_that_makes_sense_is_not_told():
+    for params in ({}, {"threshold": 0}, {"threshold": 1, "max_refinements": 0}, {"max_refinements": 9}):
+        assert evaluator(**params).check() == []
+
+
+def test_each_evaluator_is_told():
+    made = recipe([node(name, "evaluator", params={"target": "x", "threshold": 2}) for name in "ab"])
+    assert told(checks.check_evaluators, made) == [("R136", "warning")] * 2
 
 
 def test_the_flow_is_looked_at_only_where_the_parts_hang_together():
@@ -146,15 +172,16 @@ LINES = {
     "  edges: [{source: a, target: a}]",
     "R125": "  nodes: [{id: a, type: agent, agent_ref: x}]\n  edges: [{source: a, target: a}]",
     "R126": "  nodes: [{id: a, type: agent, agent_ref: x, inputs_map: {t: tikcet}}]\n  edges: []",
-    "R117": "  nodes: [{id: a, type: generative, goal: g, output_schema: {}}]\n  edges: []",
+    "R136": "  nodes: [{id: a, type: evaluator, target_variable: x, evaluator_agent_ref: x, evaluation_profile: x,"
+    "pass_threshold: 2, max_refinements: 1, pass_route: '', fail_route: '', feedback_variable: f}]\n  edges: []",
 }
 SPOTS = {
     "R115": "4:52, topology.nodes[1].id",
-    "R117": "4:16, topology.nodes[0].id",
     "R118": "5:35, topology.edges[1]",
     "R119": "5:11, topology.edges[0]",
     "R125": "4:16, topology.nodes[0].id",
     "R126": "4:16, topology.nodes[0].id",
+    "R136": "4:16, topology.nodes[0].id",
 }
 
 

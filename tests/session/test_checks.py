@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import agentnb as nb
 from agentnb.recipe.model import Node, Recipe
-from agentnb.session.checks import check_answers, inputs_of
+from agentnb.session.checks import check_answers, check_inputs, inputs_of
 from tests.session.making import asking, graph, session
 
 
@@ -67,6 +70,123 @@ def test_a_default_of_the_recipe_counts_as_given():
     run = session(declared(x={"type": "integer", "default": 3}))
     assert run.board["x"] == 3
     assert session(declared(x={"type": "integer", "default": 3}), {"x": 4}).board["x"] == 4
+
+
+def told(inputs, given, **meta):
+    """Return (code, what, why) of what is wrong with inputs."""
+    recipe = Recipe("r", "test", {"a": Node("a", "noop")}, (), ("a",), inputs=inputs, meta=meta)
+    try:
+        check_inputs(recipe, given)
+    except nb.RecipeError as error:
+        return [(problem.code, problem.what, problem.why) for problem in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "what", "why"),
+    [
+        ({"enum": ["a", "b"]}, "c", "input 'x' is 'c'", "enum: ['a', 'b']"),
+        ({"const": 1}, 2, "input 'x' is 2", "const: 1"),
+        ({"type": "integer", "minimum": 3}, 1, "input 'x' is 1", "minimum: 3"),
+        ({"type": "string", "pattern": "^a"}, "b", "input 'x' is 'b'", "pattern: '^a'"),
+        ({"minLength": 3}, "ab" * 99, "", ""),
+        ({"maxLength": 3}, "ab" * 99, "input 'x' is 'ababab", "maxLength: 3"),
+        ({"items": {"type": "integer"}}, [1, "2"], "input 'x.1' is '2'", "type: 'integer'"),
+        ({"properties": {"age": {"minimum": 0}}}, {"age": -1}, "input 'x.age' is -1", "minimum: 0"),
+        ({"required": ["age"]}, {}, "input 'x' is {}", "'age' is a required property"),
+        ({"additionalProperties": False}, {"a": 1}, "input 'x' is {'a': 1}", "('a' was unexpected)"),
+        ({"anyOf": [{"type": "null"}, {"minimum": 1}]}, 0, "input 'x' is 0", "anyOf: "),
+        (False, 1, "input 'x' is 1", "nothing may stand here"),
+        ({"$ref": "#/nowhere"}, 1, "input 'x' cannot be checked", "its schema refers to '/nowhere'"),
+    ],
+)
+def test_a_rule_that_an_input_breaks_is_told(schema, value, what, why):
+    found = told({"x": schema}, {"x": value})
+    assert len(found) == bool(what)
+    for code, said, because in found:
+        assert code == "R208"
+        assert said.startswith(what)
+        assert why in because
+
+
+def test_every_input_is_told_of():
+    inputs = {
+        "a": {"type": "string"},
+        "b": {"minimum": 1},
+        "c": {"properties": {"d": {"type": "null"}, "e": {"const": 1}}},
+    }
+    found = told(inputs, {"a": 1, "b": 0, "c": {"d": 1, "e": 2}}, required=["z"])
+    assert [(code, what) for code, what, _ in found] == [
+        ("R205", "input 'z' is missing"),
+        ("R206", "input 'a' is a int"),
+        ("R208", "input 'b' is 0"),
+        ("R208", "input 'c.d' is 1"),
+        ("R208", "input 'c.e' is 2"),
+    ]
+
+
+def test_a_secret_input_is_not_shown():
+    secret = "sk-4711-x"
+    (named,) = told({"api_key": {"minLength": 40}}, {"api_key": secret})
+    (inside,) = told({"user": {"properties": {"token": {"enum": [1]}}}}, {"user": {"token": secret}})
+    (around,) = told({"user": {"maxProperties": 0}}, {"user": {"token": secret}})
+    assert not any(secret in text for text in (*named, *inside, *around))
+
+
+@pytest.mark.parametrize("schema", [{"type": 42}, "string", {"type": "text"}, {"minimum": "x", "type": "integer"}])
+def test_what_is_no_schema_is_not_asked(schema):
+    assert told({"x": schema}, {"x": [1]}) == []
+
+
+def test_a_schema_of_all_inputs_is_asked_as_one():
+    whole = {
+        "type": "object",
+        "properties": {"q": {"type": "string"}, "n": {"$ref": "#/$defs/few"}, "m": {"minimum": 1}},
+        "required": ["q", "more"],
+        "additionalProperties": False,
+        "$defs": {"few": {"maximum": 3}},
+    }
+    found = told(whole["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=whole, required=["q"])
+    assert [(code, what) for code, what, _ in found] == [
+        ("R205", "input 'q' is missing"),
+        ("R208", "input 'n' is 7"),
+        ("R208", "the inputs are n, other, m"),
+        ("R208", "the inputs are n, other, m"),
+    ]
+    assert "'more' is a required property" in found[2][2]
+    assert "('other' was unexpected)" in found[3][2]
+    (typed,) = told(whole["properties"], {"q": 5, "more": 1}, input_schema=whole | {"additionalProperties": True})
+    assert typed[:2] == ("R206", "input 'q' is a int")
+
+
+def test_where_the_schema_of_all_inputs_is_wrong_each_is_asked_alone():
+    whole = {"properties": {"q": {"type": 42}, "n": {"maximum": 3}}, "required": "q"}
+    assert [what for _, what, _ in told(whole["properties"], {"q": 1, "n": 4}, input_schema=whole)] == [
+        "input 'n' is 4"
+    ]
+
+
+def test_a_whole_number_is_an_integer_however_it_is_written():
+    assert told({"x": {"type": "integer"}}, {"x": 3.0}) == []
+    assert [code for code, _, _ in told({"x": {"type": "integer"}}, {"x": 3.5})] == ["R206"]
+
+
+def test_a_default_that_breaks_its_own_schema_is_told():
+    with pytest.raises(nb.RecipeError) as caught:
+        session(declared(x={"minimum": 3, "default": 1}))
+    assert codes(caught) == ["R208"]
+    session(declared(x={"minimum": 3, "default": 1}), {"x": 4})
+
+
+def test_simple_types_are_told_without_jsonschema():
+    code = (
+        "import sys, networkx as nx, agentnb as nb\n"
+        "graph = nx.DiGraph(inputs={'x': {'type': ['string', 'null'], 'default': 'a', 'description': 'd'}})\n"
+        "graph.add_node('a', kind='noop')\n"
+        "nb.Session(nb.load(graph), {'x': None, 'y': 3})\n"
+        "sys.exit('jsonschema' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("inputs", [[1], [], "text", 5, object()])

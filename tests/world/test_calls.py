@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.values import ABSENT
 from agentnb.errors import RecipeError
 from agentnb.recipe.model import Node
-from agentnb.world.calls import as_writes, check_signature, positional
+from agentnb.world.calls import as_writes, check_signature, options_of, positional, settings_of
 from tests.session.making import graph, session
 
 
@@ -107,3 +107,32 @@ def test_absent_deletes():
     run = session(graph("clear", clear=lambda board: {"a": ABSENT, "b.c": 1}), {"a": 1})
     run.step()
     assert dict(run.board) == {"b.c": 1}
+
+
+@pytest.mark.parametrize(
+    ("params", "options"),
+    [
+        ({}, {}),
+        ({"prompt": "x", "timeout": None, "attempts": None}, {}),
+        ({"timeout": 0}, {}),
+        ({"timeout": -1, "attempts": 2}, {"attempts": 2}),
+        ({"timeout": 0.5, "backoff": 0, "blocking": False}, {"timeout": 0.5, "backoff": 0, "blocking": False}),
+        ({"repeatable": True, "attempts": 1}, {"repeatable": True, "attempts": 1}),
+    ],
+)
+def test_the_options_of_a_call_are_those_that_are_given(params, options):
+    assert options_of(Node("n", "tool", params=params)) == options
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (None, {}),
+        ("big", {"model": "big"}),
+        ({}, {}),
+        ({"model": "big", "temperature": 0, "seed": None}, {"model": "big", "temperature": 0}),
+        ({"messages": [], "prompt": "x", "top_p": 1}, {"top_p": 1}),
+    ],
+)
+def test_a_models_settings_never_say_what_is_asked(model, settings):
+    assert settings_of(model) == settings

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from agentnb.world.people import WAIT, ask_on_terminal, in_kernel, on_terminal
+from agentnb.world.people import WAIT, ask_on_terminal, in_kernel, on_terminal, unattended
 
 
 class Terminal(io.StringIO):
@@ -49,3 +50,14 @@ def test_a_pipe_and_no_input_at_all_are_no_terminal(monkeypatch):
     assert ask_on_terminal("Go on?") is WAIT
     monkeypatch.setattr(sys, "stdin", None)
     assert not on_terminal()
+
+
+def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
+    terminal("yes\n")
+    with unattended():
+        assert ask_on_terminal("Go on?") is WAIT
+        assert asyncio.run(asyncio.to_thread(ask_on_terminal, "Go on?")) is WAIT
+        with unattended():
+            pass
+        assert not on_terminal()
+    assert ask_on_terminal("Go on?") == "yes"

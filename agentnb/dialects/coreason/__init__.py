@@ -10,20 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.api import GraphExecutor
-    from agentnb.dialects.coreason.extras import SimulationScenario
+    from agentnb.dialects.coreason.extras import (
+        AdversaryProfile,
+        ChaosConfig,
+        SimulationRequest,
+        SimulationScenario,
+    )
     from agentnb.dialects.coreason.schema import RecipeDefinition
     from agentnb.trace import SimulationStep, SimulationTrace, StepType
 
 _HOMES = {
     "RecipeDefinition": "agentnb.dialects.coreason.schema",
     "SimulationScenario": "agentnb.dialects.coreason.extras",
+    "SimulationRequest": "agentnb.dialects.coreason.extras",
+    "AdversaryProfile": "agentnb.dialects.coreason.extras",
+    "ChaosConfig": "agentnb.dialects.coreason.extras",
     "GraphExecutor": "agentnb.dialects.coreason.api",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
     "StepType": "agentnb.trace",
 }
 
-__all__ = ["GraphExecutor", "RecipeDefinition", "SimulationScenario", "SimulationStep", "SimulationTrace", "StepType"]
+__all__ = [
+    "AdversaryProfile",
+    "ChaosConfig",
+    "GraphExecutor",
+    "RecipeDefinition",
+    "SimulationRequest",
+    "SimulationScenario",
+    "SimulationStep",
+    "SimulationTrace",
+    "StepType",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.recipe.model import Requirement, Scenario
@@ -46,3 +46,11 @@ def origin(definition: RecipeDefinition) -> dict[str, Any]:
     elif provenance is not None:
         found["provenance"] = provenance
     return {"provenance": found} if found else {}
+
+
+def properties_of(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name -> schema of an interface: a map of properties as it is, or the properties of a JSON Schema."""
+    inner = described.get("properties")
+    if isinstance(inner, Mapping) and described.get("type", "object") == "object":
+        return dict(inner)
+    return dict(described)

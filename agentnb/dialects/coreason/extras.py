@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from enum import IntEnum
 from typing import Annotated, Any, Literal
 
@@ -40,6 +42,20 @@ class DesignMetadata(Closed):
     label: str | None = None
     zoom: float | None = None
     collapsed: bool = False
+
+
+class Provenance(Closed):
+    """Who or what made a recipe, when, how, and from what."""
+
+    type: Literal["ai", "human", "hybrid"]
+    generated_by: str | None = None
+    generated_date: datetime | None = None
+    rationale: str | None = None
+    original_intent: str | None = None
+    confidence_score: Share | None = None
+    methodology: str | None = None
+    derived_from: str | None = None
+    modifications: list[str] = []
 
 
 class RecipeInterface(Closed):
@@ -98,11 +114,14 @@ class Constraint(Closed):
     required: bool = True
     error_message: str | None = None
 
-    def evaluate(self, context: dict[str, Any]) -> bool:
-        """Return whether it holds; a missing path and a value of the wrong type do not, whatever the operator."""
+    def evaluate(self, context: Mapping[str, Any]) -> bool:
+        """Return whether it holds; a missing path and a value of the wrong type do not, whatever the operator.
+
+        The path goes key by key through mappings: a key with a dot in it cannot be meant, nor an item of a list.
+        """
         found: Any = context
         for key in self.variable.split("."):
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(found, Mapping) or key not in found:
                 return False
             found = found[key]
         try:
@@ -140,7 +159,7 @@ class Environment(Closed):
     """What a recipe needs around it."""
 
     mcp_servers: list[McpServer] = []
-    python_version: str = "3.12"
+    python_version: str | None = "3.12"
 
 
 class SimulationScenario(Ignoring):
@@ -153,6 +172,32 @@ class SimulationScenario(Ignoring):
     validation_logic: Literal["exact_match", "fuzzy", "code_eval", "llm_judge"]
 
 
+class AdversaryProfile(Ignoring):
+    """Somebody who tries to lead a recipe astray; it loads and shows, and nothing plays it."""
+
+    name: str
+    goal: str
+    strategy_model: str
+    attack_model: str
+    persona: dict[str, Any] | None = None
+
+
+class ChaosConfig(Ignoring):
+    """What is put in a run's way: milliseconds of waiting, the share of calls that fail, fewer tokens."""
+
+    latency_ms: int = 0
+    error_rate: float = 0.0
+    token_throttle: bool = False
+
+
+class SimulationRequest(Ignoring):
+    """A scenario that is asked for, and under what circumstances."""
+
+    scenario: SimulationScenario
+    profile: AdversaryProfile | None = None
+    chaos_config: ChaosConfig | None = None
+
+
 class CircuitBreaker(Closed):
     """When failures stop further calls."""
 
@@ -162,30 +207,55 @@ class CircuitBreaker(Closed):
     scope: Literal["agent", "recipe", "global"] = "agent"
 
 
+class DriftCheck(Closed):
+    """How far inputs and outputs may wander from a data set."""
+
+    input_drift_threshold: Share | None = None
+    output_drift_threshold: Share | None = None
+    baseline_dataset_id: str | None = None
+
+
 class Guardrails(Closed):
     """Watches over a deployed recipe; shown, not enforced."""
 
     circuit_breaker: CircuitBreaker | None = None
-    drift_check: dict[str, Any] | None = None
+    drift_check: DriftCheck | None = None
     spot_check_rate: Share | None = None
 
 
-class Identity(Open):
-    """Who may run the recipe; shown, not enforced."""
+class Identity(Closed):
+    """Who may run the recipe (one of the roles, all of the permissions); shown, not enforced."""
 
-    min_scope: Literal["public", "authenticated", "internal", "admin"] | None = None
+    min_scope: Literal["public", "authenticated", "internal", "admin"] = "authenticated"
     required_roles: list[str] = []
     required_permissions: list[str] = []
-    anonymize_pii: bool = False
+    inject_user_profile: bool = False
+    inject_locale_info: bool = True
+    anonymize_pii: bool = True
 
 
-class Compliance(Open):
+PayloadMode = Literal["full_payload", "redacted", "reference_only", "off"]
+
+
+class Integrity(Closed):
+    """How records of runs are kept from being changed."""
+
+    input_mode: PayloadMode = "full_payload"
+    output_mode: PayloadMode = "full_payload"
+    integrity_level: Literal["none", "checksum", "signature", "anchor"] = "none"
+    hash_algorithm: str = "sha256"
+
+
+class Compliance(Closed):
     """What has to be kept about runs; shown, not enforced."""
 
-    audit_level: Literal["none", "basic", "full", "gxp"] | None = None
-    retention: Literal["ephemeral", "30_days", "1_year", "7_years"] | None = None
+    audit_level: Literal["none", "basic", "full", "gxp"] = "basic"
+    retention: Literal["ephemeral", "30_days", "1_year", "7_years"] = "30_days"
+    generate_aibom: bool = False
+    generate_pdf_report: bool = False
+    require_signature: bool = False
     mask_pii: bool = True
-    integrity: dict[str, Any] | None = None
+    integrity: Integrity = Integrity()
 
 
 class Presentation(Ignoring):
@@ -228,6 +298,8 @@ class Collaboration(Closed):
     channels: list[str] = []
     timeout_seconds: int | None = None
     fallback_behavior: Literal["fail", "proceed_with_default", "escalate"] = "fail"
+    render_strategy: Any = None  # these two came after 0.23
+    trace_intervention: Any = None
 
 
 class Recovery(Closed):
@@ -238,12 +310,3 @@ class Recovery(Closed):
     behavior: Literal["fail_workflow", "continue_with_default", "route_to_fallback", "ignore"] = "fail_workflow"
     fallback_node_id: str | None = None
     default_output: dict[str, Any] | None = None
-
-
-class Reasoning(Closed):
-    """How an agent is to check its own thoughts."""
-
-    strategy: Literal["none", "basic", "adversarial", "causal", "consensus"] = "none"
-    adversarial: Any = None
-    gap_scan: Any = None
-    max_revisions: int = 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.coreason.around import limits, origin, requirements, scenarios
+from agentnb.dialects.coreason.around import limits, origin, properties_of, requirements, scenarios
 from agentnb.dialects.coreason.nodes import node_of
 from agentnb.dialects.coreason.sections import Sections, sectioned
 from agentnb.dialects.coreason.ways import edges_of, ids, settled, twice
@@ -82,34 +82,20 @@ def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, 
 def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> Recipe:
     from agentnb.dialects.coreason.notes import notes
 
-    topology, interface, name = definition.topology, definition.interface, definition.metadata.name
-    policy, model = definition.policy, definition.default_model_policy
-    draft = topology.status == "draft" and definition.status != "published"
-    nodes: dict[str, Node] = {}
-    for number, node in enumerate(topology.nodes):
-        nodes.setdefault(node.id, node_of(node, written.place(("topology", "nodes", number, "id")), policy, model))
-    parallel = policy is not None and policy.execution_mode == "parallel"
-    ways = settled(edges, nodes, written, draft=draft, parallel=parallel)
-    entry, entry_place = topology.entry_point, written.place(("topology", "entry_point"))
-    told = [*notes(definition, written), *ways.notes]
-    if draft and entry not in nodes:
-        told.append(missing_entry(entry, nodes, str(entry_place), draft=True))
-    nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
-    if draft and entry:
-        nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
-    run = sectioned(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
-    entries = (entry,)
-    inputs, state = _properties(interface.inputs), definition.state
+    interface, name, entries = definition.interface, definition.metadata.name, (definition.topology.entry_point,)
+    draft = definition.topology.status == "draft" and definition.status != "published"
+    graph = _graph(definition, written, edges, draft=draft)
+    inputs, state = properties_of(interface.inputs), definition.state
     return Recipe(
         name=name,
         dialect="coreason",
-        nodes=_frozen(run.nodes),
-        edges=run.edges,
+        nodes=_frozen(graph.nodes),
+        edges=graph.edges,
         entry=entries,
         inputs=_frozen(inputs),
-        outputs=tuple(_properties(interface.outputs)),
-        regions=_frozen({ROOT: Region(ROOT, entries, name), **run.regions}),
-        init=_frozen(_defaults(_properties(state.properties) if state else {}) | _defaults(inputs)),
+        outputs=tuple(properties_of(interface.outputs)),
+        regions=_frozen({ROOT: Region(ROOT, entries, name), **graph.regions}),
+        init=_frozen(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
         limits=_frozen(limits(definition)),
         requires=tuple(requirements(definition, written)),
         scenarios=tuple(scenarios(definition, written)),
@@ -117,24 +103,35 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
             "definition": definition,
             "about": origin(definition),
             "draft": draft,
-            "entry_place": entry_place,
+            "entry_place": written.place(("topology", "entry_point")),
             "required": _required(interface.inputs),
+            "input_schema": interface.inputs if inputs != interface.inputs else None,
         }),
-        notes=(*told, *run.notes),
+        notes=(*notes(definition, written), *graph.notes),
     )  # fmt: skip
 
 
-def _properties(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name -> schema of an interface: a map of properties as it is, or the properties of a JSON Schema."""
-    inner = described.get("properties")
-    if isinstance(inner, Mapping) and described.get("type", "object") == "object":
-        return dict(inner)
-    return dict(described)
+def _graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *, draft: bool) -> Sections:
+    """Return the nodes and edges as they run, with the forks that run in parallel, and what is to be told of them."""
+    topology, policy, model = definition.topology, definition.policy, definition.default_model_policy
+    parallel = policy is not None and policy.execution_mode == "parallel"
+    nodes: dict[str, Node] = {}
+    for number, node in enumerate(topology.nodes):
+        nodes.setdefault(node.id, node_of(node, written.place(("topology", "nodes", number, "id")), policy, model))
+    ways = settled(edges, nodes, written, draft=draft, parallel=parallel)
+    entry, entry_place, told = topology.entry_point, written.place(("topology", "entry_point")), [*ways.notes]
+    if draft and entry not in nodes:
+        told.append(missing_entry(entry, nodes, str(entry_place), draft=True))
+    nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
+    if draft and entry:
+        nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
+    graph = sectioned(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
+    return graph._replace(notes=(*told, *graph.notes))
 
 
 def _required(described: Mapping[str, Any]) -> tuple[str, ...]:
     names = described.get("required")
-    known = _properties(described)
+    known = properties_of(described)
     return tuple(name for name in names if name in known) if known != described and isinstance(names, list) else ()
 
 

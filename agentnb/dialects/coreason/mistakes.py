@@ -144,7 +144,7 @@ def _not_one_of(path: Path, expected: str, written: Written) -> Problem:
     value, known = written.at(path), _QUOTED.findall(expected)
     return Problem(
         "R114",
-        f"{path[-1]} {_short(value)} is not one of those that there are",
+        f"{_name(path)} {_short(value)} is not one of those that there are",
         str(written.place(path)),
         f"it is one of: {', '.join(known) or expected}",
         did_you_mean(str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
@@ -157,7 +157,7 @@ def _not_text(path: Path, written: Written) -> Problem:
     word = written.source.texts.get(written.real(path))
     if isinstance(value, bool):
         return unquoted_value(word or str(value), place)
-    name = path_of(path[-1:])
+    name = _name(path)
     if value is None:
         return Problem(
             "R114", f"{name!r} is empty", str(place), "a text is needed here", "write one, or remove the key"
@@ -170,11 +170,14 @@ def _not_text(path: Path, written: Written) -> Problem:
 
 def _wrong(path: Path, message: str, written: Written) -> Problem:
     """R114: a value is not what is needed there."""
-    what = (
-        f"{path_of(path[-1:])!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
-    )
+    what = f"{_name(path)!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
     rule = message[:1].lower() + message[1:]
     return Problem("R114", what, str(written.place(path)), f"the rule is: {rule}", "write a value that keeps the rule")
+
+
+def _name(path: Path) -> str:
+    """Return a part's own name: its key, and of an item of a list the list's name with its number."""
+    return path_of(path[-2:] if isinstance(path[-1], int) else path[-1:])
 
 
 def _short(value: Any) -> str:
@@ -206,7 +209,7 @@ def _model(path: Path, written: Written) -> type[BaseModel] | None:
     value: Any = written.content
     for key in (*path, None):
         if len(models) > 1 and isinstance(value, Mapping):
-            models = [model for model in models if model.model_fields["type"].default == value.get("type")]
+            models = _one_of(models, value)
         if key is None or not models:
             break
         value = _part(value, key)
@@ -214,3 +217,10 @@ def _model(path: Path, written: Written) -> type[BaseModel] | None:
             field = _fields(models[0]).get(key) or models[0].model_fields.get(key)
             models = _models(field.annotation) if field else []
     return models[0] if models else None
+
+
+def _one_of(models: list[type[BaseModel]], value: Mapping[str, Any]) -> list[type[BaseModel]]:
+    """Return the class that a mapping is meant to be: by its type, else the one that says most."""
+    if all("type" in model.model_fields for model in models):
+        return [model for model in models if model.model_fields["type"].default == value.get("type")]
+    return models[-1:]

@@ -1,24 +1,35 @@
-"""notes: what a coreason recipe asks for that a run will not do, and what keeps it from being published."""
+"""notes: what a coreason recipe asks for that a run will not do or cannot do so, and what keeps it from publication."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.dialects.coreason.around import properties_of
+from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode
 from agentnb.errors import Problem
+from agentnb.expressions.schemas import Schema, asks_types_only
 from agentnb.recipe.words import listed
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.mistakes import Written
     from agentnb.dialects.coreason.schema import RecipeDefinition, RecipeNode
+    from agentnb.sources import Path
 
-_SHOWN_ONLY = ("guardrails", "identity", "compliance")
-_ON_NODES = ("collaboration", "recovery", "reasoning")
+_SHOWN_ONLY: Final = ("guardrails", "identity", "compliance")
+_IN_POLICY: Final = ("rate_limit_rpm", "rate_limit_tpm", "sensitive_tools", "allowed_mcp_servers", "legal_disclaimer")
+# Policy numbers for which nothing at all is allowed makes no sense, and those for which it does.
+_ABOVE_ZERO: Final = ("timeout_seconds",)
+_FROM_ZERO: Final = ("max_retries", "budget_cap_usd", "token_budget")
+# What a described agent is not given: its model is told its role and its task, and no more.
+_MIND: Final = ("reasoning", "reflex", "knowledge_contexts", "memory_read", "memory_write")
 
 
 def notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """Yield every note on a recipe that is well-formed."""
     yield from _not_enforced(definition, written)
+    yield from _no_numbers(definition, written)
+    yield from _no_schemas(definition, written)
     yield from _unready(definition, written)
     yield from _scenarios(definition, written)
     yield from _kept_nowhere(definition, written)
@@ -28,29 +39,105 @@ def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Pr
     """R127: a part of the recipe is read and shown, and nothing enforces it."""
     for word in _SHOWN_ONLY:
         if getattr(definition, word) is not None:
-            yield _shown_only(word, str(written.place((word,), key=True)), "")
-    for word in _ON_NODES:
-        asking = [(n, node) for n, node in enumerate(definition.topology.nodes) if _asks(node, word)]
+            yield _shown_only((word,), written)
+    for word in ("mcp_servers", "python_version"):
+        if definition.environment is not None and _is_given(definition.environment, word):
+            yield _shown_only(("environment", word), written)
+    for word in _IN_POLICY:
+        if definition.policy is not None and _is_given(definition.policy, word):
+            yield _shown_only(("policy", word), written)
+    for path, asks in _ON_NODES.items():
+        asking = [(n, node) for n, node in enumerate(definition.topology.nodes) if asks(node)]
         if asking:
-            place = written.place(("topology", "nodes", asking[0][0], word), key=True)
-            yield _shown_only(word, str(place), f" at {listed(node.id for _, node in asking)}")
+            number = asking[0][0]
+            there: Path = ("topology", "nodes", number)
+            yield _shown_only((*there, *path), written, f" at {listed(node.id for _, node in asking)}")
 
 
-def _asks(node: RecipeNode, word: str) -> bool:
-    """Return whether a node asks for something that is not done. A way to a fallback is: it is an edge."""
-    if word == "reasoning":
-        return node.reasoning is not None and node.reasoning.strategy != "none"
-    if word == "recovery":
-        recovery = node.recovery
-        return recovery is not None and (
-            bool(recovery.max_retries) or recovery.behavior in {"continue_with_default", "ignore"}
-        )
-    return getattr(node, word) is not None
+def _is_given(part: Any, word: str) -> bool:
+    return word in part.model_fields_set and getattr(part, word) not in (None, [], "")
 
 
-def _shown_only(word: str, where: str, at: str) -> Problem:
-    return Problem("R127", f"{word!r}{at} is not enforced", where, "it is read and shown, and a run does not ask it",
-                   "see to it yourself where it matters", "warning")  # fmt: skip
+def _pauses(node: RecipeNode) -> bool:
+    asked = node.interaction
+    return asked is not None and asked.transparency == "interactive" and bool(asked.triggers)
+
+
+def _has_mind(node: RecipeNode) -> bool:
+    profile = node.cognitive_profile if isinstance(node, AgentNode) else None
+    return profile is not None and any(getattr(profile, word) for word in _MIND)
+
+
+def _has_golden_cases(node: RecipeNode) -> bool:
+    profile = node.evaluation_profile if isinstance(node, EvaluatorNode) else ""
+    return not isinstance(profile, str) and bool(profile.golden_dataset_uri)
+
+
+# What nodes may ask for in vain: where it stands in the node -> whether a node asks for it.
+_ON_NODES: Final[Mapping[tuple[str, ...], Callable[[RecipeNode], bool]]] = {
+    ("collaboration",): lambda node: node.collaboration is not None,
+    ("reasoning",): lambda node: node.reasoning is not None and node.reasoning.strategy != "none",
+    ("interaction",): _pauses,
+    ("cognitive_profile",): _has_mind,
+    ("evaluation_profile", "golden_dataset_uri"): _has_golden_cases,
+    ("allowed_tools",): lambda node: isinstance(node, GenerativeNode) and bool(node.allowed_tools),
+    ("solver", "strategy"): lambda node: isinstance(node, GenerativeNode) and node.solver.strategy == "tree_search",
+}
+# What is said where the whole truth is another than that a run does not ask.
+_BUT: Final = {
+    "mcp_servers": "no server is asked for tools; a session has those that it is given",
+    "python_version": "the recipe runs in the Python that runs the session",
+    "interaction": "no node waits for somebody to look at it",
+    "cognitive_profile": "a model is told the role and the task; memory, knowledge, reflex and reasoning are shown",
+    "golden_dataset_uri": "nothing is fetched; a judge sees the value and the rubric",
+    "allowed_tools": "the model answers by itself, without tools",
+    "strategy": "it is done as 'standard'",
+    "sensitive_tools": "no call waits for an approval",
+}
+
+
+def _shown_only(path: Path, written: Written, at: str = "") -> Problem:
+    word = str(path[-1])
+    servers = word == "mcp_servers"
+    do = "give the session the tools: Session(tools=...)" if servers else "see to it yourself where it matters"
+    asked = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
+    return Problem("R127", f"{asked}{at} is not enforced", str(written.place(path, key=True)),
+                   _BUT.get(word, "it is read and shown, and a run does not ask it"), do, "warning")  # fmt: skip
+
+
+def _no_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R139: a number below what makes sense counts as if it were not there."""
+    if definition.policy is not None:
+        for word in (*_FROM_ZERO, *_ABOVE_ZERO):
+            yield from _too_small(definition.policy, word, ("policy",), written)
+    for number, node in enumerate(definition.topology.nodes):
+        path: Path = ("topology", "nodes", number)
+        if isinstance(node, HumanNode):
+            yield from _too_small(node, "timeout_seconds", path, written)
+        if node.recovery is not None:
+            for word in ("max_retries", "retry_delay_seconds"):
+                yield from _too_small(node.recovery, word, (*path, "recovery"), written)
+
+
+def _too_small(part: Any, word: str, path: Path, written: Written) -> Iterator[Problem]:
+    value = getattr(part, word)
+    if value is not None and (value < 0 or (word in _ABOVE_ZERO and value == 0)):
+        least = "more than 0" if word in _ABOVE_ZERO else "0 or more"
+        yield Problem("R139", f"{word!r} is {value}, which counts as none", str(written.place((*path, word))),
+                      f"it is a number of {least}", "give such a number, or leave it out", "warning")  # fmt: skip
+
+
+def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R134: an input is described by what is no JSON Schema."""
+    given = definition.interface.inputs
+    inner = properties_of(given)
+    around: Path = ("interface", "inputs") if inner == given else ("interface", "inputs", "properties")
+    for name, schema in inner.items():
+        fault = None if asks_types_only(schema) else next(Schema(schema).own_faults(), None)
+        if fault is not None:
+            yield Problem("R134", f"input {name!r} is described by what is no JSON Schema",
+                          str(written.place((*around, name))), f"{fault.message}; so it is not asked of the input",
+                          "write a JSON Schema, as {type: string}", "warning")  # fmt: skip
 
 
 def _unready(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:

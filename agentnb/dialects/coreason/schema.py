@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
     BeforeValidator,
     Discriminator,
     Field,
@@ -33,18 +32,26 @@ from agentnb.dialects.coreason.extras import (
     Guardrails,
     Identity,
     Interaction,
-    NotNegative,
     Open,
     PolicyConfig,
-    Positive,
     Presentation,
-    Reasoning,
+    Provenance,
     RecipeInterface,
     Recovery,
     Share,
     SimulationScenario,
     StateDefinition,
     Visualization,
+)
+from agentnb.dialects.coreason.profiles import (
+    AgentRef,
+    CognitiveProfile,
+    ModelChoice,
+    ModelPolicy,
+    Profile,
+    Reasoning,
+    SemanticRef,
+    SolverConfig,
 )
 
 Path = tuple[str | int, ...]
@@ -54,21 +61,11 @@ GRAPH_CHECKED_ELSEWHERE = "graph_checked_elsewhere"
 BESIDE_STEPS = " (beside steps)"
 
 
-def _text_or_more(value: object) -> str:
-    return "more" if isinstance(value, Mapping | BaseModel) else "text"
-
-
-# Where a text or a mapping may stand, a wrong value is told against one of the two, not against both.
-_TEXT_OR_MORE = Discriminator(_text_or_more)
-_Text = Annotated[str, Tag("text")]
-ModelPolicy = Annotated[_Text | Annotated[dict[str, Any], Tag("more")], _TEXT_OR_MORE]
-
-
 class ManifestMetadata(Open):
     """What a recipe says about itself. Other keys are kept as they are."""
 
     name: str
-    version: str | int | float = "0.1.0"
+    version: Any = "0.1.0"
     description: Any = None
     created: Any = None
     requires_auth: Any = False
@@ -83,81 +80,47 @@ class ManifestMetadata(Open):
     )
 
 
-class RubricLine(Closed):
-    """One criterion of an evaluation."""
+class LaterMetadata(ManifestMetadata):
+    """What a recipe of release 0.22 or later says about itself: there these keys have types."""
 
-    name: str
-    description: str
-    threshold: float
-    strict: bool = True
-
-
-class EvaluationProfile(Closed):
-    """How an evaluator judges."""
-
-    expected_latency_ms: int | None = None
-    golden_dataset_uri: str | None = None
-    evaluator_model: str | None = None
-    grading_rubric: list[RubricLine] = []
+    version: str = "0.1.0"
+    description: str | None = None
+    created: str | None = None
+    requires_auth: bool = False
+    provenance: Provenance | None = None
 
 
-class Candidate(Closed):
-    """An agent that might do what a SemanticRef asks for."""
-
-    ref: str
-    score: float
-    rationale: str = ""
-    warnings: list[str] = []
+class _Later(dict[str, Any]):
+    """The metadata of a recipe that uses words which came with 0.22."""
 
 
-class Optimization(Closed):
-    """How an agent is to be improved from examples."""
-
-    base_ref: str
-    improvement_goal: str
-    strategy: Literal["atomic", "parallel"] = "parallel"
-    metric_name: str = "exact_match"
-    teacher_model: str | None = None
-    max_demonstrations: NotNegative = 5
+# What came with 0.22: as keys of a recipe and of a node, with a value that 0.21 would not have given when dumped.
+_LATER = ("status", "environment", "default_model_policy", "tests", "compliance", "identity", "guardrails")
+_LATER_IN_NODES = ("interaction", "visualization", "collaboration", "recovery", "reasoning", "model_policy",
+                   "cognitive_profile")  # fmt: skip
+_NOTHING: tuple[Any, ...] = (None, [], "draft")
 
 
-class SemanticRef(Closed):
-    """An agent named by what it is meant to do: an open place in a draft."""
-
-    intent: str
-    constraints: list[Any] = []
-    candidates: list[Candidate] = []
-    optimization: Optimization | None = None
-
-
-AgentRef = Annotated[_Text | Annotated[SemanticRef, Tag("more")], _TEXT_OR_MORE]
-
-
-class CognitiveProfile(Closed):
-    """An agent described in place, instead of by a reference."""
-
-    role: str
-    reasoning_mode: str = "standard"
-    reasoning: Any = None
-    reflex: Any = None
-    knowledge_contexts: list[Any] = []
-    memory_read: list[Any] = []
-    memory_write: Any = None
-    task_primitive: str | None = None
+def _is_later(content: Mapping[str, Any]) -> bool:
+    """Return whether a recipe uses what no release before 0.22 takes, and nothing that only those take."""
+    metadata, topology = content.get("metadata"), content.get("topology")
+    if not isinstance(metadata, Mapping) or "x-design" in metadata or not isinstance(topology, Mapping):
+        return False
+    nodes = topology.get("nodes")
+    listed = [node for node in nodes if isinstance(node, Mapping)] if isinstance(nodes, list) else []
+    return any(content.get(word) not in _NOTHING for word in _LATER) or any(
+        node.get("type") == "generative" or any(node.get(word) is not None for word in _LATER_IN_NODES)
+        for node in listed
+    )
 
 
-class SolverConfig(Closed):
-    """How a generative node looks for its answer."""
+def _release(metadata: object) -> str:
+    return "later" if isinstance(metadata, _Later | LaterMetadata) else "any"
 
-    strategy: Literal["standard", "tree_search", "ensemble"] = "standard"
-    depth_limit: Positive = 3
-    n_samples: Positive = 1
-    diversity_threshold: Share = 0.3
-    enable_dissenter: bool = False
-    consensus_threshold: Share = 0.6
-    beam_width: Positive = 1
-    max_iterations: Positive = 10
-    aggregation_method: Literal["best_of_n", "majority_vote", "weighted_merge"] | None = None
+
+Metadata = Annotated[
+    Annotated[ManifestMetadata, Tag("any")] | Annotated[LaterMetadata, Tag("later")], Discriminator(_release)
+]
 
 
 class _NodeFields(Closed):
@@ -208,7 +171,7 @@ class EvaluatorNode(_NodeFields):
     type: Literal["evaluator"] = "evaluator"
     target_variable: str
     evaluator_agent_ref: str
-    evaluation_profile: Annotated[_Text | Annotated[EvaluationProfile, Tag("more")], _TEXT_OR_MORE]
+    evaluation_profile: Profile
     pass_threshold: float
     max_refinements: int
     pass_route: str
@@ -223,7 +186,7 @@ class GenerativeNode(_NodeFields):
     goal: str
     output_schema: dict[str, Any]
     allowed_tools: list[str] = []
-    solver: SolverConfig | None = None
+    solver: SolverConfig = SolverConfig()
 
 
 NODE_TYPES = ("agent", "human", "router", "evaluator", "generative")
@@ -309,7 +272,7 @@ class RecipeDefinition(Closed):
 
     apiVersion: Literal["coreason.ai/v2"] = "coreason.ai/v2"  # noqa: N815  (the file's own word)
     kind: Literal["Recipe"] = "Recipe"
-    metadata: ManifestMetadata
+    metadata: Metadata
     interface: RecipeInterface
     requirements: list[Constraint] = []
     state: StateDefinition | None = None
@@ -317,11 +280,17 @@ class RecipeDefinition(Closed):
     topology: Annotated[GraphTopology, BeforeValidator(written_out)]
     status: Literal["draft", "published", "archived"] = "draft"
     environment: Environment | None = None
-    default_model_policy: ModelPolicy | None = None
+    default_model_policy: ModelChoice | None = None
     tests: list[SimulationScenario] = []
     compliance: Compliance | None = None
     identity: Identity | None = None
     guardrails: Guardrails | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_its_release(cls, content: Any) -> Any:
+        later = isinstance(content, Mapping) and _is_later(content)
+        return {**content, "metadata": _Later(content["metadata"])} if later else content
 
     @model_validator(mode="after")
     def _may_be_published(self, info: ValidationInfo) -> Self:
@@ -339,10 +308,10 @@ class RecipeDefinition(Closed):
                 continue
             if isinstance(node.agent_ref, SemanticRef):
                 yield number, f"agent {node.id!r} is abstract: its agent_ref says what it should do, not who does it"
-            elif node.agent_ref is None and node.cognitive_profile is None:
+            elif not node.agent_ref and node.cognitive_profile is None:
                 yield number, f"agent {node.id!r} is incomplete: it has neither agent_ref nor cognitive_profile"
 
-    def check_feasibility(self, context: dict[str, Any]) -> tuple[bool, list[str]]:
+    def check_feasibility(self, context: Mapping[str, Any]) -> tuple[bool, list[str]]:
         """Return whether all required requirements hold on a blackboard, and what those say that do not."""
         failed = [rule.message for rule in self.requirements if rule.required and not rule.evaluate(context)]
         return not failed, failed

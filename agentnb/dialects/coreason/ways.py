@@ -23,14 +23,16 @@ class Ways(NamedTuple):
     notes: tuple[Problem, ...]
 
 
-def settled(edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool) -> Ways:
-    """Return the ways as they run."""
+def settled(
+    edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool, parallel: bool = False
+) -> Ways:
+    """Return the ways as they run: of a node's ordinary edges the first, or all of them where they run in parallel."""
     kept, ignored = _without_ignored(edges, nodes, written)
     kept, strays = _without_idle_fallbacks(kept, nodes)
     if not draft:
         return Ways(tuple(kept), {}, (*ignored, *strays))
     told = dangling((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
-    kept, missing, shut = _without_missing(kept, nodes)
+    kept, missing, shut = _without_missing(kept, nodes, parallel=parallel)
     return Ways(tuple(kept), missing, (*ignored, *strays, *told, *shut))
 
 
@@ -102,7 +104,7 @@ def _without_ignored(
 
 
 def _without_missing(
-    edges: list[Edge], nodes: Mapping[str, Node]
+    edges: list[Edge], nodes: Mapping[str, Node], *, parallel: bool
 ) -> tuple[list[Edge], dict[str, Place | None], list[Problem]]:
     """Return a draft's edges, the targets that it lacks, and what is told of edges behind one that leads nowhere.
 
@@ -118,7 +120,7 @@ def _without_missing(
             continue
         if edge.source not in nodes:
             continue
-        if edge.kind in ORDINARY:
+        if edge.kind in ORDINARY and not parallel:
             taken = first.setdefault(edge.source, edge)
             if taken is not edge and taken.target not in nodes:
                 notes.append(shut_out(edge, taken, str(edge.place)))

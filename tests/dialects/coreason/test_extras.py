@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from pydantic import ValidationError
 
-from agentnb.dialects.coreason.extras import Constraint, DesignMetadata, PolicyConfig, Presentation, Priority
+from agentnb.dialects import coreason
+from agentnb.dialects.coreason.extras import (
+    Constraint,
+    DesignMetadata,
+    PolicyConfig,
+    Presentation,
+    Priority,
+    Provenance,
+)
 
 
 def holds(operator, value, board, variable="a.b"):
@@ -57,3 +67,48 @@ def test_colours_are_six_digits():
 def test_a_closed_part_takes_no_other_key():
     with pytest.raises(ValidationError):
         DesignMetadata(x=1, y=2, z=3)
+
+
+class Board(Mapping):
+    """A Mapping that is no dict, as a session's board is."""
+
+    def __init__(self, **values):
+        self.values_ = values
+
+    def __getitem__(self, key):
+        return self.values_[key]
+
+    def __iter__(self):
+        return iter(self.values_)
+
+    def __len__(self):
+        return len(self.values_)
+
+
+def test_a_requirement_is_asked_of_any_mapping():
+    assert holds("eq", 1, Board(a=Board(b=1)))
+    assert not holds("neq", 1, Board(a=[1]), "a.0")
+
+
+def test_a_request_for_a_simulation_leaves_aside_what_it_does_not_know():
+    scenario = {"id": "s", "description": "d", "inputs": {}, "validation_logic": "fuzzy", "more": 1}
+    foe = {"name": "n", "goal": "g", "strategy_model": "m", "attack_model": "m", "persona": {"a": 1}, "more": 1}
+    asked = coreason.SimulationRequest.model_validate(
+        {"scenario": scenario, "profile": foe, "chaos_config": {"latency_ms": "3", "more": 1}, "more": 1}
+    )
+    assert asked.profile == coreason.AdversaryProfile(**foe)
+    assert asked.chaos_config == coreason.ChaosConfig(latency_ms=3, error_rate=0.0, token_throttle=False)
+    assert "more" not in asked.model_dump()
+    with pytest.raises(ValidationError):
+        coreason.SimulationRequest(profile=None)
+    with pytest.raises(ValidationError):
+        coreason.AdversaryProfile(name="n")
+
+
+@pytest.mark.parametrize(
+    "given", [{"type": "robot"}, {"type": "ai", "confidence_score": 2}, {"type": "ai", "by": 1}, {}]
+)
+def test_provenance_says_who_made_it(given):
+    assert Provenance(type="human").modifications == []
+    with pytest.raises(ValidationError):
+        Provenance(**given)

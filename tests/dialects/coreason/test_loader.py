@@ -4,9 +4,12 @@ import json
 
 import pytest
 
-from agentnb.dialects.coreason.loader import MAX_STEPS, recognise
+from agentnb.dialects.coreason.around import MAX_STEPS
+from agentnb.dialects.coreason.loader import recognise
 from agentnb.dialects.coreason.schema import RecipeDefinition
 from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.coreason.files import EVALUATOR, INVENT, release_20, release_21, release_22
 from tests.dialects.coreason.making import agent, codes, content, problems, router
 
 
@@ -56,31 +59,69 @@ def test_a_router_chooses_by_its_routes():
     ]
 
 
-EVALUATOR = {
-    "id": "judge",
-    "type": "evaluator",
-    "target_variable": "reply",
-    "evaluator_agent_ref": "judge-agent",
-    "evaluation_profile": {"grading_rubric": [{"name": "kind", "description": "is it?", "threshold": 0.5}]},
-    "pass_threshold": 0.8,
-    "max_refinements": 2,
-    "pass_route": "done",
-    "fail_route": "write",
-    "feedback_variable": "critique",
-}
-
-
-def test_what_nothing_runs_yet_is_read_checked_and_drawn():
-    invent = {"id": "done", "type": "generative", "goal": "a poem", "output_schema": {"type": "object"}}
-    recipe = load(content(["write", EVALUATOR, invent], [("write", "judge")]))
-    assert [(problem.code, problem.severity) for problem in recipe.check()] == [("R117", "warning")] * 2
+def test_evaluators_and_generative_nodes_are_read_checked_and_drawn():
+    judge = {**EVALUATOR, "pass_route": "invent"}
+    recipe = load(content(["write", judge, INVENT], [("write", "judge")]))
     assert [(edge.source, edge.target, edge.condition) for edge in recipe.edges if edge.kind == "route"] == [
-        ("judge", "done", "pass"),
+        ("judge", "invent", "pass"),
         ("judge", "write", "fail"),
     ]
-    assert recipe.nodes["judge"].params["pass_threshold"] == 0.8
-    assert recipe.nodes["done"].params["goal"] == "a poem"
+    assert {problem.code for problem in recipe.check()} == {"R127"}
+    assert recipe.nodes["invent"].params["goal"] == "a poem"
     assert recipe.graph.number_of_nodes() == 3
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [release_20(), release_21(), release_21(short=True), release_22(), release_22("published"), release_22("archived")],
+)
+def test_a_file_of_any_release_loads(recipe):
+    loaded = load(recipe)
+    assert [problem for problem in loaded.check() if problem.severity == "error"] == []
+    assert Session(loaded, {"topic": "rain"}, validate_inputs=True).status == "ready"
+
+
+@pytest.mark.parametrize("more", [{}, {"status": "draft"}])
+def test_a_fallback_exists_in_a_draft_too(more):
+    lost = content([agent("a", recovery={"fallback_node_id": "gone"})], topology=more)
+    assert ("R104", "error", "<dict>, topology.nodes[0].recovery.fallback_node_id") in problems(lost)
+
+
+@pytest.mark.parametrize("topology", [[], {"steps": []}, {"nodes": [], "edges": [], "entry_point": "a"}])
+def test_a_recipe_has_nodes(topology):
+    assert codes({**content(["a"]), "topology": topology}) == ["R105"]
+
+
+def test_an_empty_draft_is_one():
+    empty = {"nodes": [], "edges": [], "entry_point": "a", "status": "draft"}
+    assert problems({**content(["a"]), "topology": empty}) == [("R105", "warning", "<dict>, topology.entry_point")]
+
+
+def test_two_nodes_of_a_draft_have_two_ids():
+    twice = content(["a", "a"], topology={"status": "draft"})
+    assert ("R106", "error", "<dict>, topology.nodes[1].id") in problems(twice)
+
+
+def test_all_dangling_edges_are_told():
+    lost = content(["a"], [("a", "x"), ("y", "a"), ("y", "z")])
+    assert [where for code, _, where in problems(lost) if code == "R104"] == [
+        f"<dict>, topology.edges[{number}]" for number in (0, 1, 2, 2)
+    ]
+
+
+@pytest.mark.parametrize("status", ["draft", "archived"])
+def test_what_is_not_published_may_have_open_places(status):
+    assert problems(content([{"id": "a", "type": "agent"}], status=status)) == []
+    assert "R104" in codes(content(["a"], [("a", "x")], status=status))
+
+
+def test_a_published_recipe_may_call_its_whole_graph_a_draft():
+    assert problems(content(["a"], topology={"status": "draft"}, status="published")) == []
+
+
+def test_ids_are_any_text():
+    odd = content([agent(""), agent(" b"), agent("ü\nx")], [("", " b"), (" b", "ü\nx")])
+    assert list(load(odd).nodes) == ["", " b", "ü\nx"]
 
 
 def test_the_interface_may_be_a_map_or_a_schema():

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.coreason.files import EVALUATOR
 from tests.dialects.coreason.making import HEAD, agent, content, problems
 
 ONE = "topology: [{id: a, type: agent, agent_ref: x}]\n"
@@ -28,25 +31,119 @@ def test_what_is_not_done_is_told_where_it_stands(line, code, severity, where):
 
 def test_what_nodes_ask_for_is_told_once_for_all():
     nodes = [agent(name, collaboration={"mode": "co_edit"}) for name in "ab"]
-    assert [code for code, _, _ in problems(content(nodes, [("a", "b")]))] == ["R127"]
+    (problem,) = load(content(nodes, [("a", "b")])).check()
+    assert (problem.code, problem.what) == ("R127", "'collaboration' at a, b is not enforced")
+    assert problem.where == "<dict>, topology.nodes[0].collaboration"
+
+
+JUDGE = {**EVALUATOR, "evaluation_profile": "strict", "pass_route": "", "fail_route": "judge"}
+GOAL = {"id": "g", "type": "generative", "goal": "x", "output_schema": {}}
+WATCHED = {"transparency": "interactive", "triggers": ["on_start"]}
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("node", "path"),
     [
-        {"recovery": {"max_retries": 2}},
-        {"recovery": {"behavior": "ignore"}},
-        {"recovery": {"behavior": "continue_with_default", "default_output": {}}},
-        {"reasoning": {"strategy": "adversarial"}},
+        (agent("a", reasoning={"strategy": "adversarial"}), "reasoning"),
+        (agent("a", interaction=WATCHED), "interaction"),
+        (agent("a", cognitive_profile={"role": "r", "memory_read": [{"collection_name": "c"}]}), "cognitive_profile"),
+        ({**JUDGE, "evaluation_profile": {"golden_dataset_uri": "u"}}, "evaluation_profile.golden_dataset_uri"),
+        ({**GOAL, "allowed_tools": ["t"]}, "allowed_tools"),
+        ({**GOAL, "solver": {"strategy": "tree_search"}}, "solver.strategy"),
     ],
 )
-def test_what_a_run_does_not_do_is_told(asked):
-    assert [code for code, _, _ in problems(content([agent("a", **asked)]))] == ["R127"]
+def test_what_a_run_does_not_do_for_a_node_is_told(node, path):
+    assert problems(content([node])) == [("R127", "warning", f"<dict>, topology.nodes[0].{path}")]
 
 
-@pytest.mark.parametrize("asked", [{"recovery": {}}, {"reasoning": {}}, {"visualization": {}}, {"interaction": {}}])
-def test_what_asks_for_nothing_is_not_told(asked):
-    assert problems(content([agent("a", **asked)])) == []
+@pytest.mark.parametrize(
+    "node",
+    [
+        agent("a", recovery={"max_retries": 2, "behavior": "ignore"}),
+        agent("a", recovery={"behavior": "continue_with_default", "default_output": {"x": 1}}),
+        agent("a", recovery={}, reasoning={}, visualization={"style": "tree"}),
+        agent("a", interaction={"transparency": "interactive"}),
+        agent("a", interaction={**WATCHED, "transparency": "observable"}),
+        agent("a", cognitive_profile={"role": "r", "task_primitive": "t"}, model_policy="fast"),
+        {**JUDGE, "evaluation_profile": {"evaluator_model": "m"}},
+        {**GOAL, "solver": {"strategy": "ensemble", "n_samples": 3}},
+        {"id": "h", "type": "human", "prompt": "?", "timeout_seconds": 3, "required_role": "lead"},
+    ],
+)
+def test_what_a_run_does_is_not_told(node):
+    assert problems(content([node])) == []
+
+
+def test_the_policy_is_enforced_but_for_what_is_told():
+    done = {
+        "max_retries": 2,
+        "timeout_seconds": 5,
+        "execution_mode": "parallel",
+        "budget_cap_usd": 0,
+        "token_budget": 9,
+    }
+    done |= {"priority": "high", "caching_enabled": False, "safety_preamble": "Be kind.", "sensitive_tools": []}
+    assert problems(content(["a"], policy=done)) == []
+    words = {"rate_limit_rpm": 1, "rate_limit_tpm": 1, "sensitive_tools": ["t"], "allowed_mcp_servers": ["m"]}
+    words["legal_disclaimer"] = "l"
+    assert problems(content(["a"], policy=words)) == [("R127", "warning", f"<dict>, policy.{word}") for word in words]
+
+
+def test_an_environment_is_not_made():
+    assert problems(content(["a"], environment={})) == []
+    around = {"mcp_servers": [{"name": "m"}], "python_version": "3.12"}
+    assert problems(content(["a"], environment=around)) == [
+        ("R127", "warning", f"<dict>, environment.{word}") for word in around
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({"policy": {"max_retries": -1}}, "policy.max_retries"),
+        ({"policy": {"timeout_seconds": -1}}, "policy.timeout_seconds"),
+        ({"policy": {"timeout_seconds": 0}}, "policy.timeout_seconds"),
+        ({"policy": {"budget_cap_usd": -0.5}}, "policy.budget_cap_usd"),
+        ({"policy": {"token_budget": -1}}, "policy.token_budget"),
+        ({"nodes": [agent("a", recovery={"max_retries": -1})]}, "topology.nodes[0].recovery.max_retries"),
+        (
+            {"nodes": [agent("a", recovery={"retry_delay_seconds": -1})]},
+            "topology.nodes[0].recovery.retry_delay_seconds",
+        ),
+        (
+            {"nodes": [{"id": "h", "type": "human", "prompt": "?", "timeout_seconds": -1}]},
+            "topology.nodes[0].timeout_seconds",
+        ),
+    ],
+)
+def test_a_number_below_what_makes_sense_counts_as_none(more, path):
+    assert problems(content(**{"nodes": ["a"], **more})) == [("R139", "warning", f"<dict>, {path}")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        ({"q": {"type": 42}}, "q"),
+        ({"q": "string"}, "q"),
+        ({"q": {"type": "text"}}, "q"),
+        ({"q": {"minLength": "x"}}, "q"),
+        ({"q": {"pattern": "("}}, "q"),
+        ({"type": "object", "properties": {"q": {"type": 42}}}, "properties.q"),
+    ],
+)
+def test_an_input_that_no_schema_describes_is_told_and_not_asked(inputs, path):
+    recipe = load(content(["a"], interface={"inputs": inputs}))
+    assert [(problem.code, problem.severity, problem.where) for problem in recipe.check()] == [
+        ("R134", "warning", f"<dict>, interface.inputs.{path}")
+    ]
+    assert Session(recipe, {"q": [1]}).status == "ready"
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, True, {"type": "string"}, {"enum": [1]}, {"type": ["string", "null"], "default": 1}]
+)
+def test_a_schema_is_not_told(schema):
+    assert problems(content(["a"], interface={"inputs": {"q": schema}})) == []
 
 
 @pytest.mark.parametrize("ref", [{"agent_ref": {"intent": "write"}}, {}])

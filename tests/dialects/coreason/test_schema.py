@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, written_out
+from tests.dialects.coreason.files import release_20, release_21, release_22
 from tests.dialects.coreason.making import agent, content
 
 
@@ -53,6 +54,8 @@ def test_a_published_recipe_is_complete():
     assert made(status="published").topology.verify_completeness()
     with pytest.raises(ValidationError, match="incomplete"):
         RecipeDefinition.model_validate(content([{"id": "a", "type": "agent"}], status="published"))
+    with pytest.raises(ValidationError, match="incomplete"):
+        RecipeDefinition.model_validate(content([agent("a", agent_ref="")], status="published"))
     with pytest.raises(ValidationError, match="Dangling"):
         made(topology={"edges": [{"source": "a", "target": "x"}], "status": "draft"}, status="published")
 
@@ -62,7 +65,37 @@ def test_files_of_several_releases_are_taken():
     new = {"name": "t", "version": "1", "description": "d", "provenance": {"type": "ai"}, "created": "2024-01-01"}
     assert made(metadata=old).metadata.design_metadata.x == 1
     assert made(metadata=new).metadata.provenance == {"type": "ai"}
-    made(environment={"mcp_servers": [{"name": "m"}]}, default_model_policy="fast", policy={"priority": "high"})
+    made(
+        environment={"mcp_servers": [{"name": "m"}]},
+        default_model_policy={"strategy": "priority"},
+        policy={"priority": "high"},
+    )
+
+
+@pytest.mark.parametrize("word", [{"status": "archived"}, {"environment": {}}, {"identity": {}}])
+def test_metadata_have_types_in_files_of_later_releases(word):
+    odd = {"name": "t", "created": 2024, "provenance": "by hand", "team": "desk"}
+    assert made(metadata=odd).metadata.provenance == "by hand"
+    with pytest.raises(ValidationError) as caught:
+        made(metadata=odd, **word)
+    assert {error["loc"][-1] for error in caught.value.errors()} == {"created", "provenance"}
+    kept = made(metadata={"name": "t", "provenance": {"type": "ai"}, "team": "desk"}, **word).metadata
+    assert (kept.provenance.type, kept.model_extra) == ("ai", {"team": "desk"})
+
+
+def test_what_only_earlier_releases_take_makes_a_file_an_earlier_one():
+    odd = {"name": "t", "x-design": {"x": 1, "y": 2}, "provenance": "by hand"}
+    assert made(metadata=odd, status="archived").metadata.provenance == "by hand"
+    short = content(["a"], metadata={"name": "t", "created": 3}, status="archived")
+    assert RecipeDefinition.model_validate({**short, "topology": [agent("a")]}).metadata.created == 3
+
+
+@pytest.mark.parametrize("recipe", [release_20(), release_21(), release_21(short=True), release_22()])
+def test_a_whole_file_keeps_its_hash(recipe):
+    read = RecipeDefinition.model_validate(recipe)
+    again = RecipeDefinition.model_validate_json(read.to_json())
+    assert again.compute_hash() == read.compute_hash()
+    assert again == read
 
 
 def test_dumping_and_reading_keeps_the_hash():

@@ -1,4 +1,4 @@
-"""test_cli_json: with `--json` a command prints one document on stdout, whatever happens."""
+"""test_printed: with `--json` a command prints one document on stdout, whatever happens."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from pathlib import Path
 import pytest
 
 from agentnb import cli
-from tests.test_cli import RECIPE, called, there  # noqa: F401  (`there` is a fixture)
+from agentnb.cli import run, script
+from tests.cli.making import RECIPE, called, told
 
 pytestmark = pytest.mark.usefixtures("there")
 RUN = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
-
-
-def told(capsys, *words):
-    """Return a command's exit code, the one document that it prints, and the codes of its problems."""
-    code, out, err = called(capsys, *words, "--json")
-    document = json.loads(out)
-    assert err == ""
-    return code, document, [problem["code"] for problem in document["problems"]]
 
 
 def test_a_run_that_waits(capsys):
@@ -30,7 +23,7 @@ def test_a_run_that_waits(capsys):
 
 
 def test_a_run_that_fails(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "_fixed", lambda agent: (agent[0], lambda **_: 1 / 0))
+    monkeypatch.setattr(script, "_fixed", lambda agent: (agent[0], lambda **_: 1 / 0))
     code, document, codes = told(capsys, *RUN)
     assert (code, document["status"], codes) == (1, "failed", ["X100"])
     assert document["error"].startswith("X100")
@@ -73,20 +66,20 @@ def interrupted(*_):
 
 
 def test_an_interrupt(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "_told", interrupted)
+    monkeypatch.setattr(run, "_told", interrupted)
     code, _, codes = told(capsys, *RUN)
     assert (code, codes) == (130, ["U907"])
 
 
 def test_an_interrupt_is_silent_where_people_read(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "_print_end", interrupted)
+    monkeypatch.setattr(run, "_print_end", interrupted)
     code, _, err = called(capsys, *RUN)
     assert (code, err) == (130, "")
 
 
 def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
     monkeypatch.setattr(
-        cli, "_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and {"topic": "other"})
+        script, "_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and {"topic": "other"})
     )
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, json.loads(out)["status"]) == (0, "finished")

@@ -1,0 +1,75 @@
+"""lab: `agentnb lab` becomes JupyterLab, open on the quickstart."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentnb.cli.printed import print_json
+from agentnb.errors import AgentNbError, Problem
+
+PACKAGE = Path(__file__).parent.parent
+QUICKSTART = "01_quickstart.ipynb"
+
+
+def lab_command(args: argparse.Namespace) -> int:
+    """Become JupyterLab, with the quickstart open."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        problem = Problem(
+            code="U901",
+            what="'agentnb lab' needs JupyterLab, which is not installed",
+            where=sys.prefix,
+            why="Jupyter is an extra: agentnb runs without it",
+            do='run: pip install "agentnb[lab]"',
+        )
+        raise AgentNbError(problem)
+    folder = _notebooks(args.folder)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"),
+        f"--LabApp.default_url=/lab/tree/{QUICKSTART}",  # the browser's first page, and the address that is printed
+        *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
+        *(["--no-browser"] if args.no_browser or not _has_screen() else []),
+        *(["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []),
+        *args.rest,
+    ]
+    # Settings of ours that a user's own overrule: no question about news, no look for updates.
+    paths = [str(PACKAGE / "lab"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    if args.json:
+        print_json({"folder": str(folder), "notebook": QUICKSTART, "command": command})
+    else:
+        print(f"agentnb: the quickstart is {folder / QUICKSTART}", flush=True)
+    return _become(command, {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)})
+
+
+def _notebooks(folder: Path | None) -> Path:
+    """Return the folder to open: the clone's own, else one that gets a copy of each notebook that it lacks."""
+    clone = PACKAGE.parent / "notebooks"
+    source = clone if (clone / QUICKSTART).exists() else PACKAGE / "notebooks"
+    if folder is None and source == clone:
+        return clone
+    target = (folder or Path("agentnb-notebooks")).resolve()
+    target.mkdir(parents=True, exist_ok=True)
+    for notebook in source.glob("*.ipynb"):
+        if not (target / notebook.name).exists():
+            shutil.copy(notebook, target)
+    return target
+
+
+def _has_screen() -> bool:
+    """Say whether a browser could show itself; else JupyterLab would open one inside the terminal, or complain."""
+    if sys.platform in {"darwin", "win32"}:
+        return True
+    return any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+
+
+def _become(command: list[str], env: Mapping[str, str]) -> int:
+    sys.stdout.flush()
+    if sys.platform != "win32":
+        os.execve(command[0], command, env)  # so that Ctrl-C and a kill reach JupyterLab itself
+    return subprocess.call(command, env=dict(env))  # exec on Windows would give the prompt back at once

@@ -1,0 +1,106 @@
+"""scenarios: `agentnb run FILE --scenarios`: a recipe's own tests, a line for each, and an exit code.
+
+U908: words that cannot go together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from agentnb.cli.printed import print_json
+from agentnb.cli.script import script
+from agentnb.errors import AgentNbError, Problem, RecipeError, did_you_mean
+from agentnb.recipe.words import listed, typed
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Recipe, Scenario
+    from agentnb.scenarios import ScenarioResult
+
+
+def asked_for(args: argparse.Namespace) -> bool:
+    """Say whether scenarios are to run; to name one is to ask for it."""
+    return bool(args.scenarios or args.only)
+
+
+def run_all(args: argparse.Namespace) -> int:
+    """Run the scenarios of a recipe, and return 0 where all have passed, else 1."""
+    from agentnb.load import load
+    from agentnb.scenarios import run_scenarios
+
+    _refuse_mixed(args)
+    recipe = load(args.file)
+    # What nodes print themselves is no part of the document.
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():
+        report = run_scenarios(
+            recipe,
+            _chosen(recipe, args.only),
+            budget=None if args.max_steps is None else {"max_steps": args.max_steps},
+            chaos=chaos_of(args),
+            seed=args.seed,
+            listener=None if args.json else lambda result: print(result, flush=True),
+            **script(args.script),
+        )
+    if args.json:
+        problems = [result.problem for result in report if result.problem is not None]
+        counts = {"ok": report.ok, "passed": report.passed, "failed": report.failed}
+        print_json({**counts, "scenarios": list(map(_row, report)), "problems": list(map(asdict, problems))})
+    else:
+        print(f"\n{report.counts}")
+    return 0 if report.ok else 1
+
+
+def chaos_of(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the chaos that the words ask for, as `Chaos` takes it; None where they ask for none."""
+    return {key: typed(text) for key, text in args.chaos} or None
+
+
+def _refuse_mixed(args: argparse.Namespace) -> None:
+    """Raise for words of a single run beside --scenarios.
+
+    Raises:
+        AgentNbError: U908, every one of them.
+    """
+    reasons = {
+        "--input": (args.inputs, "each scenario has inputs of its own", "leave it out, or run without --scenarios"),
+        "--trace": (args.trace, "it writes the trace of one run, and these are several",
+                    "leave it out, or run that one by its inputs: --input KEY=VALUE --trace OUT"),
+    }  # fmt: skip
+    problems = [
+        Problem("U908", f"{word} cannot go with --scenarios", f"agentnb run {args.file}", why, order)
+        for word, (given, why, order) in reasons.items() if given
+    ]  # fmt: skip
+    if problems:
+        raise AgentNbError(*problems)
+
+
+def _chosen(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
+    """Return the recipe's scenarios of these ids, in its own order; None for all of them.
+
+    Raises:
+        RecipeError: U909, every id that is none of theirs.
+    """
+    by_id, wanted = {scenario.id: scenario for scenario in recipe.scenarios}, dict.fromkeys(ids)
+    if not wanted or not by_id:
+        return None
+    problems = [
+        Problem("U909", f"there is no scenario {id!r}", recipe.file or f"recipe {recipe.name!r}",
+                f"its scenarios are: {listed(by_id)}", did_you_mean(id, by_id, "name one of them"))
+        for id in wanted if id not in by_id
+    ]  # fmt: skip
+    if problems:
+        raise RecipeError(*problems)
+    return [scenario for scenario in recipe.scenarios if scenario.id in wanted]
+
+
+def _row(result: ScenarioResult) -> dict[str, Any]:
+    row = result.row()
+    mismatches, problem = list(map(str, result.mismatches)), result.problem and asdict(result.problem)
+    return {
+        "id": row.pop("scenario"), **row, "told": result.told, "problem": problem, "mismatches": mismatches,
+        "reason": result.reason,
+    }  # fmt: skip

@@ -1,0 +1,54 @@
+"""script: a script file says what a Session's world does: the model, the people, the agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from agentnb.errors import Problem, RecipeError, did_you_mean
+from agentnb.sources import read_file
+
+SCRIPT_KEYS = ("llm", "answers", "agents")
+
+
+def script(file: str | None) -> dict[str, Any]:
+    """Return what a script file gives a Session: who speaks for the LLM, for people and for agents."""
+    if file is None:
+        return {}
+    source = read_file(Path(file))
+    content = source.content or {}
+    problems = list(source.problems)
+    if not isinstance(content, dict):
+        problems.append(
+            Problem(
+                code="U903",
+                what=f"the script is a {type(content).__name__}, not a mapping",
+                where=str(source.place()),
+                why=f"a script has the keys {', '.join(SCRIPT_KEYS)}",
+                do="write for example `answers: {NODE: [yes]}`",
+            )
+        )
+        content = {}
+    problems += (
+        Problem(
+            code="U904",
+            what=f"a script has no key {key!r}",
+            where=str(source.place((key,), key=True)),
+            why=f"the keys of a script are: {', '.join(SCRIPT_KEYS)}",
+            do=did_you_mean(key, SCRIPT_KEYS, f"remove {key!r}"),
+        )
+        for key in content
+        if key not in SCRIPT_KEYS
+    )
+    if problems:
+        raise RecipeError(*problems)
+    agents = content.get("agents") or {}
+    options = {"llm": content.get("llm"), "answers": content.get("answers"), "tools": dict(map(_fixed, agents.items()))}
+    return {name: value for name, value in options.items() if value}
+
+
+def _fixed(agent: tuple[str, Any]) -> tuple[str, Callable[..., Any]]:
+    reference, output = agent
+    return reference, lambda **_inputs: deepcopy(output)

@@ -1,0 +1,212 @@
+"""nodes: one node of a coreason recipe, with the policy around it, as its kind needs it. Translation only.
+
+Retries are the node's own (`recovery.max_retries`, with its delay between two attempts) where it states them, else the
+policy's, which knows no delay and so waits for none. The policy's time-out holds for what asks an agent or a model; a
+person has the node's own, and is never asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.errors import Place
+from agentnb.recipe.model import Node, Rescue
+
+if TYPE_CHECKING:
+    from agentnb.dialects.coreason.extras import PolicyConfig
+    from agentnb.dialects.coreason.profiles import ModelChoice
+    from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RecipeNode
+
+# Nodes that ask an agent or a model.
+_ASKING: Final = frozenset({"agent", "evaluator", "generative"})
+
+
+def node_of(
+    node: RecipeNode,
+    place: Place,
+    policy: PolicyConfig | None = None,
+    model: ModelChoice | Mapping[str, Any] | str | None = None,
+) -> Node:
+    """Return a node as its kind needs it.
+
+    `policy` is the recipe's; `model` its default model policy, a model's name or settings of its requests, which a
+    node's own comes before.
+    """
+    rescue = _rescue(node)
+    own = getattr(node, "model_policy", None)
+    params = _params(node, policy, _chosen(model if own is None else own)) | _options(node, policy)
+    if node.recovery is not None:
+        params["recovery"] = node.recovery.model_dump()  # says whether its fallback is a way
+    inputs = {argument: (key,) for argument, key in node.inputs_map.items()} if node.type == "agent" else None
+    return Node(
+        id=node.id,
+        kind=node.type,
+        label=(node.presentation and node.presentation.label) or "",
+        inputs=None if inputs is None else _frozen(inputs),
+        reads=_reads(node),
+        writes=tuple(dict.fromkeys([*_writes(node, params), *(rescue.writes if rescue else ())])),
+        params=_frozen({key: value for key, value in params.items() if value is not None}),
+        rescue=rescue,
+        place=place,
+    )
+
+
+def _params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[str, Any]:
+    """Return what a node's type says; what is None is left to its kind."""
+    preamble = policy.safety_preamble if policy else None
+    match node.type:
+        case "agent":
+            return _agent(node, preamble, model)
+        case "human":
+            return _human(node)
+        case "router":
+            return {"input_key": (node.input_key,), "routes": _frozen(node.routes), "default": node.default_route}
+        case "evaluator":
+            return _evaluator(node, preamble, model)
+        case "generative":
+            return _generative(node, preamble, model)
+
+
+def _agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
+    """Return who answers: a name to bind, what it is told first, and where an answer that is no mapping goes."""
+    named = isinstance(node.agent_ref, str)
+    return {
+        "ref": node.agent_ref if named else node.id,
+        "output": "output",
+        "prompt": _joined([preamble, node.system_prompt_override or _described(node)]),
+        "wanted": None if named else _plain(node.agent_ref),
+        "model": model,
+        "simulated": _simulated(node),
+    }
+
+
+def _described(node: AgentNode) -> str | None:
+    """Return in words what an agent is, where it is described in place or by what it is meant to do."""
+    if (profile := node.cognitive_profile) is not None:
+        task = f" Your task: {profile.task_primitive}." if profile.task_primitive else ""
+        return f"Your role: {profile.role}.{task}"
+    if node.agent_ref is None or isinstance(node.agent_ref, str):
+        return None
+    wanted = node.agent_ref
+    bounds = [f"- {rule}" for rule in wanted.constraints]
+    return "\n".join([wanted.intent, *(["What holds for it:", *bounds] if bounds else [])])
+
+
+def _human(node: HumanNode) -> dict[str, Any]:
+    return {
+        "prompt": node.prompt,
+        "output": "response",
+        "timeout": _positive(node.timeout_seconds),
+        "role": node.required_role,
+    }
+
+
+def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[str, Any]:
+    return {
+        "target": (node.target_variable,),
+        "ref": node.evaluator_agent_ref,
+        "profile": _plain(node.evaluation_profile),
+        "threshold": node.pass_threshold,
+        "max_refinements": node.max_refinements,
+        "pass_route": node.pass_route,
+        "fail_route": node.fail_route,
+        "feedback": node.feedback_variable,
+        "prompt": preamble,
+        "model": model,
+        "simulated": _simulated(node),
+    }
+
+
+def _generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
+    return {
+        "goal": node.goal,
+        "schema": _frozen(node.output_schema),
+        "tools": tuple(node.allowed_tools),
+        "solver": _plain(node.solver),
+        "prompt": preamble,
+        "model": model,
+        "simulated": _simulated(node),
+    }
+
+
+def _simulated(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
+    """Return what a node's metadata say that its simulated agent answers: one mapping, or several in turn."""
+    given = node.metadata.get("simulated")
+    answers = given if isinstance(given, list) else [given]
+    mappings = tuple(answer for answer in answers if isinstance(answer, Mapping))
+    return mappings if mappings and len(mappings) == len(answers) else None
+
+
+def _options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
+    """Return how a node's calls are done: the time-out, the attempts and the delay between two of them."""
+    if node.type not in _ASKING:
+        return {}
+    retries, delay = policy.max_retries if policy else 0, 0.0
+    if node.recovery is not None and node.recovery.max_retries is not None:
+        retries, delay = node.recovery.max_retries, max(node.recovery.retry_delay_seconds, 0.0)
+    again = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
+    return {"timeout": _positive(policy.timeout_seconds if policy else None), **again}
+
+
+def _rescue(node: RecipeNode) -> Rescue | None:
+    """Return how the run goes on when a node has failed; a fallback is a way of its own, and no rescue."""
+    recovery = node.recovery
+    if recovery is None or recovery.behavior not in ("continue_with_default", "ignore"):
+        return None
+    default = recovery.default_output if recovery.behavior == "continue_with_default" else None
+    route: tuple[str, ...] | None = None
+    if node.type in ("router", "evaluator"):  # their edges are never asked
+        target = node.default_route if node.type == "router" else node.pass_route
+        route = (target,) if target else ()
+    return Rescue(_frozen(default or {}), route)
+
+
+def _reads(node: RecipeNode) -> tuple[str, ...]:
+    match node.type:
+        case "agent":
+            return tuple(dict.fromkeys(node.inputs_map.values()))
+        case "router":
+            return (node.input_key,)
+        case "evaluator":
+            return (node.target_variable,)
+    return ()
+
+
+def _writes(node: RecipeNode, params: Mapping[str, Any]) -> tuple[str, ...]:
+    match node.type:
+        case "agent":
+            return tuple(key for answer in params["simulated"] or ({"output": None},) for key in answer)
+        case "human":
+            return ("response",)
+        case "evaluator":
+            return (node.feedback_variable,)
+        case "generative":
+            properties = node.output_schema.get("properties")
+            if isinstance(properties, Mapping):
+                return tuple(map(str, properties))
+            return (node.id,) if node.output_schema.get("type", "object") != "object" else ()
+    return ()
+
+
+def _chosen(model: Any) -> Any:
+    """Return a model's name, or what a model policy says beyond what holds anyway; None where that is nothing."""
+    given = model.model_dump(exclude_defaults=True) if hasattr(model, "model_dump") else model
+    return given or None
+
+
+def _positive(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+def _joined(parts: Iterable[str | None]) -> str | None:
+    return "\n\n".join(part for part in parts if part) or None
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(mapping))

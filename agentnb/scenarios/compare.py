@@ -1,0 +1,168 @@
+"""compare: what was expected against what stands on the board, exactly or by how alike two texts are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from itertools import islice
+from types import NoneType
+from typing import Any, Final, NamedTuple
+
+from agentnb.board.secrets import hidden, is_secret, masked, short
+from agentnb.board.values import ABSENT
+
+COMPARES: Final = ("exact_match", "fuzzy", "llm_judge")
+MOST_TOLD: Final = 100  # a list of a million items that are all wrong is told by its first
+Path = tuple[Any, ...]
+_KEYS: Final = (str, int, float, NoneType)  # what JSON can write as a key
+
+
+class Mismatch(NamedTuple):
+    """A place where something else stands than was expected: the path to it, and both values.
+
+    `actual` is ABSENT where nothing stands there, `expected` where nothing should. `likeness` (0 to 1) is how alike the
+    two are, where that was asked.
+    """
+
+    path: Path
+    expected: Any
+    actual: Any
+    likeness: float | None = None
+
+    def __str__(self) -> str:
+        """Return one line, with secrets masked and long values cut."""
+        secret = next(filter(is_secret, map(str, self.path)), None)
+        place = hidden(".".join(map(str, self.path)))
+        if self.expected is ABSENT:
+            return f"{place}: {short(plain(self.actual), secret)} is not expected there"
+        wanted = f"{place}: expected {short(plain(self.expected), secret)}"
+        if self.actual is ABSENT:
+            return f"{wanted}, but it is not there"
+        alike = "" if self.likeness is None else f", {self.likeness:.2f} alike"
+        return f"{wanted}, found {short(plain(self.actual), secret)}{alike}"
+
+    def __repr__(self) -> str:
+        """Return the same line: the values themselves may be secrets."""
+        return f"<Mismatch {self}>"
+
+
+class Compared(NamedTuple):
+    """What a comparison came to: whether it is well, how well (0 to 1), and every place that is not."""
+
+    passed: bool
+    score: float | None
+    mismatches: tuple[Mismatch, ...] = ()
+
+
+def found_of(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands on the board at these keys (dotted text reads a path), without those that are not there."""
+    return {key: board[key] for key in keys if key in board}
+
+
+def exact(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Compared:
+    """Compare each expected key with what was found; 1 and 1.0 are equal, True and 1 are not, tuples are as lists.
+
+    Example:
+        >>> exact({"n": 1, "ok": True}, {"n": 1.0, "ok": 1}).mismatches
+        (<Mismatch ok: expected True, found 1>,)
+    """
+    every = (row for key, value in expected.items() for row in _unequal((key,), value, found.get(key, ABSENT)))
+    mismatches = tuple(islice(every, MOST_TOLD))
+    return Compared(not mismatches, 0.0 if mismatches else 1.0, mismatches)
+
+
+def alike(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> Compared:
+    """Compare the texts of each expected key with what was found; the score is that of the least alike.
+
+    What is no text is compared as its JSON with sorted keys.
+    """
+    rows = [
+        Mismatch((key,), value, actual, 0.0 if actual is ABSENT else likeness(value, actual))
+        for key, value in expected.items()
+        for actual in (found.get(key, ABSENT),)
+    ]
+    score = min((row.likeness or 0.0 for row in rows), default=1.0)
+    return Compared(score >= least, score, tuple(row for row in rows if (row.likeness or 0.0) < least))
+
+
+def likeness(one: Any, other: Any) -> float:
+    """Return how alike two values are, 0 to 1: the share of their characters that both have in the same order.
+
+    Example:
+        >>> likeness("Good morning", "Good evening")
+        0.75
+    """
+    from rapidfuzz import fuzz
+
+    if next(_unequal((), one, other), None) is None:
+        return 1.0
+    return float(fuzz.ratio(_text(one), _text(other))) / 100
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON's kinds of values, as far as it can be opened: mappings, lists and what is in neither."""
+    value = _opened(value)
+    if isinstance(value, Mapping):
+        return {name if isinstance(name, _KEYS) else str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def leaving(value: Any) -> Any:
+    """Return a value as it may be shown: opened, with its secrets masked."""
+    return masked(plain(value))
+
+
+def _opened(value: Any) -> Any:
+    """Return what an object holds: a model's or a dataclass's fields, an array's items, an Enum's value."""
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # an array, a number or a text of numpy's, a column
+        return value.tolist()
+    if isinstance(value, str | int | float | Mapping | list | tuple | type | None):
+        return value
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=repr)
+    return value.model_dump() if callable(getattr(value, "model_dump", None)) else value
+
+
+def _unequal(path: Path, expected: Any, actual: Any) -> Iterator[Mismatch]:
+    """Yield the innermost places where two values differ."""
+    one, other = _opened(expected), _opened(actual)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in {**one, **other}:
+            if key in one and key in other:
+                yield from _unequal((*path, key), one[key], other[key])
+            else:
+                yield Mismatch((*path, key), one.get(key, ABSENT), other.get(key, ABSENT))
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        for at in range(max(len(one), len(other))):
+            if at < len(one) and at < len(other):
+                yield from _unequal((*path, at), one[at], other[at])
+            else:
+                wanted, there = (side[at] if at < len(side) else ABSENT for side in (one, other))
+                yield Mismatch((*path, at), wanted, there)
+    elif isinstance(one, bool) != isinstance(other, bool) or not _equal(one, other):
+        yield Mismatch(path, expected, actual)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (NaN is what was expected)
+    except Exception:  # noqa: BLE001  (what cannot be compared, a table for one, is not the same)
+        return one.__class__ is other.__class__ and callable(getattr(one, "equals", None)) and bool(one.equals(other))
+
+
+def _text(value: Any) -> str:
+    value = plain(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    except (TypeError, ValueError):  # keys of several kinds
+        return repr(value)

@@ -1,0 +1,145 @@
+"""given: what may be given as scenarios becomes Scenarios: a recipe's own, mappings, objects with their fields.
+
+X412: a scenario, or how it is to be compared, is given in wrong words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from agentnb.board.values import freeze, thaw
+from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.recipe.model import Recipe, Scenario
+from agentnb.scenarios.compare import COMPARES
+
+# Our word -> the other one that a field may go by.
+_WORDS: Final = {
+    "id": "id",
+    "inputs": "inputs",
+    "expected": "expected_output",
+    "compare": "validation_logic",
+    "about": "description",
+}
+_KNOWN: Final = tuple(dict.fromkeys([*_WORDS, *_WORDS.values()]))
+_REFUSED: Final = "code_eval"
+_EXAMPLE: Final = "{'id': 'greets', 'inputs': {'name': 'Ada'}, 'expected': {'text': 'Hi Ada'}}"
+
+
+def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
+    """Return the scenarios that are to run: those that are given, else the recipe's own.
+
+    Raises:
+        ExecutionError: X410, there are none; X411, two have the same id; X412, one cannot be read;
+            X413, one asks for code of its own to be run. All that are wrong are told at once.
+    """
+    if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Iterable)):
+        raise ExecutionError(
+            Problem("X412", f"a {type(given).__name__} is no list of scenarios", "run_scenarios(scenarios=...)",
+                    "scenarios come as a list, or are left out for the recipe's own", f"write [{_EXAMPLE}]")
+        )  # fmt: skip
+    rows = list(recipe.scenarios if given is None else given)
+    if not rows:
+        raise ExecutionError(_none(recipe, given))
+    problems: list[Problem] = []
+    scenarios = [scenario for at, row in enumerate(rows) if (scenario := _scenario(row, at, problems)) is not None]
+    for scenario in scenarios:
+        problems += _wrong(recipe, scenario)
+    problems += _twice(scenarios)
+    if problems:
+        raise ExecutionError(*problems)
+    return tuple(scenarios)
+
+
+def _none(recipe: Recipe, given: Any) -> Problem:
+    if given is not None:
+        return Problem("X410", "there are no scenarios to run", "run_scenarios(scenarios=...)", "the list is empty",
+                       f"write [{_EXAMPLE}], or leave it out for the recipe's own")  # fmt: skip
+    return Problem(
+        "X410",
+        f"{recipe.name!r} has no scenarios",
+        recipe.file or f"recipe {recipe.name!r}",
+        "it carries no tests of its own",
+        "write some into it, `tests: [{id: greets, description: It greets, inputs: {name: Ada}, "
+        "expected_output: {text: Hi Ada}, validation_logic: exact_match}]`, "
+        f"or pass run_scenarios(recipe, [{_EXAMPLE}])",
+    )
+
+
+def _scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
+    """Return what is given as a Scenario; None where it is none, and `problems` say why."""
+    if isinstance(row, Scenario):
+        return row
+    where = f"run_scenarios, scenarios[{at}]"
+    fields = _fields(row)
+    if fields is None:
+        problems.append(
+            Problem("X412", f"a {type(row).__name__} is no scenario", where, "it says no id and no inputs",
+                    f"write {_EXAMPLE}")
+        )  # fmt: skip
+        return None
+    found = list(_misread(fields, where)) if isinstance(row, Mapping) else []
+    values = {word: fields.get(word, fields.get(other)) for word, other in _WORDS.items()}
+    if values["id"] is None or values["id"] == "":
+        found.append(Problem("X412", "a scenario has no id", where, "each is named by its id", f"write {_EXAMPLE}"))
+    problems += found
+    if found:
+        return None
+    return Scenario(
+        id=str(values["id"]),
+        inputs={} if values["inputs"] is None else values["inputs"],
+        expected=values["expected"],
+        compare=str(getattr(values["compare"], "value", values["compare"]) or COMPARES[0]),
+        about=str(values["about"] or ""),
+    )
+
+
+def _fields(row: Any) -> Mapping[str, Any] | None:
+    if isinstance(row, Mapping):
+        return row
+    fields = {word: getattr(row, word) for word in _KNOWN if hasattr(row, word)}
+    return fields if {"id", "inputs"} <= fields.keys() else None
+
+
+def _misread(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
+    """Yield the words of a mapping that are not known: one that is misspelt would test nothing."""
+    for word in fields:
+        if word not in _KNOWN:
+            yield Problem("X412", f"a scenario has no word {word!r}", where, f"its words are: {', '.join(_WORDS)}",
+                          did_you_mean(word, _KNOWN, f"remove {word!r}"))  # fmt: skip
+
+
+def _wrong(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
+    where = str(scenario.place or f"scenario {scenario.id!r} of {recipe.name!r}")
+    if scenario.compare == _REFUSED:
+        yield Problem("X413", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", where,
+                      "no code that stands in a scenario is ever run",
+                      f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}")  # fmt: skip
+    elif scenario.compare not in COMPARES:
+        yield Problem("X412", f"scenario {scenario.id!r} is to be compared by {scenario.compare!r}", where,
+                      f"the ways to compare are: {', '.join(COMPARES)}",
+                      did_you_mean(scenario.compare, COMPARES, "use one of them"))  # fmt: skip
+    for word, value in (("inputs", scenario.inputs), ("expected", scenario.expected)):
+        if not (isinstance(value, Mapping) or (value is None and word == "expected")):
+            yield Problem("X412", f"the {word} of scenario {scenario.id!r} are a {type(value).__name__}", where,
+                          "they are values by the board's keys", f"write {_EXAMPLE}")  # fmt: skip
+
+
+def _twice(scenarios: list[Scenario]) -> Iterator[Problem]:
+    for id, number in Counter(scenario.id for scenario in scenarios).items():
+        if number > 1:
+            second = [scenario.place for scenario in scenarios if scenario.id == id][1]
+            yield Problem("X411", f"{number} scenarios have the id {id!r}", str(second or f"scenario {id!r}"),
+                          "a result is found by its id", "give each an id of its own")  # fmt: skip
+
+
+def expected_of(scenario: Scenario) -> dict[str, Any] | None:
+    """Return a copy of what a scenario expects, so that what is given may be changed afterwards.
+
+    Raises:
+        BoardError: it could never stand on a board.
+    """
+    if scenario.expected is None:
+        return None
+    return {str(key): thaw(freeze(value)) for key, value in scenario.expected.items()}

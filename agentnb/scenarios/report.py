@@ -1,0 +1,202 @@
+"""report: how the scenarios of a recipe went: one result each, as text, as a table in a notebook, as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from agentnb.board.secrets import hidden, short
+from agentnb.errors import Problem
+from agentnb.scenarios.compare import Mismatch, leaving
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.session import Session
+
+COLUMNS: Final = (
+    *("scenario", "about", "compare", "passed", "score", "status"),
+    *("steps", "seconds", "problem", "expected", "actual"),
+)
+# Colours that can be read on white and on black; JupyterLab's own where it is there.
+_MARKS: Final = {
+    True: ("✓ passed", "var(--jp-success-color1, #2e8b57)"),
+    False: ("✗ failed", "var(--jp-error-color1, #d9534f)"),
+}
+_CELL: Final = "text-align:left;vertical-align:top;padding:2px 10px;border-top:1px solid #8884"
+_HEAD: Final = ("", "scenario", "score", "steps", "seconds", "what is wrong")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScenarioResult:
+    """How one scenario went. The values are true ones; whatever is shown of them is masked.
+
+    Attributes:
+        passed: whether the run finished and what came out is what was expected.
+        score: how well, 0 to 1; None where nothing was compared.
+        status: where the run ended: finished, failed, exhausted, waiting ...
+        seconds: how long the run took, by the session's clock; a judge's time is not in it.
+        problem: what kept it from ending or from being judged; None where only the values differ.
+        expected: the board keys that were asked for; None: only that the run ends well.
+        actual: what stood at those keys in the end; without `expected`, the whole board.
+        mismatches: each place that differs.
+        reason: what a judge said.
+        session: the run itself, to be stepped through; None where it could not even begin.
+    """
+
+    id: str
+    about: str
+    compare: str
+    passed: bool
+    score: float | None
+    status: str
+    steps: int
+    seconds: float
+    problem: Problem | None
+    expected: Mapping[str, Any] | None
+    actual: Mapping[str, Any]
+    mismatches: tuple[Mismatch, ...] = ()
+    reason: str = ""
+    session: Session | None = field(default=None, compare=False)
+
+    @property
+    def told(self) -> str | None:
+        """What is wrong, in one line without secrets; None where nothing is."""
+        if self.passed:
+            return None
+        if self.problem is not None:
+            return _line(f"{self.problem.code}: {self.problem.what}")
+        if not self.mismatches:
+            return _line(f"the judge: {self.reason or 'it is not as expected'}")
+        more = f"; and {len(self.mismatches) - 3} more" if len(self.mismatches) > 3 else ""
+        return _line("; ".join(map(str, self.mismatches[:3])) + more)
+
+    def row(self) -> dict[str, Any]:
+        """Return this result as a row of the report's table, with secrets masked."""
+        values = (
+            *(hidden(self.id), hidden(self.about), self.compare, self.passed, self.score, self.status),
+            *(self.steps, self.seconds, self.told, leaving(self.expected), leaving(self.actual)),
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+    def __str__(self) -> str:
+        """Return one line: passed or FAILED, its id, the score, how long it took, what is wrong."""
+        mark = "passed" if self.passed else "FAILED"
+        told = "" if self.told is None else f"  {self.told}"
+        return f"{mark}  {_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{told}"
+
+    def __repr__(self) -> str:
+        """Return the same in brackets: the values themselves may be secrets."""
+        return f"<ScenarioResult {' '.join(str(self).split())}>"
+
+
+class ScenarioReport(Sequence[ScenarioResult]):
+    """The results of a recipe's scenarios, in the order in which they ran; `report["id"]` is the one of that id.
+
+    Attributes:
+        recipe: the recipe's name.
+        results: a ScenarioResult for each scenario.
+    """
+
+    def __init__(self, recipe: str, results: Sequence[ScenarioResult]) -> None:
+        self.recipe, self.results = recipe, tuple(results)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every scenario has passed."""
+        return all(result.passed for result in self.results)
+
+    @property
+    def passed(self) -> int:
+        """How many have passed."""
+        return sum(result.passed for result in self.results)
+
+    @property
+    def failed(self) -> int:
+        """How many have not passed."""
+        return len(self.results) - self.passed
+
+    @property
+    def counts(self) -> str:
+        """How many have passed and failed, as text."""
+        parts = [f"{self.passed} passed"] if self.passed or not self.failed else []
+        return ", ".join([*parts, *([f"{self.failed} failed"] if self.failed else [])])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a scenario: scenario, about, compare, passed, score, status, steps, seconds, problem, ...
+
+        `problem` is what is wrong in one line, NA where nothing is; `expected` and `actual` are the values by key.
+        Secrets are masked.
+        """
+        from agentnb.trace.frames import table
+
+        return table([result.row() for result in self.results]).astype({"score": "Float64", "problem": "string"})
+
+    @overload
+    def __getitem__(self, key: int | str) -> ScenarioResult: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[ScenarioResult, ...]: ...
+    def __getitem__(self, key: int | str | slice) -> ScenarioResult | tuple[ScenarioResult, ...]:
+        """Return a result by its number or by the scenario's id."""
+        if isinstance(key, str):
+            found = next((result for result in self.results if result.id == key), None)
+            if found is None:
+                raise KeyError(key)
+            return found
+        return self.results[key]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[ScenarioResult]:
+        return iter(self.results)
+
+    def __repr__(self) -> str:
+        """Return how many passed, then a line for each."""
+        head = f"<ScenarioReport {self.recipe!r}: {self.counts}>"
+        return "\n".join([head, *(f"  {result}" for result in self.results)])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("..." if cycle else repr(self))  # IPython would print it as the sequence that it is
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th style="{_CELL};opacity:.65;white-space:nowrap">{word}</th>' for word in _HEAD)
+        rows = "".join(map(_row, self.results))
+        title = f"<p><strong>{escape(self.recipe)}</strong>: {self.counts}</p>"
+        table = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+        return f'{title}<table style="color:inherit;border-collapse:collapse">{table}</table>'
+
+
+def _row(result: ScenarioResult) -> str:
+    word, colour = _MARKS[result.passed]
+    about = (
+        f'<div style="opacity:.65;overflow-wrap:anywhere">{escape(hidden(result.about))}</div>' if result.about else ""
+    )
+    cells = (
+        f'<span style="color:{colour};white-space:nowrap">{word}</span>',
+        f"<b>{escape(hidden(result.id))}</b>{about}",
+        _score(result.score),
+        str(result.steps),
+        f"{result.seconds:.2f}",
+        _wrong(result),
+    )
+    return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def _wrong(result: ScenarioResult) -> str:
+    told = f'<span style="overflow-wrap:anywhere">{escape(result.told or "")}</span>'
+    if result.passed or result.problem is None:
+        return told
+    return f'{told}<div style="opacity:.65">{escape(_line(result.problem.do))}</div>'
+
+
+def _score(score: float | None) -> str:
+    return "" if score is None else f"{score:.2f}"
+
+
+def _line(text: str) -> str:
+    """Return a text as one line that a terminal only prints."""
+    text = " ".join(hidden(text).split())
+    return text if text.isprintable() else short(text, width=400)

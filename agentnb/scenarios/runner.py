@@ -1,0 +1,207 @@
+"""runner: runs scenarios, one after the other, each in a session of its own, and says how each went.
+
+X416: a scenario's run did not end well.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agentnb.board.secrets import hidden
+from agentnb.clock import Clock
+from agentnb.errors import AgentNbError, ExecutionError, Problem
+from agentnb.recipe.model import Recipe, Scenario
+from agentnb.scenarios.compare import Compared, alike, exact, found_of
+from agentnb.scenarios.given import expected_of, scenarios_of
+from agentnb.scenarios.judge import judged, without_judge
+from agentnb.scenarios.report import ScenarioReport, ScenarioResult
+from agentnb.session import Session
+from agentnb.session.checks import check_recipe
+from agentnb.world.chaos import Chaos
+from agentnb.world.people import unattended
+
+LIKE: Final = 0.8
+ENDED: Final = frozenset({"finished", "idle"})  # idle: all is done, and it listens for more
+Listener = Callable[[ScenarioResult], Any]
+
+
+def run_scenarios(
+    recipe: Recipe,
+    scenarios: Iterable[Scenario | Mapping[str, Any] | Any] | None = None,
+    *,
+    llm: Any = None,
+    tools: Mapping[str, Callable[..., Any]] | None = None,
+    answers: Any = None,
+    chaos: Chaos | Mapping[str, Any] | Any = None,
+    seed: int = 0,
+    budget: Mapping[str, Any] | None = None,
+    fuzzy: float = LIKE,
+    clock: Clock | None = None,
+    listener: Listener | None = None,
+) -> ScenarioReport:
+    """Run a recipe's scenarios as its tests, in order, and return how each went.
+
+    Each runs in a session of its own, so scripts of answers begin anew; nobody is asked, also on a terminal. A scenario
+    passes when its run finishes and what then stands on the board is what it expects. What goes wrong with one is its
+    result, and the next one runs.
+
+    Args:
+        scenarios: Scenarios, mappings (id, inputs, expected, compare, about), or objects with the fields of a
+            SimulationScenario; left out: the recipe's own.
+        llm: what speaks for the model, and for the judge of `llm_judge`, whose node is called "judge".
+        chaos: makes calls slow and lets some fail: latency_ms, error_rate, token_throttle. Each scenario is struck in
+            places of its own; the judge is spared.
+        seed: decides what is drawn by chance, and where chaos strikes.
+        fuzzy: how alike two texts have to be for `fuzzy`, 0 to 1.
+        clock: the time of every session.
+        listener: called with each ScenarioResult as soon as there is one.
+
+    Raises:
+        ExecutionError: X410, there are no scenarios; X411, two have the same id; X412, one cannot be read, or `fuzzy`
+            is no share; X413, one asks for `code_eval`; X415, the chaos is wrong; what a Session refuses.
+        RecipeError: the recipe has errors, or a tool is missing.
+
+    Example:
+        >>> import networkx as nx
+        >>> import agentnb as nb
+        >>> graph = nx.DiGraph(name="count")
+        >>> graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+        >>> report = nb.run_scenarios(nb.load(graph), [{"id": "one more", "inputs": {"n": 1}, "expected": {"n": 2}}])
+        >>> report.ok, report["one more"].steps
+        (True, 1)
+    """
+    check_recipe(recipe)
+    if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
+        raise ExecutionError(
+            Problem("X412", f"fuzzy={fuzzy!r} says not how alike two texts have to be", "run_scenarios(fuzzy=...)",
+                    "it is a number from 0 (anything will do) to 1 (the same)", f"write fuzzy={LIKE}")
+        )  # fmt: skip
+    chosen = scenarios_of(recipe, scenarios)
+    options = {"llm": without_judge(llm, recipe), "tools": tools, "answers": answers, "seed": seed, "budget": budget}
+    trial = _Trial(recipe, options, llm, Chaos.of(chaos, seed), fuzzy, clock)
+    trial.rehearse()
+    results = []
+    for scenario in chosen:
+        results.append(trial.run(scenario))
+        listener = _told(listener, results[-1])
+    return ScenarioReport(recipe.name, results)
+
+
+@dataclass
+class _Trial:
+    """What all scenarios of one call have in common."""
+
+    recipe: Recipe
+    options: dict[str, Any]
+    llm: Any
+    chaos: Chaos | None
+    fuzzy: float
+    clock: Clock | None
+
+    def session(self, scenario: Scenario, **more: Any) -> Session:
+        """Return the session that a scenario runs in."""
+        chaos = None if self.chaos is None else self.chaos.apart(scenario.id)
+        name = f"{self.recipe.name}: {scenario.id}"
+        return Session(self.recipe, scenario.inputs, clock=self.clock, name=name, chaos=chaos, **self.options, **more)
+
+    def rehearse(self) -> None:
+        """Make a session without inputs: what it refuses, every scenario's session would, and the call is wrong."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # each scenario's own session tells
+            self.session(Scenario("", {}), validate_inputs=False)
+
+    def run(self, scenario: Scenario) -> ScenarioResult:
+        """Run one scenario and compare what came out."""
+        clock = self.clock or Clock()
+        began = clock.ns()
+        try:
+            expected = expected_of(scenario)
+            session = self.session(scenario)
+            with unattended():
+                session.run()
+        except AgentNbError as error:  # its inputs are missing or wrong
+            return _result(scenario, None, Compared(passed=False, score=None), problem=_one(error))
+        seconds = (clock.ns() - began) / 1e9
+        actual = dict(session.board) if expected is None else found_of(expected, session.board)
+        compared, problem, reason = Compared(passed=False, score=None), _unended(scenario, session), ""
+        if problem is None:
+            try:
+                compared, reason = self.compared(scenario, expected, actual, session)
+            except AgentNbError as error:  # the judge's
+                problem = _one(error)
+        return _result(scenario, session, compared, expected=expected, actual=actual, seconds=seconds,
+                       problem=problem, reason=reason)  # fmt: skip
+
+    def compared(
+        self, scenario: Scenario, expected: dict[str, Any] | None, actual: dict[str, Any], session: Session
+    ) -> tuple[Compared, str]:
+        """Compare as the scenario asks. One that expects no values asks a judge only where it says what it is about."""
+        if scenario.compare == "llm_judge" and (expected is not None or scenario.about):
+            return judged(scenario, expected, actual, session, self.llm, self.clock)
+        if expected is None:
+            return Compared(passed=True, score=None), ""
+        return (alike(expected, actual, self.fuzzy) if scenario.compare == "fuzzy" else exact(expected, actual)), ""
+
+
+def _result(scenario: Scenario, session: Session | None, compared: Compared, *, problem: Problem | None,
+            expected: dict[str, Any] | None = None, actual: dict[str, Any] | None = None, seconds: float = 0.0,
+            reason: str = "") -> ScenarioResult:  # fmt: skip
+    return ScenarioResult(
+        id=scenario.id,
+        about=scenario.about,
+        compare=scenario.compare,
+        passed=compared.passed,
+        score=compared.score,
+        status="failed" if session is None else session.status,
+        steps=0 if session is None else session.position,
+        seconds=seconds,
+        problem=problem,
+        expected=expected,
+        actual=actual or {},
+        mismatches=compared.mismatches,
+        reason=hidden(reason),
+        session=session,
+    )
+
+
+def _unended(scenario: Scenario, session: Session) -> Problem | None:
+    """Return what kept a run from its end; None where it has come to it."""
+    status = session.status
+    where = f"scenario {scenario.id!r}, after step {session.position}"
+    if status in ENDED:
+        return None
+    if status == "failed":
+        return session.error
+    if status == "waiting":
+        names = ", ".join(repr(pending.node) for pending in session.pending)
+        return Problem("X416", f"{names} waits for a person", where,
+                       "no scripted answer is left, and while scenarios run nobody is asked",
+                       "give answers, {NODE: [TEXT]}: run_scenarios(answers=...), or the file of --script")  # fmt: skip
+    if status == "exhausted":
+        limit = (session.trace.outcome or {}).get("limit")
+        return Problem("X416", f"the run has used up its {limit}", where, "it had not come to its end by then",
+                       f"see why it goes on, or allow more: run_scenarios(budget={{{limit!r}: ...}})")  # fmt: skip
+    return Problem("X416", f"the run has not come to its end: it is {status}", where, "something has stopped it",
+                   "step through the result's session to see where")  # fmt: skip
+
+
+def _one(error: AgentNbError) -> Problem:
+    """Return the problems of an error as one."""
+    first = error.problems[0]
+    whats = "; ".join(problem.what for problem in error.problems)
+    return Problem(first.code, hidden(whats), hidden(first.where), hidden(first.why), hidden(first.do))
+
+
+def _told(listener: Listener | None, result: ScenarioResult) -> Listener | None:
+    """Tell a listener, and return it; None for one that raises: it is dropped."""
+    if listener is None:
+        return None
+    try:
+        listener(result)
+    except Exception as error:  # noqa: BLE001  (a spectator cannot stop the play)
+        warnings.warn(f"the listener was dropped, it raised {type(error).__name__}: {error}", stacklevel=3)
+        return None
+    return listener

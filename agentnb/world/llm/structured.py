@@ -1,0 +1,149 @@
+"""structured: the JSON value in what a model answered, however it was wrapped in words."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NoReturn
+
+LONGEST: Final = 1_000_000  # characters of an answer, and values in it
+DEEPEST: Final = 100  # levels; the blackboard takes 200, and an answer lies in something
+MOST_STARTS: Final = 1000  # places in a text where JSON is looked for
+_START: Final = re.compile(r"[{\[]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def json_in(answer: Any) -> Any:
+    """Return the JSON value in an answer: of an LLMResponse, a value as it is, or what a text has of JSON.
+
+    A text may be JSON as a whole, in a fenced block (the first that is JSON), or with words around it (then the
+    longest object or array). JSON that breaks off or has a mistake is no answer, and nothing inside it is taken.
+
+    Raises:
+        ValueError: there is none, or it is broken, has NaN or Infinity, is too long or nested too deep.
+
+    Example:
+        >>> json_in('Here it is: {"title": "Rain"}')
+        {'title': 'Rain'}
+    """
+    value = getattr(answer, "content", answer)
+    if isinstance(value, str):
+        value = _parsed(value)
+    elif value is None:
+        raise ValueError("the answer is empty")
+    _check(value)
+    return value
+
+
+def _parsed(text: str) -> Any:
+    if len(text) > LONGEST:
+        raise ValueError(f"the answer is longer than {LONGEST:,} characters")
+    if not text.strip():
+        raise ValueError("the answer is empty")
+    for part in (text, *_fenced(text)):
+        try:
+            return _loads(part)
+        except json.JSONDecodeError:
+            continue
+    return _among_words(text)
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """Yield what stands between lines of three backticks; the last block may lack its end."""
+    block: list[str] | None = None
+    for line in text.splitlines():
+        if not line.lstrip().startswith("```"):
+            if block is not None:
+                block.append(line)
+        elif block is None:
+            block = []
+        else:
+            yield "\n".join(block)
+            block = None
+    if block:
+        yield "\n".join(block)
+
+
+def _among_words(text: str) -> Any:
+    """Return the longest object or array in a text. After a mistake the search goes on behind it: never inside."""
+    found: tuple[int, Any] | None = None
+    broken: json.JSONDecodeError | None = None
+    start, tries = _START.search(text), 0
+    while start and tries < MOST_STARTS:
+        tries += 1
+        try:
+            value, end = _decoded(text, start.start())
+            if found is None or end - start.start() > found[0]:
+                found = (end - start.start(), value)
+        except json.JSONDecodeError as error:
+            end = max(error.pos, start.end())
+            if error.pos > start.start() + 1 or start[0] == "{":  # `[see below]` never was meant to be JSON
+                broken = broken or error
+        start = _START.search(text, end)
+    if found is not None:
+        return found[1]
+    if broken is None:
+        raise ValueError("there is no JSON in the answer")
+    if broken.pos >= len(text.rstrip()) or broken.msg.startswith("Unterminated"):
+        raise ValueError("the JSON in the answer breaks off")
+    raise ValueError(f"the JSON in the answer has a mistake at character {broken.pos + 1}: {broken.msg}")
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refused)
+
+
+def _loads(text: str) -> Any:
+    stripped = text.strip()
+    value, end = _decoded(stripped, 0)
+    if end < len(stripped):
+        raise json.JSONDecodeError("Extra data", stripped, end)
+    return value
+
+
+def _decoded(text: str, start: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise ValueError(_deep()) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # a number of thousands of digits, or one of the refused
+        raise ValueError(str(error) if "JSON" in str(error) else "a number in the answer is too long") from None
+
+
+def _deep() -> str:
+    return f"the answer is nested deeper than {DEEPEST} levels"
+
+
+def _check(value: Any) -> None:
+    """Raise for what JSON does not have; also in a value that came as it is, which may even contain itself."""
+    waiting, seen = [(value, 1)], 0
+    while waiting:
+        item, depth = waiting.pop()
+        seen += 1
+        if seen > LONGEST:
+            raise ValueError(f"the answer has more than {LONGEST:,} values")
+        if isinstance(item, Mapping | list | tuple):
+            if depth > DEEPEST:
+                raise ValueError(_deep())
+            if isinstance(item, Mapping):
+                strange = [key for key in item if not isinstance(key, str)]
+                if strange:
+                    raise ValueError(f"the key {strange[0]!r} is no text")
+                waiting += [(key, depth) for key in item]
+                item = item.values()
+            waiting += [(part, depth + 1) for part in item]
+        elif isinstance(item, str):
+            if _SURROGATE.search(item):
+                raise ValueError("the answer has half of a surrogate pair")
+        elif isinstance(item, float):
+            if not math.isfinite(item):
+                raise ValueError(f"{item} is no JSON number")
+        elif item is not None and not isinstance(item, int):
+            raise ValueError(f"a {type(item).__name__} is no JSON value")

@@ -1,0 +1,121 @@
+"""test_lab: `agentnb lab`, up to the JupyterLab that it becomes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from agentnb import cli
+from agentnb.cli import lab
+from tests.cli.making import called
+
+
+def test_lab_without_jupyterlab_says_what_to_install(there, capsys, monkeypatch):
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    code, _, err = called(capsys, "lab")
+    assert code == 1
+    assert 'pip install "agentnb[lab]"' in err
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Return what `agentnb lab WORDS` would become, and with which surroundings."""
+
+    def of(*words):
+        became = {}
+        monkeypatch.setattr(lab, "_become", lambda command, env: became.update(command=command, env=env) or 0)
+        assert cli.main(["lab", *words]) == 0
+        return became
+
+    return of
+
+
+def test_lab_opens_the_notebooks_of_the_clone(command):
+    clone = lab.PACKAGE.parent / "notebooks"
+    assert f"--ServerApp.root_dir={clone}" in command()["command"]
+
+
+def test_lab_copies_what_is_missing_and_overwrites_nothing(there, command):
+    folder = there / "mine"
+    command("mine")
+    quickstart = folder / lab.QUICKSTART
+    assert quickstart.read_bytes() == (lab.PACKAGE.parent / "notebooks" / lab.QUICKSTART).read_bytes()
+    quickstart.write_text("changed")
+    assert f"--ServerApp.root_dir={folder}" in command("mine")["command"]
+    assert quickstart.read_text() == "changed"
+
+
+def test_lab_outside_of_a_clone_makes_a_folder_of_its_own(there, command, monkeypatch):
+    package = there / "site" / "agentnb"
+    (package / "notebooks").mkdir(parents=True)
+    (package / "notebooks" / lab.QUICKSTART).write_text("{}")
+    monkeypatch.setattr(lab, "PACKAGE", package)
+    command()
+    assert (there / "agentnb-notebooks" / lab.QUICKSTART).read_text() == "{}"
+
+
+def test_lab_passes_words_on(command, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert "--no-browser" not in command()["command"]
+    assert "--no-browser" in command("--no-browser")["command"]
+    assert command("--", "--port", "9999")["command"][-2:] == ["--port", "9999"]
+
+
+@pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="a screen is always there")
+def test_lab_opens_no_browser_where_there_is_no_screen(command, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    assert "--no-browser" in command()["command"]
+
+
+def test_lab_keeps_the_users_own_jupyter_settings(command, monkeypatch):
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "theirs")
+    assert command()["env"]["JUPYTER_CONFIG_PATH"].split(os.pathsep)[-1] == "theirs"
+
+
+def test_lab_in_a_place_that_is_a_file(there, capsys):
+    code, _, err = called(capsys, "lab", "refunds.yaml")
+    assert code == 1
+    assert "refunds.yaml" in err
+
+
+def test_lab_serves_the_quickstart_and_asks_for_no_news(there):
+    """The real thing: JupyterLab comes up, has the notebook, and ends when it is told to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["lab", "mine", "--json", "--no-browser", "--", f"--port={port}", "--IdentityProvider.token=t"]
+    env = {**os.environ, "JUPYTER_RUNTIME_DIR": str(there / "runtime"), "JUPYTER_CONFIG_DIR": str(there / "config")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "agentnb", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
+    ) as served:
+        try:
+            address = f"http://127.0.0.1:{port}"
+            assert fetched(f"{address}/api/contents/{lab.QUICKSTART}?token=t&content=0")["type"] == "notebook"
+            settings = fetched(f"{address}/lab/api/settings/@jupyterlab/apputils-extension:notification?token=t")
+            assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
+        finally:
+            served.send_signal(signal.SIGTERM)
+        assert json.loads(served.stdout.read())["notebook"] == lab.QUICKSTART
+        assert served.wait(30) is not None
+
+
+def fetched(address, within=60):
+    """Return the JSON at an address, once somebody serves it."""
+    end = time.monotonic() + within
+    while True:
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:
+                return json.load(answer)
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)

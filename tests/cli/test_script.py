@@ -1,0 +1,23 @@
+"""test_script: the file that says what a run's world does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.making import called
+
+
+def test_a_script_names_its_wrong_keys_all_at_once(there, capsys):
+    Path("script.yaml").write_text("answer: {ask: [a]}\nagnts: {}\n")
+    code, _, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
+    assert code == 1
+    assert "script.yaml:1:1" in err
+    assert "did you mean 'answers'?" in err
+    assert "did you mean 'agents'?" in err
+
+
+def test_a_script_is_a_mapping(there, capsys):
+    Path("script.yaml").write_text("- a\n- b\n")
+    code, _, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
+    assert code == 1
+    assert "U903" in err

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentnb.dialects.coreason import GraphExecutor
+from agentnb.errors import ExecutionError
+from agentnb.load import load
+from agentnb.session import Session
+from agentnb.world.llm.base import LLMResponse, Usage
+from tests.dialects.coreason.making import agent, content
+
+RULE = {"variable": "user.age", "operator": "gte", "value": 18, "error_message": "You have to be 18."}
+
+
+def recipe(**more):
+    return load(content(["a", "b", "c"], [("a", "b"), ("b", "c")], **more))
+
+
+def run(recipe, inputs=None, **options):
+    session = Session(recipe, inputs, **options)
+    session.run()
+    return session
+
+
+def test_a_requirement_is_asked_before_the_first_step_and_says_its_own_message():
+    session = run(recipe(requirements=[RULE]), {"user": {"age": 17}})
+    assert (session.status, session.position, session.error.what) == ("failed", 0, "You have to be 18.")
+    assert run(recipe(requirements=[RULE]), {"user": {"age": 18}}).status == "finished"
+
+
+def test_an_executor_raises_it():
+    executor = GraphExecutor(content(["a"], requirements=[RULE]), {"user": {"age": 3}})
+    with pytest.raises(ExecutionError, match=r"You have to be 18\."):
+        asyncio.run(executor.run())
+    assert len(executor.trace) == 0
+    assert executor.trace.outcome["status"] == "failed"
+
+
+def test_a_requirement_without_a_message_says_what_it_asks():
+    rule = {"variable": "a.b", "operator": "neq", "value": 1}
+    assert run(recipe(requirements=[rule])).error.what == "Constraint failed: a.b neq 1"
+
+
+def test_what_is_not_required_only_warns():
+    with pytest.warns(UserWarning, match="You have to be 18"):
+        session = run(recipe(requirements=[{**RULE, "required": False}]))
+    assert session.status == "finished"
+
+
+def test_a_policy_gives_a_run_its_budget():
+    answer = LLMResponse("x", usage=Usage(6, 4, 0.5))
+    for policy, limit in (({"token_budget": 15}, "max_tokens"), ({"budget_cap_usd": 0.75}, "max_cost_usd")):
+        session = run(recipe(policy=policy), llm=lambda request: answer)
+        assert (session.status, session.position, session.trace.outcome["limit"]) == ("exhausted", 2, limit)
+
+
+def test_a_negative_budget_is_none():
+    assert recipe(policy={"token_budget": -1, "budget_cap_usd": -0.5}).limits == {"max_steps": 50}
+
+
+def test_the_recipes_tests_are_its_scenarios():
+    test = {"id": "t1", "description": "says x", "inputs": {"q": 1}, "validation_logic": "fuzzy"}
+    (first,) = recipe(tests=[{**test, "expected_output": {"output": "x"}}]).scenarios
+    assert (first.id, first.about, first.inputs, first.expected) == ("t1", "says x", {"q": 1}, {"output": "x"})
+    assert first.compare == "fuzzy"
+
+
+def test_where_a_recipe_comes_from_is_told_in_its_traces():
+    old = {"name": "t", "generated_by": "me", "confidence_score": 0.5, "version": "1"}
+    assert run(recipe(metadata=old)).trace.metadata["provenance"] == {"generated_by": "me", "confidence_score": 0.5}
+    new = {"name": "t", "provenance": {"type": "ai", "generated_by": "a model"}}
+    assert run(recipe(metadata=new)).trace.metadata["provenance"] == {"type": "ai", "generated_by": "a model"}
+    assert "provenance" not in run(recipe()).trace.metadata
+
+
+def test_retries_and_time_outs_of_the_policy_reach_the_calls():
+    tried = []
+
+    def fails(**_inputs):
+        tried.append(1)
+        raise OSError("away")
+
+    one = content([agent("a")], policy={"max_retries": 2})
+    session = run(load(one), tools={"a-agent": fails})
+    assert (len(tried), session.status) == (3, "failed")
+    assert session.trace.frames.calls["attempt"].tolist() == [1, 2, 3]

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.clock import FrozenClock
+from agentnb.dialects.coreason.extras import PolicyConfig
+from agentnb.dialects.coreason.nodes import node_of
+from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RouterNode
+from agentnb.errors import Place
+from agentnb.load import load
+from agentnb.recipe.model import Rescue
+from agentnb.session import Session
+from tests.dialects.coreason.making import agent, content, router
+from tests.session.making import path
+
+PLACE = Place("t.yaml", 1, 1)
+JUDGE = {
+    "target_variable": "reply.text",
+    "evaluator_agent_ref": "critic",
+    "evaluation_profile": {"evaluator_model": "m", "grading_rubric": []},
+    "pass_threshold": 0.8,
+    "max_refinements": 2,
+    "pass_route": "done",
+    "fail_route": "write",
+    "feedback_variable": "critique",
+}
+MADE = {
+    "agent": lambda **more: AgentNode(**{"id": "n", "agent_ref": "writer", **more}),
+    "human": lambda **more: HumanNode(id="n", prompt="Go on?", **more),
+    "router": lambda **more: RouterNode(**{"id": "n", "input_key": "k", "routes": {}, "default_route": "d", **more}),
+    "evaluator": lambda **more: EvaluatorNode(**{"id": "n", **JUDGE, **more}),
+    "generative": lambda **more: GenerativeNode(**{"id": "n", "goal": "a poem", "output_schema": {}, **more}),
+}
+ASKING = ("agent", "evaluator", "generative")
+
+
+def node(kind, policy=None, model=None, **more):
+    return node_of(MADE[kind](**more), PLACE, PolicyConfig(**policy) if policy else None, model)
+
+
+def options(made):
+    return {key: made.params[key] for key in ("timeout", "attempts", "backoff") if key in made.params}
+
+
+# ------------------------------------------------------------------------------------------------ retries, time-out
+
+
+@pytest.mark.parametrize(
+    ("policy", "recovery", "expected"),
+    [
+        (None, None, {}),
+        ({"max_retries": 0}, {}, {}),
+        ({"max_retries": -1}, None, {}),
+        ({"max_retries": 2}, None, {"attempts": 3, "backoff": 0.0}),
+        ({"max_retries": 2}, {}, {"attempts": 3, "backoff": 0.0}),
+        ({"max_retries": 2}, {"max_retries": 1}, {"attempts": 2, "backoff": 1.0}),
+        ({"max_retries": 2}, {"max_retries": 0}, {}),
+        (None, {"max_retries": 3, "retry_delay_seconds": 0.25}, {"attempts": 4, "backoff": 0.25}),
+        (None, {"max_retries": 3, "retry_delay_seconds": -1}, {"attempts": 4, "backoff": 0.0}),
+        (None, {"max_retries": -3}, {}),
+        ({"timeout_seconds": 7}, None, {"timeout": 7}),
+        ({"timeout_seconds": 0}, None, {}),
+        ({"timeout_seconds": -1}, None, {}),
+    ],
+)
+@pytest.mark.parametrize("kind", ASKING)
+def test_the_nodes_recovery_comes_before_the_policy(kind, policy, recovery, expected):
+    assert options(node(kind, policy, recovery=recovery)) == expected
+
+
+def test_a_person_has_a_time_of_their_own_and_is_asked_once():
+    policy = {"max_retries": 3, "timeout_seconds": 5}
+    assert options(node("human", policy, timeout_seconds=60)) == {"timeout": 60}
+    assert options(node("human", policy, recovery={"max_retries": 4})) == {}
+    assert options(node("human", timeout_seconds=0)) == {}
+    assert options(node("router", policy)) == {}
+
+
+def test_retries_are_seen_among_the_calls():
+    answers = iter([OSError("line"), "fine"])
+
+    def write():
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    made = content(["write"], policy={"max_retries": 1})
+    run = Session(load(made), tools={"write-agent": write}, clock=FrozenClock())
+    run.run()
+    calls = run.trace.frames.calls
+    assert (run.status, dict(run.board)) == ("finished", {"output": "fine"})
+    assert (calls["attempt"].tolist(), calls["wait"].tolist()) == ([1, 2], [0.0, 0.0])
+    assert calls["error"].iloc[0] == "OSError: line"
+
+
+# ------------------------------------------------------------------------------------------------ rescue
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_without_a_recovery_that_goes_on_nothing_is_rescued(kind):
+    for recovery in (None, {}, {"behavior": "route_to_fallback", "fallback_node_id": "x", "default_output": {"a": 1}}):
+        assert node(kind, recovery=recovery).rescue is None
+
+
+@pytest.mark.parametrize("kind", ["agent", "human", "generative"])
+def test_a_node_goes_on_by_its_edges(kind):
+    given = node(kind, recovery={"behavior": "continue_with_default", "default_output": {"a": 1}})
+    assert given.rescue == Rescue({"a": 1})
+    assert "a" in given.writes
+    assert node(kind, recovery={"behavior": "continue_with_default"}).rescue == Rescue({})
+    assert node(kind, recovery={"behavior": "ignore", "default_output": {"a": 1}}).rescue == Rescue({})
+
+
+def test_a_node_that_chooses_goes_on_by_its_good_route():
+    ignore = {"recovery": {"behavior": "ignore"}}
+    assert node("router", **ignore).rescue == Rescue({}, ("d",))
+    assert node("router", default_route="", **ignore).rescue == Rescue({}, ())
+    assert node("evaluator", **ignore).rescue == Rescue({}, ("done",))
+    assert node("evaluator", pass_route="", **ignore).rescue == Rescue({}, ())
+
+
+@pytest.mark.parametrize(
+    ("recovery", "wrote"),
+    [
+        ({"behavior": "continue_with_default", "default_output": {"output": "sorry"}}, {"output": "sorry"}),
+        ({"behavior": "ignore"}, {}),
+    ],
+)
+def test_a_run_goes_on_from_the_failed_step(recovery, wrote):
+    def write():
+        raise OSError("line")
+
+    made = content([agent("write", recovery=recovery), "after"], [("write", "after")])
+    run = Session(load(made), tools={"write-agent": write})
+    run.run()
+    assert (run.status, path(run)) == ("finished", ["write error", "after"])
+    assert run.trace.steps[0].outputs == wrote
+
+
+def test_a_judge_that_fails_lets_pass_where_its_failure_is_ignored():
+    judge = {"id": "judge", "type": "evaluator", **JUDGE, "recovery": {"behavior": "ignore"}}
+    made = content([agent("write", metadata={"simulated": {"reply.text": "x"}}), judge, "done"], [("write", "judge")])
+    run = Session(load(made), tools={"critic": lambda text: "no idea"})
+    run.run()
+    assert (run.status, path(run)) == ("finished", ["write", "judge error", "done"])
+
+
+# ------------------------------------------------------------------------------------------------ agents
+
+
+def prompt(policy=None, **more):
+    return node("agent", policy, **more).params.get("prompt")
+
+
+def test_what_an_agent_is_told_first():
+    safe = {"safety_preamble": "Do no harm."}
+    profile = {"role": "editor", "task_primitive": "shorten"}
+    assert prompt() is None
+    assert prompt(safe) == "Do no harm."
+    assert prompt(system_prompt_override="Write.") == "Write."
+    assert prompt(safe, system_prompt_override="Write.") == "Do no harm.\n\nWrite."
+    assert prompt(agent_ref=None, cognitive_profile=profile) == "Your role: editor. Your task: shorten."
+    assert prompt(cognitive_profile={"role": "editor"}) == "Your role: editor."
+    assert prompt(system_prompt_override="Write.", cognitive_profile=profile) == "Write."
+
+
+def test_an_agent_that_is_only_wished_for_is_told_the_wish():
+    made = node("agent", agent_ref={"intent": "write well", "constraints": ["short", "plain"]})
+    assert made.params["prompt"] == "write well\nWhat holds for it:\n- short\n- plain"
+    assert (made.params["ref"], made.params["wanted"]["intent"]) == ("n", "write well")
+    assert prompt(agent_ref={"intent": "write well"}) == "write well"
+
+
+def test_a_nodes_own_model_comes_before_the_recipes():
+    assert "model" not in node("agent").params
+    assert node("agent", model="small").params["model"] == "small"
+    assert node("agent", model="small", model_policy="big").params["model"] == "big"
+    chosen = {"strategy": "lowest_cost", "min_context_window": 8000}
+    assert node("agent", model="small", model_policy=chosen).params["model"] == chosen
+    for kind in ("evaluator", "generative"):
+        assert node(kind, model={"temperature": 0}).params["model"] == {"temperature": 0}
+
+
+def test_the_model_and_its_settings_are_in_the_request():
+    asked = []
+    made = content([agent("a", model_policy="big"), agent("b", model_policy={"strategy": "lowest_cost"})], [("a", "b")])
+    run = Session(load(made), llm=lambda request: asked.append(request) or "fine")
+    run.run()
+    assert [(request.model, dict(request.settings)) for request in asked] == [
+        ("big", {}),
+        (None, {"strategy": "lowest_cost"}),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ the other types
+
+
+def test_an_evaluator_as_its_kind_needs_it():
+    simulated = [{"score": 0.1}, {"score": 0.9}]
+    made = node("evaluator", {"safety_preamble": "Do no harm."}, metadata={"simulated": simulated})
+    assert (made.reads, made.writes, made.inputs) == (("reply.text",), ("critique",), None)
+    params = dict(made.params)
+    assert params.pop("profile")["evaluator_model"] == "m"
+    assert params == {
+        "target": ("reply.text",),
+        "ref": "critic",
+        "threshold": 0.8,
+        "max_refinements": 2,
+        "pass_route": "done",
+        "fail_route": "write",
+        "feedback": "critique",
+        "prompt": "Do no harm.",
+        "simulated": tuple(simulated),
+    }
+    assert node("evaluator", evaluation_profile="strict").params["profile"] == "strict"
+
+
+def test_a_generative_node_as_its_kind_needs_it():
+    schema = {"type": "object", "properties": {"title": {}, "lines": {}}}
+    made = node("generative", output_schema=schema, allowed_tools=["search"], solver={"n_samples": 3})
+    params = made.params
+    assert (params["goal"], params["schema"], params["tools"]) == ("a poem", schema, ("search",))
+    assert params["solver"]["n_samples"] == 3
+    assert made.writes == ("title", "lines")
+    assert node("generative", output_schema={"type": "array"}).writes == ("n",)
+    assert node("generative", output_schema={"type": "object"}).writes == ()
+
+
+def test_what_simulated_agents_answer_is_a_mapping_or_several():
+    for kind in ASKING:
+        assert node(kind, metadata={"simulated": {"a": 1}}).params["simulated"] == ({"a": 1},)
+        assert "simulated" not in node(kind, metadata={"simulated": [{"a": 1}, "b"]}).params
+        assert "simulated" not in node(kind, metadata={"simulated": []}).params
+
+
+def test_looks_and_wishes_that_no_kind_asks_for_are_not_among_the_params():
+    made = node("agent", interaction={}, visualization={}, collaboration={}, reasoning={}, recovery={})
+    assert set(made.params) == {"ref", "output", "recovery"}
+
+
+def test_a_route_of_a_router_may_be_any_text():
+    made = load(content([router("r", {"yes": "a", "": ""}, "a"), "a"])).nodes["r"]
+    assert (made.params["input_key"], dict(made.params["routes"])) == (("topic",), {"yes": "a", "": ""})

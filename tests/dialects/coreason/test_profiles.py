@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from agentnb.dialects.coreason.profiles import (
+    CognitiveProfile,
+    EvaluationProfile,
+    KnowledgeContext,
+    MemoryRead,
+    ModelChoice,
+    Optimization,
+    Reasoning,
+    SemanticRef,
+    SolverConfig,
+)
+from tests.dialects.coreason.files import INVENT, MIND, MODEL, ON_A_NODE, WISH
+
+
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [
+        (SemanticRef, WISH),
+        (CognitiveProfile, MIND),
+        (ModelChoice, MODEL),
+        (SolverConfig, INVENT["solver"]),
+        (Reasoning, ON_A_NODE["reasoning"]),
+    ],
+)
+def test_all_words_are_kept_and_no_other_is_taken(model, given):
+    assert model.model_validate(given).model_dump(exclude_unset=True) == given
+    with pytest.raises(ValidationError):
+        model.model_validate({**given, "more": 1})
+
+
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [
+        (SolverConfig, {"depth_limit": 0}),
+        (SolverConfig, {"n_samples": 0}),
+        (SolverConfig, {"beam_width": 0}),
+        (SolverConfig, {"max_iterations": 0}),
+        (SolverConfig, {"diversity_threshold": 1.1}),
+        (SolverConfig, {"consensus_threshold": -0.1}),
+        (SolverConfig, {"strategy": "guess"}),
+        (SolverConfig, {"aggregation_method": "first"}),
+        (Optimization, {"base_ref": "b", "improvement_goal": "g", "max_demonstrations": -1}),
+        (Optimization, {"base_ref": "b"}),
+        (MemoryRead, {"collection_name": "c", "top_k": 0}),
+        (MemoryRead, {}),
+        (KnowledgeContext, {"name": "n", "priority": 2}),
+        (EvaluationProfile, {"grading_rubric": [{"name": "n", "description": "d"}]}),
+        (SemanticRef, {"intent": "i", "constraints": [3]}),
+        (SemanticRef, {"intent": "i", "candidates": [{"ref": "r", "score": 1}]}),
+        (CognitiveProfile, {"reasoning_mode": "standard"}),
+        (Reasoning, {"strategy": "luck"}),
+        (ModelChoice, {"compliance": ["gdpr"]}),
+    ],
+)
+def test_what_breaks_a_rule_is_refused(model, given):
+    with pytest.raises(ValidationError):
+        model.model_validate(given)
+
+
+def test_what_is_left_out_has_its_default():
+    assert (SolverConfig().strategy, SolverConfig().depth_limit, SolverConfig().consensus_threshold) == (
+        "standard",
+        3,
+        0.6,
+    )
+    assert Optimization(base_ref="b", improvement_goal="g").metric_name == "exact_match"

@@ -1,0 +1,124 @@
+"""test_given: what can be given as scenarios, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.coreason import SimulationScenario
+from agentnb.errors import BoardError, ExecutionError
+from agentnb.recipe.model import Scenario
+from agentnb.scenarios.given import expected_of, scenarios_of
+from tests.scenarios.making import codes, refunds, writes
+
+RECIPE = writes(n=1)
+
+
+def refused(given, recipe=RECIPE):
+    with pytest.raises(ExecutionError) as raised:
+        scenarios_of(recipe, given)
+    return raised
+
+
+def test_left_out_they_are_the_recipes_own():
+    first, second = scenarios_of(refunds(), None)
+    assert (first.id, first.about, first.compare) == ("refund", "Money is asked back", "exact_match")
+    assert second.inputs == {"ticket": "hello"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),
+        {"id": "a", "inputs": {"n": 1}, "expected": {"n": 2}, "compare": "fuzzy", "about": "b"},
+        {"id": "a", "inputs": {"n": 1}, "expected_output": {"n": 2}, "validation_logic": "fuzzy", "description": "b"},
+        SimulationScenario(
+            id="a", description="b", inputs={"n": 1}, expected_output={"n": 2}, validation_logic="fuzzy"
+        ),
+        SimpleNamespace(
+            id="a", description="b", inputs={"n": 1}, expected_output={"n": 2},
+            validation_logic=SimpleNamespace(value="fuzzy"),
+        ),
+    ],
+)  # fmt: skip
+def test_each_form_comes_to_the_same(row):
+    assert scenarios_of(RECIPE, [row]) == (Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),)
+
+
+def test_an_id_is_enough():
+    assert scenarios_of(RECIPE, [{"id": "a"}]) == (Scenario("a", {}),)
+    assert scenarios_of(RECIPE, iter([{"id": 7}]))[0].id == "7"
+
+
+def test_none_at_all_are_refused_with_what_to_write():
+    raised = refused(None)
+    assert codes(raised) == ["X410"]
+    assert "tests: [{id:" in raised.value.problems[0].do
+    assert codes(refused([])) == ["X410"]
+
+
+def test_what_it_tells_to_write_can_be_loaded():
+    order = refused(None).value.problems[0].do
+    text = order[order.index("`") + 1 : order.rindex("`")]
+    assert scenarios_of(refunds(text + "\n"), None)[0].id == "greets"
+
+
+def test_two_of_one_id():
+    raised = refused([{"id": "a"}, {"id": "b"}, {"id": "a"}])
+    assert codes(raised) == ["X411"]
+    assert "2 scenarios have the id 'a'" in raised.value.problems[0].what
+
+
+@pytest.mark.parametrize(
+    ("given", "cure"),
+    [
+        ([{"id": "a", "compare": "fuzy"}], "did you mean 'fuzzy'?"),
+        ([{"id": "a", "expcted": {}}], "did you mean 'expected'?"),
+        ([{"inputs": {}}], "'id'"),
+        ([{"id": ""}], "'id'"),
+        ([{"id": "a", "inputs": [1]}], "'inputs'"),
+        ([{"id": "a", "expected": "text"}], "'expected'"),
+        ([5], "'id'"),
+        (["a"], "'id'"),
+        ("a", "'id'"),
+        ({"id": "a"}, "'id'"),
+        (5, "'id'"),
+    ],
+)
+def test_what_cannot_be_read(given, cure):
+    raised = refused(given)
+    assert codes(raised) == ["X412"]
+    assert cure in raised.value.problems[0].do
+
+
+def test_code_of_its_own_is_refused():
+    raised = refused([{"id": "a", "compare": "code_eval"}])
+    assert codes(raised) == ["X413"]
+    assert "exact_match, fuzzy or llm_judge" in raised.value.problems[0].do
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    given = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
+    assert codes(refused(given)) == ["X412", "X413", "X412", "X412", "X411"]
+
+
+def test_a_mistake_in_a_file_is_told_with_its_place():
+    recipe = refunds("tests:\n  - {id: a, description: b, inputs: {}, validation_logic: exact_match}\n")
+    (scenario,) = recipe.scenarios
+    assert scenario.place is not None
+    with pytest.raises(ExecutionError) as raised:
+        nb.run_scenarios(recipe, [*recipe.scenarios, *recipe.scenarios])
+    assert raised.value.problems[0].where == str(scenario.place)
+
+
+def test_what_is_expected_is_a_copy_and_can_stand_on_a_board():
+    wanted = {"a": [1]}
+    copy = expected_of(Scenario("s", {}, wanted))
+    wanted["a"].append(2)
+    assert copy == {"a": [1]}
+    assert expected_of(Scenario("s", {})) is None
+    wanted["a"].append(wanted)
+    with pytest.raises(BoardError):
+        expected_of(Scenario("s", {}, wanted))

@@ -1,0 +1,138 @@
+"""test_judge: a model's verdict, and that there is none without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+import agentnb as nb
+from agentnb.clock import FrozenClock
+from agentnb.scenarios.judge import JUDGE
+from tests.scenarios.making import computed, ran, refunds, scenario, writes
+
+GOOD = {"score": 0.9, "passed": True, "reason": "It greets."}
+BAD = {"score": 0.1, "passed": False, "reason": "It is rude."}
+GREETS = scenario({"text": "Hello"}, "llm_judge", about="It greets by name", inputs={"name": "Ada"})
+RECIPE = writes(text="Hi Ada", other="not asked for")
+
+
+@pytest.mark.parametrize("form", [json.dumps, dict, lambda said: f"I think:\n```json\n{json.dumps(said)}\n```"])
+@pytest.mark.parametrize("said", [GOOD, BAD])
+def test_the_models_verdict_is_the_result(form, said):
+    result = ran(RECIPE, GREETS, llm=[form(said)])
+    assert (result.passed, result.score, result.reason) == (said["passed"], said["score"], said["reason"])
+    assert result.problem is None
+    assert result.told == (None if said["passed"] else "the judge: It is rude.")
+
+
+def test_an_async_model_is_asked_too():
+    async def model(request):
+        await asyncio.sleep(0)
+        return GOOD
+
+    assert ran(RECIPE, GREETS, llm=model).passed
+
+
+def test_what_the_judge_is_shown():
+    seen = []
+    ran(RECIPE, GREETS, llm=lambda request: seen.append(request) or GOOD)
+    (request,) = seen
+    assert request.node == JUDGE
+    assert [message.role for message in request.messages] == ["system", "user"]
+    assert "material" in request.messages[0].content
+    shown = request.messages[1].content
+    assert all(text in shown for text in ("It greets by name", '{"name": "Ada"}', '{"text": "Hello"}', "Hi Ada"))
+    assert "not asked for" not in shown
+
+
+def test_secrets_are_not_shown_to_the_judge():
+    seen = []
+    login = scenario(None, "llm_judge", about="It logs in", inputs={"api_key": "sk-4711"})
+    recipe = computed(lambda board: {"said": f"with {board['api_key']}"})
+    ran(recipe, login, llm=lambda request: seen.append(request.prompt) or GOOD)
+    assert "********" in seen[0]
+    assert "sk-4711" not in seen[0]
+
+
+def test_without_a_model_there_is_no_verdict():
+    result = ran(RECIPE, GREETS)
+    assert (result.passed, result.score, result.status, result.problem.code) == (False, None, "finished", "X414")
+    assert "llm=" in result.problem.do
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "It is fine.",
+        "[1]",
+        "{}",
+        '{"score": 1}',
+        '{"passed": "yes"}',
+        '{"passed": true, "score": 80}',
+        '{"passed": true, "score": "high"}',
+        '{"passed": true, "score": true}',
+        "",
+        {"passed": 1},
+        5,
+        None,
+    ],
+)
+def test_what_is_no_verdict(said):
+    result = ran(RECIPE, GREETS, llm=[said])
+    assert (result.passed, result.score, result.problem.code) == (False, None, "X414")
+
+
+def test_a_verdict_without_a_score_counts_as_all_or_nothing():
+    assert ran(RECIPE, GREETS, llm=['{"passed": true}']).score == 1
+    assert ran(RECIPE, GREETS, llm=['{"passed": false}']).score == 0
+
+
+def test_a_model_that_fails_is_the_scenarios_problem():
+    def model(request):
+        raise ConnectionError("nobody there")
+
+    report = nb.run_scenarios(RECIPE, [GREETS, scenario({"text": "Hi Ada"}, id="two")], llm=model)
+    assert [row.passed for row in report] == [False, True]
+    assert "nobody there" in report[0].told
+
+
+def test_a_run_that_failed_is_not_judged():
+    asked = []
+    result = ran(computed(lambda: 1 / 0), GREETS, llm=asked.append)
+    assert (result.passed, result.problem.code, asked) == (False, "X100", [])
+
+
+def test_a_list_of_answers_goes_on_where_the_run_has_left_it():
+    closing = scenario({"output": "done"}, "llm_judge", inputs={"ticket": "a"})
+    result = ran(refunds(), closing, llm=["read", "done", GOOD])
+    assert (result.passed, result.actual) == (True, {"output": "done"})
+
+
+def test_a_script_by_node_has_the_judge_beside_the_nodes():
+    script = {"read": ["read"], "close": ["done"], JUDGE: [GOOD]}
+    rows = [scenario({"output": "done"}, "llm_judge", id=id, inputs={"ticket": "a"}) for id in "ab"]
+    assert nb.run_scenarios(refunds(), rows, llm=script).ok
+    missing = ran(refunds(), rows[0], llm={"read": ["read"], "close": ["done"]})
+    assert (missing.passed, missing.problem.code) == (False, "X304")
+
+
+def test_a_node_that_is_called_as_the_judge_has_the_first_answers():
+    recipe = nb.load({
+        "metadata": {"name": "t"}, "interface": {},
+        "topology": [{"id": JUDGE, "type": "agent", "agent_ref": "one"}],
+    })  # fmt: skip
+    result = ran(recipe, scenario({"output": "mine"}, "llm_judge"), llm={JUDGE: ["mine", GOOD]})
+    assert (result.passed, result.actual) == (True, {"output": "mine"})
+
+
+def test_with_nothing_to_expect_the_description_is_judged():
+    polite = scenario(None, "llm_judge", about="It is polite")
+    assert not ran(RECIPE, polite, llm=[BAD]).passed
+    assert ran(RECIPE, polite).problem.code == "X414"
+    assert ran(RECIPE, scenario(None, "llm_judge")).passed  # nothing to judge by: the end is enough
+
+
+def test_chaos_spares_the_judge():
+    assert ran(RECIPE, GREETS, llm=[GOOD], chaos={"error_rate": 1, "latency_ms": 5}, clock=FrozenClock()).passed

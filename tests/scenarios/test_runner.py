@@ -1,0 +1,256 @@
+"""test_runner: scenarios run in sessions of their own, and whatever goes wrong with one is its result."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import agentnb as nb
+from agentnb.clock import FrozenClock, TickingClock
+from agentnb.errors import ExecutionError, RecipeError
+from agentnb.world.chaos import ChaosError
+from tests.scenarios.making import ANSWERS, TESTS, TOOLS, codes, computed, ran, refunds, scenario, writes
+
+REFUND = {"ticket": "money back"}
+
+
+def both(recipe, **options):
+    return nb.run_scenarios(recipe, **{"tools": TOOLS, "answers": ANSWERS, **options})
+
+
+# -- what passes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_recipes_own_scenarios_run_in_order():
+    report = both(refunds())
+    assert report.ok
+    assert [(row.id, row.status, row.steps, row.score) for row in report] == [
+        ("refund", "finished", 4, 1.0),
+        ("other", "finished", 3, 1.0),
+    ]
+
+
+def test_each_scenario_begins_its_scripts_anew():
+    twice = refunds(TESTS.replace("hello", "money again").replace("{topic: other}", "{response: yes please}"))
+    assert both(twice, answers=["yes please"]).ok
+    pair = [scenario({"output": "two"}, inputs=REFUND, id=id) for id in "ab"]
+    assert nb.run_scenarios(refunds(), pair, llm=["one", "two"], answers=ANSWERS).ok
+
+
+def test_a_dotted_key_reads_a_path_and_a_key_with_a_dot_itself():
+    recipe = writes(**{"order": {"lines": [{"price": 3}]}, "a.b": 1})
+    assert ran(recipe, scenario({"order.lines.0.price": 3, "a.b": 1})).passed
+    missing = ran(recipe, scenario({"order.total": 3}))
+    assert [str(row) for row in missing.mismatches] == ["order.total: expected 3, but it is not there"]
+
+
+def test_without_values_to_expect_the_end_is_enough():
+    result = ran(writes(n=1), scenario())
+    assert (result.passed, result.score, result.actual) == (True, None, {"n": 1})
+
+
+def test_fuzzy_asks_how_alike_texts_are():
+    near = scenario({"text": "Good morning"}, "fuzzy")
+    recipe = writes(text="Good evening")
+    assert (ran(recipe, near).passed, ran(recipe, near).score) == (False, 0.75)
+    assert ran(recipe, near, fuzzy=0.75).passed
+
+
+def test_exact_match_does_not_take_true_for_one():
+    assert ran(writes(n=1.0), scenario({"n": 1})).passed
+    assert not ran(writes(n=1), scenario({"n": True})).passed
+
+
+def test_the_session_can_be_stepped_through_afterwards():
+    session = both(refunds())["refund"].session
+    assert session.goto(1).board["topic"] == "refund"
+    assert session.fork(edit={"topic": "other"}).run().steps[-1].node_id == "close"
+
+
+def test_inputs_and_expected_values_are_not_changed():
+    given = scenario({"n": [1, 2]}, inputs={"n": [1]})
+
+    def work(n):
+        n.append(2)
+
+    assert ran(computed(work, inputs={"n": "n"}), given).passed
+    assert given["inputs"] == {"n": [1]}
+
+
+# -- what fails and is a result --------------------------------------------------------------------------------------
+
+
+def test_missing_inputs_fail_one_scenario_and_not_the_others():
+    report = nb.run_scenarios(refunds(), [scenario(id="bad"), scenario({"closed": True}, id="good", inputs=REFUND)],
+                              tools=TOOLS, answers=ANSWERS)  # fmt: skip
+    bad, good = report
+    assert (bad.passed, bad.status, bad.problem.code, bad.steps, bad.session) == (False, "failed", "R205", 0, None)
+    assert good.passed
+
+
+def test_a_value_that_no_board_takes_fails_one_scenario():
+    endless = {}
+    endless["itself"] = endless
+    report = nb.run_scenarios(writes(n=1), [scenario(id="a", inputs=endless), scenario(endless, id="b"),
+                                            scenario(id="c")])  # fmt: skip
+    assert [row.passed for row in report] == [False, False, True]
+    assert {report["a"].problem.code[0], report["b"].problem.code[0]} == {"B"}
+
+
+def test_a_run_that_fails_is_told():
+    result = ran(computed(lambda: 1 / 0), scenario({"n": 1}))
+    assert (result.passed, result.status, result.problem.code, result.score) == (False, "failed", "X100", None)
+    assert "ZeroDivisionError" in result.told
+    assert result.session.status == "failed"
+
+
+def test_a_run_that_fails_does_not_pass_though_the_values_are_there():
+    assert not ran(computed(lambda: 1 / 0), scenario({"n": 1}, inputs={"n": 1})).passed
+    assert not ran(computed(lambda: 1 / 0), scenario()).passed
+
+
+def test_a_budget_that_is_used_up():
+    result = both(refunds(), budget={"max_steps": 2})[0]
+    assert (result.status, result.steps, result.problem.code) == ("exhausted", 2, "X416")
+    assert "max_steps" in result.problem.what
+
+
+def test_a_person_who_is_not_scripted():
+    result = both(refunds(), answers=None)["refund"]
+    assert (result.passed, result.status, result.problem.code) == (False, "waiting", "X416")
+    assert "'ask' waits for a person" in result.problem.what
+    assert "answers" in result.problem.do
+    result.session.answer("yes please")
+    assert result.session.run().outcome["status"] == "finished"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_nobody_is_asked_on_a_terminal(monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    monkeypatch.setattr(sys, "stdin", Terminal("typed\n" * 9))
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    report = both(refunds(), answers=None, chaos={"latency_ms": 1}, clock=FrozenClock())
+    assert report["refund"].status == "waiting"
+    assert sys.stdout.getvalue() == ""
+    # Afterwards it is a session like any other.
+    assert nb.Session(refunds(), REFUND, tools=TOOLS).run().steps[-2].outputs == {"response": "typed"}
+
+
+# -- what is wrong with the call -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"budget": {"max_stps": 1}}, "X201"),
+        ({"answers": {"aks": ["a"]}}, "X101"),
+        ({"answers": "yes"}, "X305"),
+        ({"llm": 5}, "X303"),
+        ({"chaos": {"error_rate": 2}}, "X415"),
+        ({"fuzzy": 80}, "X412"),
+        ({"fuzzy": True}, "X412"),
+    ],
+)
+def test_a_mistake_in_the_call_is_raised_and_nothing_runs(options, code):
+    seen = []
+    with pytest.raises(ExecutionError) as raised:
+        both(refunds(), listener=seen.append, **options)
+    assert (codes(raised), seen) == ([code], [])
+
+
+def test_what_is_no_recipe_and_a_missing_function():
+    with pytest.raises(ExecutionError) as raised:
+        nb.run_scenarios("refunds.yaml")
+    assert codes(raised) == ["X117"]
+    with pytest.raises(RecipeError) as missing:
+        ran(computed("absent"), scenario())
+    assert codes(missing) == ["R203"]
+
+
+# -- chaos -----------------------------------------------------------------------------------------------------------
+
+
+class Waited(FrozenClock):
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    async def sleep(self, seconds):
+        self.waits.append(seconds)
+
+
+def test_chaos_slows_every_call():
+    clock = Waited()
+    assert both(refunds(), chaos={"latency_ms": 40}, clock=clock).ok
+    assert clock.waits == [0.04] * 4  # two agents each; a person and a router are spared
+
+
+def test_chaos_is_the_same_again_from_its_seed_and_differs_by_scenario():
+    rows = [scenario({"closed": True}, id=str(number), inputs={"ticket": "a"}) for number in range(40)]
+
+    def passed(rows, seed):
+        report = nb.run_scenarios(refunds(), rows, tools=TOOLS, chaos={"error_rate": 0.3}, seed=seed)
+        return {row.id: row.passed for row in report}
+
+    first = passed(rows, 1)
+    assert 0 < sum(first.values()) < 40
+    assert passed(rows, 1) == first
+    assert passed(rows, 2) != first
+    assert passed(rows[30:], 1) == {row["id"]: first[row["id"]] for row in rows[30:]}  # whichever others run
+
+
+def test_a_strike_is_told_as_one():
+    result = both(refunds(), chaos={"error_rate": 1})["other"]
+    assert "made on purpose" in result.told
+    assert isinstance(result.session.cause, ChaosError)
+
+
+# -- around the runs -------------------------------------------------------------------------------------------------
+
+
+def test_a_listener_is_told_of_each_as_it_ends():
+    seen = []
+    report = both(refunds(), listener=seen.append)
+    assert tuple(seen) == report.results
+
+
+def test_a_listener_that_raises_is_dropped_and_the_rest_runs():
+    seen = []
+
+    def listener(result):
+        seen.append(result.id)
+        raise ValueError("no paper")
+
+    with pytest.warns(UserWarning, match="listener was dropped.*no paper"):
+        report = both(refunds(), listener=listener)
+    assert (seen, len(report)) == (["refund"], 2)
+
+
+def test_seconds_are_those_of_the_clock():
+    class Slow(TickingClock):
+        def ns(self):
+            self.now()
+            return super().ns()
+
+    assert ran(writes(n=1), scenario(), clock=FrozenClock()).seconds == 0
+    assert ran(writes(n=1), scenario(), clock=Slow()).seconds >= 1
+
+
+def test_it_can_be_called_where_a_loop_is_running():
+    async def reader(text):
+        await asyncio.sleep(0)
+        return {"topic": "other"}
+
+    async def cell():
+        return nb.run_scenarios(refunds(), [scenario({"topic": "other"}, inputs=REFUND)],
+                                tools={**TOOLS, "reader": reader})  # fmt: skip
+
+    assert asyncio.run(cell()).ok

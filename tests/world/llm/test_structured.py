@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.world.llm.base import LLMResponse
+from agentnb.world.llm.structured import DEEPEST, LONGEST, json_in
+
+
+@pytest.mark.parametrize("value", [{"a": [1, None, True]}, [1], (1, 2), 3, 2.5, False, {}])
+def test_a_value_comes_as_it_is(value):
+    assert json_in(value) is value
+    assert json_in(LLMResponse(value)) is value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("\n [1, 2] \n", [1, 2]),
+        ("42", 42),
+        ('"word"', "word"),
+        ("null", None),
+        ("{}", {}),
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ("Sure:\n```\n42\n```\nAnything else?", 42),
+        ('```text\nno\n```\n```json\n{"a": 1}\n```\n```json\n{"a": 2}\n```', {"a": 1}),
+        ('```json\n{"a": 1}', {"a": 1}),
+        ('Here it is: {"a": {"b": [1]}}. Good luck!', {"a": {"b": [1]}}),
+        ('As [1] says: {"a": 1}', {"a": 1}),
+        ('For [your eyes]: {"a": 1}', {"a": 1}),
+        ('```json {"a": 1}```', {"a": 1}),
+        ('{"code": "```python\\nx\\n```"}', {"code": "```python\nx\n```"}),
+        ('```json\n{"code": "```"}\n```', {"code": "```"}),
+    ],
+)
+def test_the_json_in_a_text(text, value):
+    assert json_in(text) == value
+    assert json_in(LLMResponse(text)) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("", "is empty"),
+        ("  \n", "is empty"),
+        (None, "is empty"),
+        (LLMResponse(None), "is empty"),
+        ("I cannot do that.", "no JSON"),
+        ("see [below]", "no JSON"),
+        ("True", "no JSON"),
+        ("{'a': 1}", "mistake at character 2: Expecting property name"),
+        ('{"a": 1, "b"', "breaks off"),
+        ('Here: {"a": {"b": 1}, "c": "tex', "breaks off"),
+        ('Here: {"a": {"b": 1}, }', "mistake at character 23"),
+        ("NaN", "NaN is no JSON number"),
+        ('So: {"a": -Infinity}', "-Infinity is no JSON number"),
+        ("1e999", "inf is no JSON number"),
+        ({"a": [float("nan")]}, "nan is no JSON number"),
+        ("9" * 5000, "too long"),
+        ({1: 2}, "key 1 is no text"),
+        ({"a": {1, 2}}, "a set is no JSON value"),
+        (b"{}", "a bytes is no JSON value"),
+        ('"\\ud800"', "surrogate"),
+        ({"a\udc00": 1}, "surrogate"),
+    ],
+)
+def test_what_is_no_answer_is_refused_with_a_short_reason(answer, why):
+    with pytest.raises(ValueError, match=why) as caught:
+        json_in(answer)
+    assert type(caught.value) is ValueError
+    assert len(str(caught.value)) < 120
+
+
+def test_nothing_is_taken_from_inside_of_what_is_broken():
+    with pytest.raises(ValueError, match="breaks off"):
+        json_in('{"result": {"ok": true}, "rest": [')
+
+
+def nested(levels):
+    value = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def test_it_may_be_nested_so_deep_and_no_deeper():
+    assert json_in("[" * DEEPEST + "]" * DEEPEST) == json_in(nested(DEEPEST))
+    for answer in (nested(DEEPEST + 1), "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "x " + '{"a":' * 100_000):
+        with pytest.raises(ValueError, match="nested deeper"):
+            json_in(answer)
+
+
+def test_a_value_that_contains_itself_is_refused():
+    value = {}
+    value["again"] = [value, value]
+    with pytest.raises(ValueError, match="the answer"):
+        json_in(value)
+
+
+def test_it_may_be_so_long_and_no_longer():
+    assert json_in(f'"{"x" * (LONGEST - 2)}"') == "x" * (LONGEST - 2)
+    with pytest.raises(ValueError, match="longer than 1,000,000"):
+        json_in(f'"{"x" * (LONGEST - 1)}"')
+    with pytest.raises(ValueError, match="more than 1,000,000 values"):
+        json_in([0] * LONGEST)
+
+
+@pytest.mark.parametrize("part", ["[1 ", '["', "```a\n", "```\n[1 \n"])
+def test_a_long_text_of_broken_json_is_given_up(part):
+    with pytest.raises(ValueError, match="JSON"):
+        json_in(part * (900_000 // len(part)))
