@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from agentnb.clock import FrozenClock
 from agentnb.errors import RecipeError
 from agentnb.samples import samples
 from agentnb.scenarios import run_scenarios
@@ -76,6 +77,22 @@ def test_the_approval_needs_everybodys_yes(answers, last):
     session = Session(samples("approval"), answers=answers)
     session.run()
     assert (session.status, session.trace.steps[-1].node_id) == ("finished", last)
+
+
+def test_an_approval_that_nobody_answers_in_time_is_refused():
+    class Hours(FrozenClock):
+        hours = 0
+
+        def ns(self):
+            return super().ns() + self.hours * 3600 * 10**9
+
+    clock = Hours()
+    session = Session(samples("approval"), clock=clock)
+    session.run()
+    assert session.pending[0].left == 3600
+    clock.hours = 1
+    session.run()
+    assert [step.node_id for step in session.trace.steps][-2:] == ["manager", "refuse"]
 
 
 def test_the_triage_waits_for_a_person_where_nobody_answers():

@@ -45,6 +45,9 @@ class Plan:
         self.nodes = [PlanNode(number, node, kinds[node.kind]) for number, node in enumerate(recipe.nodes.values())]
         for edge in recipe.edges:
             self._add(edge)
+        if recipe.timeouts == "error":
+            for node in self.nodes:
+                node.timeouts = node.timeouts or node.errors
         self.entries = {region.id: self._numbers(region.entry) for region in recipe.regions.values()}
         self.entries["root"] = self._numbers(recipe.entry)
         self.joins = frozenset(node.index for node in self.nodes if node.kind.waits)

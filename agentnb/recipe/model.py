@@ -136,7 +136,8 @@ class Recipe:
     """An agent as the engine runs it, whatever dialect it was written in.
 
     `routing` says which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
-    `init` is put on the board before the inputs. `limits` are the recipe's own budget (`max_steps`, ...).
+    `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node has none of them those of
+    kind `error` ("error"). `init` is put on the board before the inputs. `limits` are the recipe's own budget (`max_steps`, ...).
     `requires` must hold before the first step; `scenarios` are the recipe's own tests.
     `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
     """
@@ -150,6 +151,7 @@ class Recipe:
     outputs: tuple[str, ...] = ()
     regions: Mapping[str, Region] = field(default_factory=dict)
     routing: Routing = "first"
+    timeouts: Literal["own", "error"] = "own"
     init: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
@@ -180,7 +182,7 @@ class Recipe:
               node.rescue and [_plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
             [[edge.source, edge.target, edge.kind, edge.condition, _plain(edge.when)] for edge in self.edges],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
-            [self.name, self.dialect, self.entry, self.routing, _plain(self.init), _plain(self.limits)],
+            [self.name, self.dialect, self.entry, self.routing, self.timeouts, _plain(self.init), _plain(self.limits)],
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

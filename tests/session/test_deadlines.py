@@ -9,6 +9,8 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.session import Session
 from tests.session.gates import live, until
 from tests.session.making import counter, path, session
 
@@ -62,6 +64,20 @@ def test_when_the_time_is_up_the_next_run_goes_on_with_a_failed_step():
     step = run.trace.steps[0]
     assert (step.status, step.error) == ("error", "TimeoutError: nobody has answered 'ask' within 1000 s")
     assert run.trace.frames.calls["error"][0] == "TimeoutError: nobody has answered 'ask' within 1000 s"
+
+
+@pytest.mark.parametrize("timeouts", ["own", "error"])
+def test_a_recipe_says_whether_a_time_out_takes_the_error_edges_too(timeouts):
+    nodes = {"ask": Node("ask", "human", params={"timeout": LONG}), "mend": Node("mend", "noop")}
+    recipe = Recipe("t", "test", nodes, (Edge("ask", "mend", "error"),), ("ask",), timeouts=timeouts)
+    watch = Watch()
+    run = Session(recipe, clock=watch)
+    run.run()
+    watch.go_on(LONG)
+    run.run()
+    assert (run.status, path(run)) == (
+        ("finished", ["ask error", "mend"]) if timeouts == "error" else ("failed", ["ask error"])
+    )
 
 
 def test_an_answer_that_comes_too_late_is_refused_and_says_why():

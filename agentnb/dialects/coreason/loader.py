@@ -95,6 +95,7 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
         inputs=_frozen(inputs),
         outputs=tuple(properties_of(interface.outputs)),
         regions=_frozen({ROOT: Region(ROOT, entries, name), **graph.regions}),
+        timeouts="error",
         init=_frozen(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
         limits=_frozen(limits(definition)),
         requires=tuple(requirements(definition, written)),
