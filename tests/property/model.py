@@ -236,7 +236,8 @@ class Model(Moves):
     # -- failures ----------------------------------------------------------------------------------------------------
 
     def handlers(self, node: str, late: bool) -> list[str]:
-        return [edge.target for edge in self.edges(node, "timeout" if late else "error")]
+        own = [edge.target for edge in self.edges(node, "timeout" if late else "error")]
+        return self.handlers(node, late=False) if late and not own and self.recipe.timeouts == "error" else own
 
     def fail(self, state: State, entry: Entry, failure: FailedError) -> None:
         """Commit a failed step: nothing that it wrote stays, and whoever handles it is next."""

@@ -207,6 +207,7 @@ def drawn(draw: Any, lanes: bool | None = None) -> Drawn:
         root.entry,
         regions={"root": root, **maker.regions},
         routing=draw(st.sampled_from(["first", "all"])),
+        timeouts=draw(st.sampled_from(["own", "error"])),
         init=draw(st.dictionaries(st.sampled_from(KEYS), values, max_size=1)),
     )
     inputs = draw(st.dictionaries(st.sampled_from(KEYS), st.one_of(nested, values), max_size=4))
