@@ -20,6 +20,7 @@ class Budget:
     max_tool_calls: int | None = None
     max_tokens: int | None = None
     max_frames: int | None = None
+    max_subgraph_depth: int | None = None
     max_seconds: float | None = None
     max_cost_usd: Decimal | None = None
 

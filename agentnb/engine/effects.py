@@ -166,6 +166,8 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
                 answer = call(effect)
             if answer.__class__ not in PLAIN_ANSWERS:
                 answer = await _settled(run, answer, effect)
+            if effect.check is not None:
+                effect.check(answer)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
             error, answer = raised, None
         work.busy = True

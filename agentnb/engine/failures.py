@@ -10,7 +10,7 @@ from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.frontier import Pushes, advance, announced, chosen, frame_of, leave, ways
 from agentnb.engine.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.run import FAILED, GO, Run
-from agentnb.errors import BoardError, told
+from agentnb.errors import AgentRuntimeError, BoardError, told
 from agentnb.recipe.model import Rescue
 
 
@@ -22,13 +22,15 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     repair(run)
     act = run.alive(act)
     work, node, number = act.work, act.node, run.position + 1
+    work.result = getattr(error, "result", {"exception": told(error)})  # for the conditions of a rescue's edges
     own = [*work.kept, *work.own]
     for held in (work.own, work.kept, work.copies):
         held.clear()  # the conditions that are asked now see the board as it stands
     hide_found(act.scope.seen())  # what failed may tell what it was given
     failure = Failure(type(error).__name__, told(error), error, isinstance(error, TimeoutError))
-    targets = node.timeouts if failure.timeout else node.errors
-    act, onward = _after_failure(run, act, own)
+    fatal = isinstance(error, AgentRuntimeError)  # of the run, not of this node: nothing in the recipe handles it
+    targets = () if fatal else node.timeouts if failure.timeout else node.errors
+    act, onward = _after_failure(run, act, own, fatal=fatal)
     run.history.errors[number] = failure
     pushes: Pushes = announced(run, work) if node.kind.keeps else []
     if not node.kind.keeps:
@@ -41,21 +43,23 @@ def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
         return finish(run, act, began, flag, advance(run, act, [*(onward or []), *pushes], front))
     if node.kind.keeps:  # the failure of a behaviour is an event of its run, not its end
         return finish(run, act, began, ERROR, advance(run, act, pushes))
-    catcher = _catcher(run, act, failure)
+    catcher = None if fatal else _catcher(run, act, failure)
     stay = _stand(run, act, catcher)
     code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
     code = _cancel(run, act, catcher) or code
     return code if catcher else FAILED
 
 
-def _after_failure(run: Run, act: Activation, own: list[tuple[Any, Any]]) -> tuple[Activation, Pushes | None]:
+def _after_failure(
+    run: Run, act: Activation, own: list[tuple[Any, Any]], *, fatal: bool
+) -> tuple[Activation, Pushes | None]:
     """Write what stays of a failed step, and return where its rescue leads; None where there is none, or it fails too.
 
     A rescue that fails (its condition, its target, its value) is none at all: what it did is undone.
     """
     from agentnb.engine.travel import repair
 
-    rescues = [None] if act.node.node.rescue is None else [act.node.node.rescue, None]
+    rescues = [None] if fatal or act.node.node.rescue is None else [act.node.node.rescue, None]
     for rescue in rescues:
         if act.node.kind.keeps:
             with suppress(BoardError):  # from what the board refuses on, it had not happened

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agentnb.board.values import freeze
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import (
     AGAIN,
@@ -213,8 +214,10 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
         run.write(act.scope, path, value)
     for body in opening.bodies:
         own = len(run.tables.frames) if body.policy != "shared" else act.frame.row.scope
+        given = None if body.given is None else freeze(dict(body.given))
         row = FrameRow(
-            len(run.tables.frames), act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number
+            *(len(run.tables.frames), act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number),
+            given=given,
         )
         run.tables.frames.append(row)
         run.history.opened[number] = (*run.history.opened.get(number, ()), row.id)

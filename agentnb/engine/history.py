@@ -38,7 +38,10 @@ CARRIED: Final = Carried()
 
 
 class FrameRow(NamedTuple):
-    """A frame as it was opened: by which node, of which region, with which scope, in which step."""
+    """A frame as it was opened: by which node, of which region, with which scope, in which step.
+
+    `given` are the inputs that its inside was given, frozen; None where it goes by those of the frame around.
+    """
 
     id: int
     parent: int
@@ -48,6 +51,7 @@ class FrameRow(NamedTuple):
     branch: int
     scope: int
     opened: int
+    given: Any = None
 
 
 class ActRow(NamedTuple):

@@ -48,6 +48,7 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
             "position": run.position,
             "limit": run.limit,
             "seed": run.seed,
+            "given": encode(run.given, lenient=lenient),
             "random": None if source is None else encode(source.getstate()),
             "ids": dict(run.ids.counters),
         },
@@ -75,7 +76,7 @@ def revive(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = Non
     run.chain = [histories[at] for at in kept["chain"]]
     run.history = run.at = run.chain[-1]
     run.left = [(tuple(histories[at] for at in chain), at_step) for chain, at_step in kept["left"]]
-    run.limit = kept["limit"]
+    run.limit, run.given = kept["limit"], _frozen(kept["given"])
     run.ids.counters.update(kept["ids"])
     if kept["random"] is not None:
         run.random.setstate(decode(kept["random"]))
@@ -119,7 +120,7 @@ def dump_histories(tables: Tables, histories: Sequence[History], *, lenient: boo
     return {
         "version": VERSION,
         "tables": {
-            "frames": [list(row) for row in tables.frames],
+            "frames": [[*row[:-1], encode(row.given, lenient=lenient)] for row in tables.frames],
             "acts": [list(row) for row in tables.acts],
             "codes": [[scope, list(path)] for scope, path in tables.codes],
         },
@@ -262,7 +263,7 @@ def _read(document: Mapping[str, Any], nodes: Mapping[int, int] | None) -> tuple
     new = (lambda node: node) if nodes is None else nodes.__getitem__
     for row in kept["frames"][1:]:
         frame = FrameRow(*row)
-        tables.frames.append(frame._replace(owner=new(frame.owner)))
+        tables.frames.append(frame._replace(owner=new(frame.owner), given=_frozen(frame.given)))
     for row in kept["acts"]:
         act = ActRow(*row)
         tables.act(act._replace(node=new(act.node)))

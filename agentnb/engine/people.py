@@ -15,10 +15,11 @@ from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import frontier
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import CARRIED, LEAVE, SKIPPED, Act
-from agentnb.engine.run import Run, closed, put
+from agentnb.engine.run import Run
 from agentnb.engine.step import finish
 from agentnb.engine.travel import open_tip, repair
 from agentnb.engine.work import op_of
+from agentnb.engine.writing import closed, put
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text, resolve_path
 

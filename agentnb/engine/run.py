@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import APPEND, DELETE, SET, Path, changed
-from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.scopes import Scope
 from agentnb.board.secrets import hide_found, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.effects import NeedLoop, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import ActRow, Event, FrameRow, History, Tables
+from agentnb.engine.inside import answer_in
 from agentnb.engine.work import Append, Work, op_of
+from agentnb.engine.writing import closed, put
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
 
@@ -36,6 +36,7 @@ CHECKPOINT_ROWS: Final = 512
 NEVER: Final = 1 << 60
 MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
+NOTHING: Final = freeze({})
 
 
 class Halt:
@@ -56,8 +57,8 @@ class Run:
     `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
-    run has left. `chaos` disturbs its calls on purpose. `lanes` says whether branches run at the same time at this
-    moment; `before` is then asked before each turn of a branch, and says whether the run stops there.
+    run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose. `lanes` says whether branches
+    run at the same time at this moment; `before` is then asked before each turn of a branch: whether the run stops.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Run:
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
+        self.given = NOTHING
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.chaos: Chaos | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
@@ -95,7 +97,9 @@ class Run:
 
     def begin(self, inputs: Mapping[str, Any]) -> None:
         """Write row 0: the recipe's first values and the inputs, and the entry nodes as the frontier."""
-        for key, value in {**self.plan.recipe.init, **inputs}.items():
+        self.given, begin = freeze(dict(inputs)), self.plan.recipe.begin
+        board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
+        for key, value in board.items():
             self.write(self.root.scope, (key,), value)
         hide_found(self.root.scope.data)
         entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
@@ -332,7 +336,7 @@ class Run:
             ]
             for step, _ in groupby(merge(*steps, reverse=True)):
                 if step not in history.errors:
-                    yield from _answer_in(history, step, number, kinds)
+                    yield from answer_in(history, step, number, kinds)
 
     def parts(self) -> list[tuple[History, int]]:
         """Return the histories on the way to where the run stands, each with the last of its steps that lies on it."""
@@ -358,38 +362,3 @@ class Run:
         """Come back inside an event loop."""
         if self.plain or not in_loop():
             await NeedLoop()
-
-
-def put(scope: Scope, key: str, top: Any) -> None:
-    """Put a frozen value under a key, or take the key away where it is ABSENT."""
-    if top is not ABSENT:
-        scope.data[key] = top
-    elif scope.parent is None:
-        scope.data.pop(key, None)
-    else:
-        scope.data[key] = DELETED
-
-
-def closed(scope: Scope, path: Path) -> BoardError:
-    """Return the error that says why nothing can be written here now."""
-    return BoardError(
-        Problem(
-            "B106",
-            f"{'.'.join(map(str, path))!r} cannot be written now",
-            f"scope {scope.name!r}",
-            f"{scope.open} child scope(s) of it are open and read through it",
-            "write it when the branch or subgraph has ended, or inside it",
-        )
-    )
-
-
-def _answer_in(history: History, step: int, node: int, kinds: Sequence[str]) -> Iterator[Any]:
-    """Yield the last answer that effects of these kinds had in a node's step."""
-    calls, acts = history.calls, history.tables.acts
-    for row in range(bisect_right(calls, step, key=itemgetter(0)) - 1, -1, -1):
-        call = calls[row]
-        if call.step != step:
-            return
-        if call.error is None and call.kind in kinds and acts[call.act].node == node:
-            yield call.result
-            return

@@ -98,6 +98,7 @@ def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], 
 
 
 def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
+    act.work.result = outcome.result
     if outcome.places:
         act.work.own.extend(outcome.places)
         act.work.busy = True

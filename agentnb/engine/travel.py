@@ -10,7 +10,8 @@ from agentnb.board.places import OPS, SET, changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT
 from agentnb.engine.history import AGAIN, CARRIED, COUNTED, NOBODY, Checkpoint, History
-from agentnb.engine.run import CHECKPOINT_ROWS, NEVER, Run, put
+from agentnb.engine.run import CHECKPOINT_ROWS, NEVER, Run
+from agentnb.engine.writing import put
 
 if TYPE_CHECKING:
     from agentnb.engine.plan import Plan
@@ -303,7 +304,7 @@ def _beside(run: Run, plan: Plan, history: History) -> Run:
     """Return an empty run that stands in a history of this one's."""
     new = Run(plan, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
-    new.limit, new.max_frames, new.chaos = run.limit, run.max_frames, run.chaos
+    new.limit, new.max_frames, new.chaos, new.given = run.limit, run.max_frames, run.chaos, run.given
     return new
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentnb.board.places import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
+from agentnb.engine.inside import given_to, last_inside
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -40,7 +41,8 @@ class Outcome:
 
     `writes` maps keys to values, `places` are writes below a key: (path, value). `route` are the targets that the node
     chose itself, with `value` as the reason; None leaves it to the edges. The rest is for the trace; a `score` says how
-    good the run's work is, where the node has judged it.
+    good the run's work is, where the node has judged it. `result` is what the node came to, for the conditions of its
+    edges and for a loop around it; it is not on the board.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
@@ -52,16 +54,21 @@ class Outcome:
     observation: Any = None
     inputs: Any = None
     score: float | None = None
+    result: Any = None
 
 
 @dataclass(slots=True, frozen=True)
 class Body:
-    """A region to open: with which scope, with what written into it at first, and whether it is a parallel branch."""
+    """A region to open: with which scope, with what written into it at first, and whether it is a parallel branch.
+
+    `given` are the inputs of what is inside, over those of what is around; None: they are the same.
+    """
 
     region: str
     policy: Policy = "shared"
     inputs: Mapping[str, Any] = field(default_factory=dict)
     branch: int = -1
+    given: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -82,7 +89,8 @@ class Effect:
 
     `arguments` are what is sent. `timeout` in seconds, `attempts` in all, `backoff` seconds between two attempts.
     `blocking` says that the call may hold its thread; `repeatable` that it may go out again after a crash.
-    `target` is the callable that does it, where the node brings its own (a tool, a bound agent).
+    `target` is the callable that does it, where the node brings its own (a tool, a bound agent). `check` looks at each
+    attempt's answer, and raises where it is a failure.
     """
 
     kind: str
@@ -94,6 +102,7 @@ class Effect:
     blocking: bool = False
     repeatable: bool = False
     target: Callable[..., Any] | None = None
+    check: Callable[[Any], None] | None = None
 
 
 Result = dict[str, Any] | Outcome | Enter | Again | None
@@ -135,6 +144,7 @@ class Work:
         "node",
         "own",
         "reads",
+        "result",
         "run",
         "scope",
     )
@@ -147,6 +157,7 @@ class Work:
         # What it wrote itself: `own` until it is on the board, `kept` after that.
         self.own: list[tuple[Path, Any]] = []
         self.kept: list[tuple[Path, Any]] = []
+        self.result: Any = None
         self.emitted: list[Event] = []
         self.calls: list[Call] = []
         # `busy`: there is something to keep besides the writes that a node returns. `dead`: its step is over.
@@ -167,6 +178,16 @@ class Work:
         """How often the body ran, from 1; 0 before the first time."""
         frames = self.frames if self.act.what else []
         return frames[0].iteration if frames else 0
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The inputs of the run, with those of each frame around this node over them; a copy of its own."""
+        return given_to(self.run, self.act.frame)
+
+    @property
+    def last(self) -> Any:
+        """What the last step directly inside this composite node came to: its observation; None where there is none."""
+        return last_inside(self.run, self.frames)
 
     @property
     def event(self) -> Event | None:
@@ -262,6 +283,11 @@ class NodeBoard(Mapping[str, Any]):
 
     def __init__(self, work: Work) -> None:
         self._work = work
+
+    @property
+    def work(self) -> Work:
+        """What the node was given: a condition may ask for more than the board."""
+        return self._work
 
     def __getitem__(self, key: str) -> Any:
         work = self._work

@@ -65,6 +65,24 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that a recipe names: where it comes from (`impl`), what sort of thing it is, and how its calls go out.
+
+    `config` goes beside the arguments of each call; `timeout` and `backoff` in seconds, `attempts` in all.
+    """
+
+    id: str
+    kind: str
+    impl: str
+    mode: str = "callable"
+    config: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+    attempts: int = 1
+    backoff: float = 0.0
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A trial of a recipe: what goes in, what should come out, and how the two are compared (`compare`).
 
@@ -136,8 +154,9 @@ class Recipe:
     """An agent as the engine runs it, whatever dialect it was written in.
 
     `routing` says which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
-    `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node has none of them those of
-    kind `error` ("error"). `init` is put on the board before the inputs. `limits` are the recipe's own budget (`max_steps`, ...).
+    `tools` are what its nodes call, loaded when a session starts. `begin` makes the first board from the inputs; None
+    puts them over `init`. `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node
+    has none of them those of kind `error` ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
     `requires` must hold before the first step; `scenarios` are the recipe's own tests.
     `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
     """
@@ -150,6 +169,8 @@ class Recipe:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     regions: Mapping[str, Region] = field(default_factory=dict)
+    tools: Mapping[str, ToolSpec] = field(default_factory=dict)
+    begin: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     routing: Routing = "first"
     timeouts: Literal["own", "error"] = "own"
     init: Mapping[str, Any] = field(default_factory=dict)

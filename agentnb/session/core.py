@@ -85,7 +85,7 @@ class Core:
         limits = Limits(Budget.of(budget, recipe.limits))
         run = Run(Plan(recipe, KINDS, world), clock=clock, seed=seed)
         run.chaos = Chaos.of(chaos, seed)
-        run.begin({**run.plan.recipe.init, **self.inputs})
+        run.begin(self.inputs)
         self._wire(recipe, run, limits, name or recipe.name, run_id)
         self.hooks.add_all(hooks or {})
 

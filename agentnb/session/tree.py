@@ -83,7 +83,7 @@ class Branches:
         session, old = self._session, self._session.engine
         run = Run(old.plan, clock=old.clock, seed=old.seed)
         run.chaos = old.chaos
-        run.begin({**old.plan.recipe.init, **session.inputs})
+        run.begin(session.inputs)
         if old.history.tip:
             self.old.append(old)
         session.replace_engine(run)

@@ -1,0 +1,55 @@
+"""inside: what frames were given and what steps came to, derived from the run's rows, so that going back agrees."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import thaw
+
+if TYPE_CHECKING:
+    from agentnb.engine.frames import Frame
+    from agentnb.engine.history import History
+    from agentnb.engine.run import Run
+
+
+def given_to(run: Run, frame: Frame) -> dict[str, Any]:
+    """Return the inputs of a run as the inside of a frame sees them."""
+    layers: list[dict[str, Any]] = []
+    here: Frame | None = frame
+    while here is not None:
+        if here.row.given is not None:
+            layers.append(thaw(here.row.given))
+        here = here.parent
+    found: dict[str, Any] = thaw(run.given)
+    for layer in reversed(layers):
+        found |= layer
+    return found
+
+
+def last_inside(run: Run, frames: Sequence[Frame]) -> Any:
+    """Return the observation of the last step that ran directly in one of these frames; None where there is none."""
+    numbers = {frame.id for frame in frames}
+    if not numbers:
+        return None
+    opened = min(frame.row.opened for frame in frames)
+    for history, end in reversed(run.parts()):
+        for step in range(end, max(history.base, opened), -1):
+            if run.tables.acts[history.s_act[step - history.base]].frame in numbers:
+                note = history.notes.get(step)
+                return None if note is None else thaw(note.observation)
+    return None
+
+
+def answer_in(history: History, step: int, node: int, kinds: Sequence[str]) -> Iterator[Any]:
+    """Yield the last answer that effects of these kinds had in a node's step."""
+    calls, acts = history.calls, history.tables.acts
+    for row in range(bisect_right(calls, step, key=itemgetter(0)) - 1, -1, -1):
+        call = calls[row]
+        if call.step != step:
+            return
+        if call.error is None and call.kind in kinds and acts[call.act].node == node:
+            yield call.result
+            return
