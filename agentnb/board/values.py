@@ -173,6 +173,8 @@ def freeze(value: Any, like: Any = ABSENT, depth: int = 0) -> Any:
     if cls in ATOMS or cls in FROZEN:
         return value
     if cls is dict and like is ABSENT:  # most of what nodes write and tools answer is a small record of atoms
+        if not value:
+            return _EMPTY
         flat = frozen_dict(value)
         if flat.flat:
             return flat
@@ -195,6 +197,9 @@ def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     classes = {*map(type, parts.values())}
     result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
     return result
+
+
+_EMPTY: FrozenDict = frozen_dict({})
 
 
 def frozen_list(items: list[Any]) -> FrozenList:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from agentnb.dialects.agentruntime import loader as agentruntime
 from agentnb.dialects.coreason import loader as coreason
 from agentnb.dialects.networkx import loader as networkx
 from agentnb.errors import Problem, RecipeError
@@ -45,6 +46,15 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             written=True,
             recognise=coreason.recognise,
             load=coreason.load,
+        ),
+        Dialect(
+            "agentruntime",
+            "agents with prompts, tools, routers, loops and subgraphs",
+            "YAML, JSON, a dict, an AgentRuntime",
+            "a key 'graph' beside 'meta', 'state', 'prompts' or 'tools'",
+            written=True,
+            recognise=agentruntime.recognise,
+            load=agentruntime.load,
         ),
         Dialect(
             "networkx",

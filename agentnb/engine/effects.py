@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.values import ATOMS, freeze
+from agentnb.board.values import ATOMS, FrozenDict, freeze
 from agentnb.engine.history import Call
 from agentnb.engine.threads import in_thread
 from agentnb.errors import ExecutionError, Problem
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from agentnb.engine.work import Effect, Work
 
 NEED_LOOP: Final = object()
-PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple}  # nothing to wait for, and no usage to read from them
 NO_ARGUMENTS: Final = freeze({})
+PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to wait for, no usage to read from them
 _new_call = tuple.__new__  # a row a call: the constructor of a named tuple costs twice as much
 
 

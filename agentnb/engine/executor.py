@@ -149,7 +149,11 @@ async def step_in_loop(run: Run) -> int:
         run.flights[act.id] = Flight(act, _threaded(act), run.ns())
         code = SUSPENDED
     else:
-        code = step(run)
+        before, run.plain = run.plain, not run.threaded
+        try:
+            code = step(run)
+        finally:
+            run.plain = before
         history = run.history
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
@@ -172,7 +176,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
             code = await step_in_loop(run)
         if code:
             return code
-        if run.ns() > pausing:
+        if run.history.s_t1[-1] > pausing:
             if between is not None:
                 between()
             await asyncio.sleep(0)

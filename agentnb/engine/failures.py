@@ -141,16 +141,17 @@ def fell(run: Run, act: Activation, began: int) -> int:
     """Leave a composite node whose inside failed, by its own error edges."""
     from agentnb.engine.step import finish
 
+    history, number = run.history, run.position + 1
+    failure = next(
+        found.errors[step] for found in reversed(run.chain) for step in reversed(found.errors) if step < number
+    )
+    act.work.result = getattr(failure.error, "result", {"exception": failure.message})
     rescue = act.node.node.rescue
     back: Pushes = []
     if rescue is None:
         leave(run, act)
     else:
         back = rescued(run, act, rescue)
-    history, number = run.history, run.position + 1
-    failure = next(
-        found.errors[step] for found in reversed(run.chain) for step in reversed(found.errors) if step < number
-    )
     history.errors[number] = failure
     targets = act.node.timeouts if failure.timeout else act.node.errors
     front = [(run.turn(target, act.frame).id, None) for target in targets]

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 
 Listener = Callable[[Any], Any]
-# When a listener is called: after each step, after a failed one, when a run ends, and after anything at all changed.
-MOMENTS: Final = ("step", "error", "end", "change")
+# When a listener is called: after each step, after a failed one, when a run ends, after anything at all changed, and
+# for each piece of text of a model that streams.
+MOMENTS: Final = ("step", "error", "end", "change", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text that a model has just said to a node; each `attempt` of a call (from 1) begins anew."""
+
+    node: str
+    text: str
+    attempt: int = 1
 
 
 class Hooks:
     """The listeners of one session, by moment.
 
     `step` and `error` are given the SimulationStep, `end` and `change` the session. `change` follows steps, travel,
-    edits and status changes; while a run goes it comes a few times a second, not at each step.
+    edits and status changes; while a run goes it comes a few times a second, not at each step. `token` is given a Token
+    as its text arrives, before the step is over: in the thread of the loop that awaits the model, or, for a model that
+    answers at once in a live run or under a time-out, in the thread of that call. Nobody listens, nothing is streamed.
     """
 
     def __init__(self, armed: Callable[[], None]) -> None:
@@ -57,7 +70,8 @@ class Hooks:
             try:
                 listener(what)
             except Exception as error:  # noqa: BLE001  (a spectator cannot stop the play)
-                self.rows[moment].remove(listener)
+                if listener in self.rows[moment]:  # two threads may have told it at once
+                    self.rows[moment].remove(listener)
                 self._armed()
                 warnings.warn(
                     f"a listener of {moment!r} was dropped, it raised {type(error).__name__}: {error}", stacklevel=2

@@ -73,7 +73,13 @@ class Plan:
             case "event":
                 pass
             case _:
-                source.out += ((getattr(edge.when, "call", edge.when), target, edge),)
+                source.out += ((self._asked(edge.when), target, edge),)
+
+    def _asked(self, when: Any) -> Any:
+        """Return how a condition is asked: its bare function, as strict about what is missing as the world is."""
+        if hasattr(when, "strictly"):
+            when = when.strictly(getattr(self.world, "strict", True))
+        return getattr(when, "call", when)
 
     def _ahead(self, join: int) -> frozenset[int]:
         """Return the nodes from which a join can be reached: it waits for those."""

@@ -82,8 +82,14 @@ class Replica:
 
     def apply(self, history: History, start: int, end: int) -> int:
         """Apply write rows; return `end`, or `start` where that is behind it."""
-        for code, new in zip(history.w_code[start:end], history.w_new[start:end], strict=True):
-            self.write(code, new)
+        codes, values = history.w_code[start:end], history.w_new[start:end]
+        last, paths = dict(zip(codes, values, strict=True)), self.tables.codes
+        if all(code & 3 == SET and len(paths[code >> 2][1]) == 1 for code in last):
+            for code, new in last.items():  # of writes of whole keys only the last of each counts
+                self.write(code, new)
+        else:
+            for code, new in zip(codes, values, strict=True):
+                self.write(code, new)
         return max(start, end)
 
     def get(self, scope: int, key: str) -> Any:

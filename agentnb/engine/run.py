@@ -57,7 +57,8 @@ class Run:
     `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
-    run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose. `lanes` says whether branches
+    run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose. `tell` is
+    given node, text and attempt of what a model says while it says it, where somebody listens. `lanes` says whether branches
     run at the same time at this moment; `before` is then asked before each turn of a branch: whether the run stops.
     """
 
@@ -85,8 +86,10 @@ class Run:
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
         self.given = NOTHING
+        self.max_subgraph_depth: int | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.chaos: Chaos | None = None
+        self.tell: Callable[[str, str, int], None] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 

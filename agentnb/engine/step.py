@@ -20,6 +20,8 @@ from agentnb.engine.run import DONE, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.travel import repair
 from agentnb.engine.work import Again, Enter, Outcome
 
+_new_note = tuple.__new__  # the constructor of a named tuple costs twice as much
+
 
 def step(run: Run, act: Activation | None = None) -> int:
     """Run the next activation once and commit it; return GO, or why the run does not go on.
@@ -63,10 +65,10 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
         run.flights[act.id] = Flight(act, result, began)
         return SUSPENDED
     match result:
-        case None:
-            return commit(run, act, {}, began)
         case Outcome():
             return _outcome(run, act, result, began)
+        case None:
+            return commit(run, act, {}, began)
         case Enter():
             return frontier.enter(run, act, result, began)
         case Again():
@@ -103,8 +105,11 @@ def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
         act.work.own.extend(outcome.places)
         act.work.busy = True
     if outcome.thought is not None or outcome.action is not None or outcome.observation is not None or outcome.inputs:
-        action, observation, inputs = map(freeze, (outcome.action, outcome.observation, outcome.inputs))
-        note = Note(outcome.thought, action, observation, inputs, outcome.score)
+        action, observation, inputs = outcome.action, outcome.observation, outcome.inputs
+        action = None if action is None else freeze(action)
+        observation = None if observation is None else freeze(observation)
+        inputs = None if inputs is None else freeze(inputs)
+        note = _new_note(Note, (outcome.thought, action, observation, inputs, outcome.score))
         run.history.notes[run.position + 1] = note
     chosen = None if outcome.route is None else frontier.chosen(run, act, outcome.route, outcome.value)
     return commit(run, act, outcome.writes, began, chosen)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from agentnb.board.values import FrozenDict, freeze
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.calls import arguments_of, check_signature, options_of, positional, settings_of
@@ -37,9 +38,11 @@ def bind(node: Node, world: Any) -> Perform:
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
         answer = await work.call(effect_of(work, given))
+        if answer.__class__ is FrozenDict:
+            return Outcome(answer, inputs=given, observation=answer)
         answer = getattr(answer, "content", answer)
         writes = {} if answer is None else answer if isinstance(answer, Mapping) else {key: answer}
-        return Outcome(writes, inputs=given, observation=dict(writes))
+        return Outcome(writes, inputs=given, observation=writes if writes.__class__ is dict else dict(writes))
 
     return perform
 
@@ -82,7 +85,13 @@ def in_words(value: Any) -> str:
 def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, options: Options) -> EffectOf:
     """Answer what the recipe says that a simulated agent answers, in turn and then the last again; else a mock."""
     if not script:
-        return lambda _work, given: Effect("agent", ref, given, target=lambda **_: {key: mocked(ref)}, **options)
+        answer = freeze({key: mocked(ref)})
+
+        def target(**_: Any) -> Any:
+            return answer
+
+        same = Effect("agent", ref, {}, target=target, **options)
+        return lambda _work, given: Effect("agent", ref, given, target=target, **options) if given else same
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
         turn = min(asked_before(work, "agent", work.node.id), len(script) - 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agentnb.engine.work import Again, Body, Enter, Kind, Perform, Work
+from agentnb.engine.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
+from agentnb.kinds.context import InContext, strictly
 from agentnb.recipe.model import Node
 
 MAX_ROUNDS: Final = 1000
@@ -14,10 +15,12 @@ MAX_ROUNDS: Final = 1000
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that checks `params`: `while` before each round, `until` after it, or `times`.
 
-    `max` rounds (1,000 where it is left out) end the loop as a failure, X401: then its condition never came.
+    `max` rounds (1,000 where it is left out) end the loop as a failure, X401: then its condition never came. An `until`
+    that asks for the result is given that of the body's last node, and the loop's result is the same.
     """
     params = node.params
-    before, until, times = params.get("while"), params.get("until"), params.get("times")
+    before, until = (strictly(params.get(word), world.strict) for word in ("while", "until"))
+    times, tells = params.get("times"), isinstance(until, InContext)
     limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
     opening = Enter([Body(region) for region in node.bodies])
 
@@ -30,8 +33,10 @@ def bind(node: Node, world: Any) -> Perform:
 
     def perform(work: Work) -> Any:
         done = work.iteration
+        if tells and done:
+            work.result = work.last
         if not goes_on(work, done):
-            return {}
+            return Outcome(observation=work.result, result=work.result) if tells else {}
         if done >= limit:
             raise ExecutionError(_endless(node, limit))
         return Again() if done else opening

@@ -1,16 +1,20 @@
-"""noop: a node that does nothing; a place to meet, to mark, to break at."""
+"""noop: a node that does nothing but write what it is told; a place to meet, to mark, to break at."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Kind, Perform, Work
+from agentnb.engine.work import Kind, Outcome, Perform, Work
+from agentnb.kinds.directives import directives_of
 from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return a function that writes nothing."""
-    return nothing
+    """Return a function that writes what `params["map"]` says; without it, nothing."""
+    if "map" not in node.params:
+        return nothing
+    places = directives_of(node, world)
+    return lambda work: Outcome(places=places(work, {}), result={})
 
 
 def nothing(work: Work) -> dict[str, Any]:

@@ -8,14 +8,21 @@ from typing import Any
 from agentnb.board.values import ABSENT
 from agentnb.engine.work import Kind, Outcome, Perform, Work
 from agentnb.expressions.paths import path_text
+from agentnb.kinds.context import strictly
 from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that chooses among `params["routes"]` by the value at `params["input_key"]`.
 
+    With `params["cases"]` (pairs of a condition and a target) all targets whose condition holds are next, in their
+    order and as often as they are named; without any the `default`, and without that the node's edges. An empty target
+    leads nowhere.
+
     In a parallel branch an empty target is the end of the branch; `params["meets"]` names the node that comes after it.
     """
+    if "cases" in node.params:
+        return _by_cases(node, world)
     path, routes, default = node.params["input_key"], node.params["routes"], node.params.get("default")
     path = (path,) if isinstance(path, str) else tuple(path)
     key, meets = path_text(path), node.params.get("meets", "")
@@ -31,6 +38,28 @@ def bind(node: Node, world: Any) -> Perform:
             thought=f"Router decision based on {key}={value}: Go to {target or _end(meets)}",
             observation={"decision": target or meets or target, "value": value},
             inputs={key: value},
+        )
+
+    return perform
+
+
+def _by_cases(node: Node, world: Any) -> Perform:
+    cases = [(strictly(condition, world.strict), target) for condition, target in node.params["cases"]]
+    default = node.params.get("default")
+
+    def perform(work: Work) -> Outcome:
+        values = [condition(work.board) for condition, _ in cases]
+        matched = [number for number, value in enumerate(values) if value]
+        chosen = [cases[number][1] for number in matched] or ([default] if default is not None else None)
+        targets = [target for target in chosen or () if target]
+        held = ", ".join(cases[number][0].text for number in matched)
+        why = f"{held} holds" if len(matched) == 1 else f"{held} hold" if matched else "no case holds"
+        goes = f"go to {', '.join(targets)}" if targets else "go along the edges"
+        return Outcome(
+            route=None if chosen is None else targets,
+            value=values,
+            thought=f"{why}: {goes}",
+            observation={"decision": targets, "cases": values},
         )
 
     return perform

@@ -7,6 +7,9 @@ from typing import Any
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.kinds.context import context_of, strictly
+from agentnb.kinds.directives import directives_of
 from agentnb.recipe.model import Node
 
 
@@ -15,7 +18,12 @@ def bind(node: Node, world: Any) -> Perform:
 
     With `params["inputs"]` (inner key -> outer path) or `params["outputs"]` (outer key -> inner path) the inside has a
     board of its own, which begins with the inputs and ends as the outputs; without both it shares the board.
+
+    With `params["given"]` (a structure of templates) the inside reads through to the board around it, under what was
+    rendered; when it ends, its `outputs` (names) are written to the board as they stand there, then `params["map"]`.
     """
+    if "given" in node.params:
+        return _rendered(node, world)
     inputs, outputs = node.params.get("inputs"), node.params.get("outputs")
     policy: Policy = node.params.get("policy") or ("shared" if inputs is None and outputs is None else "isolated")
 
@@ -35,6 +43,39 @@ def bind(node: Node, world: Any) -> Perform:
         return Outcome({key: thaw(value) for key, value in found.items() if value is not ABSENT})
 
     return perform
+
+
+def _rendered(node: Node, world: Any) -> Perform:
+    given, outputs = strictly(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
+    places = directives_of(node, world)
+
+    def perform(work: Work) -> Any:
+        if work.phase == "start":
+            _check_depth(work)
+            inside = given.render(context_of(work))
+            return Enter([Body(region, "child", inside, given=inside) for region in node.bodies])
+        scope = work.frames[0].scope
+        state = {key: thaw(value) for key, value in scope.seen().items()}
+        found = {name: state.get(name) for name in outputs}
+        result = {**found, "state": state, "outputs": found}
+        own: list[tuple[Any, Any]] = [((name,), state[name]) for name in outputs if name in state]
+        return Outcome(places=[*own, *places(work, result)], observation=found, result=result)
+
+    return perform
+
+
+def _check_depth(work: Work) -> None:
+    """Raise where subgraphs stand too deep inside one another: X418."""
+    limit, depth, frame = work.run.max_subgraph_depth, 1, work.act.frame
+    while frame.parent is not None:
+        depth += frame.row.given is not None
+        frame = frame.parent
+    if limit is not None and depth > limit:
+        raise AgentRuntimeError(
+            Problem("X418", f"subgraph {work.node.id!r} would be number {depth} inside one another",
+                    str(work.node.place or f"node {work.node.id!r}"), f"max_subgraph_depth is {limit}",
+                    "allow more of them, or flatten the subgraphs")
+        )  # fmt: skip
 
 
 KIND = Kind("subgraph", bind, step_type="SYSTEM_EVENT", shape="box3d")

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Effect, Kind, Perform, Work
+from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.kinds.context import context_of, strictly
+from agentnb.kinds.directives import directives_of
 from agentnb.kinds.function import found
+from agentnb.kinds.results import check_result
 from agentnb.recipe.model import Node
 from agentnb.world.calls import arguments_of, as_writes, options_of, positional
+from agentnb.world.tools.calling import as_result
 
 
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that calls the node's tool through the effect door.
 
+    With `params["given"]` (a structure of templates) the arguments are rendered, and the result, a mapping whose truthy
+    `error` is a failure, is mapped onto the board by `params["map"]`. Else `inputs` name what is read, and what comes
+    back is merged into the board.
+
     Raises:
         RecipeError: the tool is not there, or could never be called so.
     """
+    if "given" in node.params:
+        return _rendered(node, world)
     function, params = found(node, world), node.params
     key = str(params.get("output", node.id))
     wanted = params.get("function", node.id)
@@ -32,6 +42,20 @@ def bind(node: Node, world: Any) -> Perform:
         else:
             effect = Effect("tool", name, {}, *options, lambda: function(work.board)) if whole else alone
         return as_writes(key, await work.call(effect))
+
+    return perform
+
+
+def _rendered(node: Node, world: Any) -> Perform:
+    name = str(node.params.get("function", node.id))
+    function, given = world.tool(name, node), strictly(node.params["given"], world.strict)
+    places, options = directives_of(node, world), options_of(node)
+
+    async def perform(work: Work) -> Outcome:
+        arguments = given.render(context_of(work))
+        effect = Effect("tool", name, arguments, target=function, check=check_result, **options)
+        result = as_result(await work.call(effect))
+        return Outcome(places=places(work, result), inputs=arguments, observation=result, result=result)
 
     return perform
 

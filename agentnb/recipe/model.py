@@ -155,8 +155,9 @@ class Recipe:
 
     `routing` says which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
     `tools` are what its nodes call, loaded when a session starts. `begin` makes the first board from the inputs; None
-    puts them over `init`. `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node
-    has none of them those of kind `error` ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
+    puts them over `init`. `finish` is called once, with inputs and board, when a run has come to its end.
+    `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node has none of them those
+    of kind `error` ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
     `requires` must hold before the first step; `scenarios` are the recipe's own tests.
     `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
     """
@@ -171,6 +172,7 @@ class Recipe:
     regions: Mapping[str, Region] = field(default_factory=dict)
     tools: Mapping[str, ToolSpec] = field(default_factory=dict)
     begin: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None] | None = None
     routing: Routing = "first"
     timeouts: Literal["own", "error"] = "own"
     init: Mapping[str, Any] = field(default_factory=dict)

@@ -61,6 +61,7 @@ def choices(node: Node) -> list[tuple[str, str]]:
         return []
     routes = params.get("routes")
     found = [(str(value), target) for value, target in routes.items()] if isinstance(routes, Mapping) else []
+    found += [(condition.text, target) for condition, target in params.get("cases", ())]
     default = params.get("default")
     return found if default is None else [*found, (OTHERWISE, default)]
 

@@ -11,7 +11,7 @@ from agentnb.board.values import freeze, thaw
 from agentnb.engine import people, travel
 from agentnb.engine.breakpoints import Breakpoint, Breakpoints, next_turn
 from agentnb.engine.budget import Budget
-from agentnb.engine.hooks import Hooks, Listener
+from agentnb.engine.hooks import Hooks, Listener, Token
 from agentnb.engine.plan import Plan
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.ids import new_run_id
@@ -21,12 +21,12 @@ from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
 from agentnb.session.limits import Limits
 from agentnb.session.live import Live
-from agentnb.session.reading import outcome_of, score_of
+from agentnb.session.reading import outcome_of, score_of, status_of
 from agentnb.session.seen import Seen
 from agentnb.session.tree import Branches
 from agentnb.session.watches import Watches
+from agentnb.session.wiring import world_of
 from agentnb.world.chaos import Chaos
-from agentnb.world.world import World
 
 if TYPE_CHECKING:
     from agentnb.clock import Clock
@@ -59,17 +59,20 @@ class Core:
         name: str | None = None,
         hooks: Mapping[str, Listener | Iterable[Listener]] | None = None,
         validate_inputs: bool = True,
+        strict_expressions: bool = True,
         chaos: Any = None,
     ) -> None:
         """Make a session that stands before the first step.
 
         Args:
             inputs: the first values on the board.
-            llm: what speaks for the model: a client, a callable of the request, a list or a mapping node -> list.
+            llm: what speaks for the model: a client, a text "provider:model", a callable of the request, a list, or a
+                mapping node -> list; see agentnb.world.llm.
             tools: name (of a tool, a function, an agent) -> callable.
             answers: what people answer: a list, or a mapping from node to a list or one value.
             budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...).
-            hooks: moment (step, error, end, change) -> listener or listeners.
+            hooks: moment (step, error, end, change, token) -> listener or listeners.
+            strict_expressions: whether templates and rules refuse what is missing; else it is None.
             chaos: what makes calls slow or fail on purpose: a Chaos, or a mapping of its words (latency_ms, ...).
 
         Raises:
@@ -81,7 +84,7 @@ class Core:
         self.inputs = {key: thaw(freeze(value)) for key, value in inputs_of(inputs).items()}  # what is ours stays so
         if validate_inputs:
             check_inputs(recipe, self.inputs)
-        world = World(tools=tools, llm=llm, answers=answers, resources=resources)
+        world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
         limits = Limits(Budget.of(budget, recipe.limits))
         run = Run(Plan(recipe, KINDS, world), clock=clock, seed=seed)
         run.chaos = Chaos.of(chaos, seed)
@@ -106,6 +109,7 @@ class Core:
         self._seen = Seen()
         self.live = Live(self)  # type: ignore[arg-type]  # every Core is a Session
         self._unsure = False
+        self._kept: Run | None = None
         self._told = 0.0
         self._trace: SimulationTrace | None = None
         self._arm()
@@ -127,6 +131,10 @@ class Core:
         asked = isinstance(self._until, str) or any(row.node is not None for row in self.breakpoints)
         run.before = self._before if asked else None
         run.hold = self.breakpoints.at_call if calls else None
+        run.tell = self._heard if rows.get("token") else None
+
+    def _heard(self, node: str, text: str, attempt: int) -> None:
+        self.hooks.tell("token", Token(node, text, attempt))
 
     def _after(self, act: Activation, code: int) -> int:
         """After a step, where somebody listens: tell, then say whether the run stops here."""
@@ -299,8 +307,17 @@ class Core:
         self._told = time.monotonic()
         if self.engine.flights:
             self.live.attend()
+        if self.recipe.finish is not None:
+            self._finish(self.recipe.finish)
         if self.hooks.rows["change"]:
             self.hooks.tell("change", self)
+
+    def _finish(self, finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None]) -> None:
+        """Do what the recipe does at the end of a run, once; a fork is a trial, and leaves nothing behind."""
+        run = self.engine
+        if self._kept is not run and self.parent is None and status_of(run, self.limits) == "finished":
+            self._kept = run
+            finish(self.inputs, {key: thaw(value) for key, value in run.root.scope.seen().items()})
 
     def tick(self) -> None:
         """Tell the same while a run goes, a few times a second."""

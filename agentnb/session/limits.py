@@ -34,6 +34,7 @@ class Limits:
         budget = self.budget
         run.limit = NEVER if budget.max_steps is None else budget.max_steps
         run.max_frames = MAX_FRAMES if budget.max_frames is None else budget.max_frames
+        run.max_subgraph_depth = budget.max_subgraph_depth
         run.set_mark()
 
     def reached(self, run: Run) -> str | None:

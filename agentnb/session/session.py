@@ -195,7 +195,7 @@ class Session(Driver):
         return reading.who_wrote(self.engine, path, self.engine.position if at is None else at)
 
     def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
-        """Call `listener` at a moment (step, error, end, change); return the function that ends it."""
+        """Call `listener` at a moment (step, error, end, change, token); return the function that ends it."""
         return self.hooks.add(to, listener)
 
     def view(self) -> RunView:

@@ -45,7 +45,11 @@ class Branches:
             world = old.world
             both = {**world.tools, **(tools or {})}
             made = World(
-                tools=both, llm=world.llm if llm is None else llm, answers=world.answers, resources=world.resources
+                tools=both,
+                llm=world.llm if llm is None else llm,
+                answers=world.answers,
+                resources=world.resources,
+                strict=world.strict,
             )
             plan = Plan(plan.recipe, plan.kinds, made)
         run = travel.forked(old, plan, step, name)

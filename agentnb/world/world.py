@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
@@ -20,7 +22,8 @@ class World:
     """Tools, a model, people: given to a session, asked by its nodes through the one door.
 
     `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers, a list in
-    the order of asking, or a mapping from node to a list or a single value.
+    the order of asking, or a mapping from node to a list or a single value. `strict` says how templates and rules take
+    what is missing.
 
     Raises: ExecutionError: X303, X305, what is given as the model or as answers can be neither
     """
@@ -32,7 +35,9 @@ class World:
         llm: Any = None,
         answers: Script | None = None,
         resources: Mapping[type, Any] | None = None,
+        strict: bool = True,
     ) -> None:
+        self.strict = strict
         self.tools = dict(tools or {})
         self.llm: LLMClient | None = None if llm is None else as_client(llm)
         self.answers = _script(answers)
@@ -68,8 +73,8 @@ class World:
                 found = self._scripted(work)
                 return lambda asked: _typed(asked) if found is WAIT else found
             case "llm":
-                request = self._request(effect, work)
-                return lambda _asked: self._complete(request, work)
+                request, attempts = self._request(effect, work), _Attempts()
+                return lambda _asked: self._complete(attempts.telling(request, work), work)
             case _ if effect.target is not None:
                 return call_target
         raise ExecutionError(
@@ -84,7 +89,8 @@ class World:
 
     def _request(self, effect: Effect, work: Work) -> LLMRequest:
         number, of_node = asked_before(work, "llm"), asked_before(work, "llm", work.node.id)
-        return LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
+        request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
+        return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
     def _complete(self, request: LLMRequest, work: Work) -> Any:
         if self.llm is None:
@@ -114,6 +120,27 @@ class World:
             number = asked_before(work, "human")
             found = script[number] if number < len(script) else WAIT
         return found
+
+
+class _Attempts:
+    """The attempts of one call of a model: only the one that goes on now is heard, and only while it may take time."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def telling(self, request: LLMRequest, work: Work) -> LLMRequest:
+        """Return the request of the next attempt; where somebody listens to the run's tokens, it is told them."""
+        heard = work.run.tell
+        if heard is None:
+            return request
+        self.last += 1
+        attempt, end = self.last, None if request.timeout is None else monotonic() + request.timeout
+
+        def tell(text: str) -> None:
+            if attempt == self.last and not work.dead and (end is None or monotonic() < end):
+                heard(work.node.id, text, attempt)
+
+        return replace(request, tell=tell)
 
 
 def _script(answers: Any) -> Script | None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.hooks import MOMENTS, Hooks
+from agentnb.engine.hooks import MOMENTS, Hooks, Token
 from agentnb.errors import ExecutionError
 
 
@@ -65,3 +65,22 @@ def test_a_listener_may_leave_while_it_is_told():
 def test_there_is_no_such_moment():
     with pytest.raises(ExecutionError, match="X114"):
         Counted().hooks.add("stop", print)
+
+
+def test_two_threads_may_drop_the_same_listener():
+    hooks = Counted().hooks
+
+    def breaks(what):
+        hooks.rows["token"].clear()  # as another thread does in the same moment
+        raise KeyError("x")
+
+    hooks.add("token", breaks)
+    with pytest.warns(UserWarning, match="a listener of 'token' was dropped"):
+        hooks.tell("token", Token("n", "text"))
+
+
+def test_a_token_is_frozen():
+    token = Token("n", "text")
+    assert (token.node, token.text, token.attempt) == ("n", "text", 1)
+    with pytest.raises(AttributeError):
+        token.text = "other"

@@ -1,1 +1,53 @@
-"""llm: models. One protocol, one client a file; vendors' packages are imported by their own client only."""
+"""llm: models. One protocol, one client a file; vendors' packages are imported by their own client only.
+
+A session is given a model as `Session(recipe, llm=...)`. It may be:
+
+- a text "provider:model": `"openai:gpt-4o"`, `"anthropic:claude-sonnet-4-5"`, `"gemini:gemini-2.5-flash"`,
+  `"lmstudio:qwen3-8b"` (LM Studio on this machine), `"simulated"` (says that it is not real). The key comes from
+  OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY. The packages are extras:
+  `pip install "agentnb[openai]"`, `anthropic`, `gemini`, or `llm` for all of them.
+- a client with settings:
+
+      from agentnb.world.llm.providers import client_of
+
+      client_of("openai:gpt-4o", {"temperature": 0, "prices": {"input": "2.50", "output": "10"}})
+      client_of("openai_compatible:llama3.2", {"base_url": "http://127.0.0.1:11434/v1"})
+      client_of("ours:small", {"type": "openai_compatible", "base_url": "https://...", "api_key": "{{env.OUR_KEY}}"})
+
+- answers from a script: a list in the order of asking, a mapping from node to a list or one value, or a function
+  (plain or async) of the LLMRequest.
+- `RecordedClient(trace)` of agentnb.world.llm.recorded: what an earlier run was answered.
+- any object with `complete(request)`: a client of one's own.
+
+Settings, all of them optional: `model`, `temperature`, `max_tokens` (anthropic: 1024 where none is set), `top_p`,
+`top_k`, `stop`, `seed`; `schema`, a JSON Schema that the answer keeps to (the content then is the value, no text);
+`kwargs`, what else the protocol takes, over all others; `request_timeout` in seconds (a node's own time-out comes
+first); `prices`, USD for a million tokens, which the cost of each call is worked out with; and of the connection
+`api_key`, `base_url`, `headers`, `client_kwargs` (for the SDK's client). A request brings the first three lines of
+these too, and its own come first: a node's model before the client's. Those of the connection are the client's alone.
+A value that is `{{env.NAME}}` and nothing else is the text of that variable, and is never shown.
+
+A client makes one attempt: retries, back-off and time-outs of a node are the engine's, and each attempt is a row of
+`trace.frames.calls`, with its tokens and cost. What fails is an LLMError (base.py), or a TimeoutError.
+
+Streaming: `session.subscribe(listener, to="token")` is given each piece of text as it arrives; without a listener
+nothing is streamed.
+
+A client of one's own answers an LLMRequest with an LLMResponse, at once or as an awaitable:
+
+    from agentnb.world.llm.base import LLMResponse, Usage
+
+    class Echo:
+        def complete(self, request):
+            text = request.prompt.upper()
+            if request.tell is not None:  # somebody listens: tell the pieces as they come
+                for word in text.split():
+                    request.tell(word + " ")
+            return LLMResponse(text, model="echo", usage=Usage(tokens_in=3, tokens_out=3))
+
+    nb.Session(recipe, llm=Echo())
+
+It keeps no place in a script of its own: `request.number` and `request.of_node` say how many requests came before, so
+that a run which goes back is answered the same. One that blocks may: under a time-out, and in a live run, it is called
+in a thread. To ask any client outside a run: `await client.complete(LLMRequest((LLMMessage("user", "Hello"),)))`.
+"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
@@ -32,6 +32,8 @@ class LLMRequest:
     """What a model is asked: the messages, for which node, and the settings of this one request.
 
     `number` counts the run's earlier requests and `of_node` those of this node, so that a script knows where it is.
+    `timeout` are the seconds that the answer may take: whoever asks sees to it, a client need not. `tell` is called
+    with each piece of text as it arrives, by a client that streams; it is None where nobody listens.
     """
 
     messages: tuple[LLMMessage, ...]
@@ -40,6 +42,8 @@ class LLMRequest:
     settings: Mapping[str, Any] = field(default_factory=dict)
     number: int = 0
     of_node: int = 0
+    timeout: float | None = None
+    tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def prompt(self) -> str:
@@ -81,17 +85,50 @@ class LLMClient(Protocol):
         """Answer one request."""
 
 
+class LLMError(ExecutionError):
+    """A model's server, or the way to it, failed; the Problem says what the server said.
+
+    Args:
+        status: the HTTP status that was answered, if any was.
+        again: whether the same request may succeed later (a rate limit, a server's own failure, a cut connection).
+        retry_after: the seconds to wait before that, where the server says so.
+    """
+
+    def __init__(
+        self,
+        *problems: Problem,
+        status: int | None = None,
+        again: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(*problems)
+        self.status, self.again, self.retry_after = status, again, retry_after
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with what is known of the answer."""
+        known = {"status": self.status, "again": self.again, "retry_after": self.retry_after}
+        return (type(self), self.problems, known)
+
+
 def as_client(llm: Any) -> LLMClient:
-    """Return a client for whatever a session may be given: a client, a callable, a list, or a mapping by node.
+    """Return a client for whatever a session may be given.
+
+    It is a client, a text "provider:model", a callable of the request, a list of answers, or a mapping by node.
 
     Raises:
         ExecutionError: X303, it is none of these.
+        AgentRuntimeError: X330 to X335, the text names no provider, or one that cannot be asked (its key, its package).
     """
     from agentnb.world.llm.scripted import ScriptedClient
 
-    if isinstance(llm, LLMClient):
+    is_class = isinstance(llm, type) and hasattr(llm, "complete")  # it was meant to be called
+    if isinstance(llm, LLMClient) and not is_class:
         return llm
-    if callable(llm) or isinstance(llm, Mapping) or (isinstance(llm, Sequence) and not isinstance(llm, str)):
+    if isinstance(llm, str):
+        from agentnb.world.llm.providers import client_of
+
+        return client_of(llm)
+    if not is_class and (callable(llm) or isinstance(llm, Mapping | Sequence)):
         return ScriptedClient(llm)
     raise ExecutionError(
         Problem(
@@ -99,6 +136,6 @@ def as_client(llm: Any) -> LLMClient:
             f"{llm!r} is no model",
             "Session(llm=...)",
             f"a {type(llm).__name__} was given",
-            "give a client, a callable of the request, a list of answers, or a mapping from node to answers",
+            "give a client, a text provider:model, a callable of the request, a list of answers, or a mapping by node",
         )
     )

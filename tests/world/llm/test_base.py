@@ -42,7 +42,12 @@ def test_whatever_can_answer_becomes_a_client():
     assert as_client(SimulatedClient()).complete(LLMRequest((), node="n")).model == "simulated"
 
 
-@pytest.mark.parametrize("llm", ["openai", 5, object()])
+def test_who_listens_is_no_part_of_a_request():
+    assert LLMRequest((), tell=print) == LLMRequest(())
+    assert "tell" not in repr(LLMRequest((), tell=print))
+
+
+@pytest.mark.parametrize("llm", [5, object(), Client])
 def test_what_cannot_answer_is_a_problem(llm):
     with pytest.raises(ExecutionError, match="X303"):
         as_client(llm)

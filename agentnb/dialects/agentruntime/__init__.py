@@ -1,0 +1,50 @@
+"""agentruntime: agents in YAML with prompts, tools, routers, loops and subgraphs.
+
+The front door is `build_agent_from_path(path).run(inputs)`, which returns the state; `.session(inputs)` steps it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentnb.dialects.agentruntime.api import (
+        AgentRuntime,
+        LLMClient,
+        RetryPolicy,
+        build_agent_from_path,
+        build_agent_from_yaml,
+    )
+    from agentnb.dialects.agentruntime.schema import AgentDefinition
+    from agentnb.errors import AgentRuntimeError, NodeExecutionError
+
+_HOMES = {
+    "AgentDefinition": "agentnb.dialects.agentruntime.schema",
+    "AgentRuntime": "agentnb.dialects.agentruntime.api",
+    "AgentRuntimeError": "agentnb.errors",
+    "LLMClient": "agentnb.dialects.agentruntime.api",
+    "NodeExecutionError": "agentnb.errors",
+    "RetryPolicy": "agentnb.dialects.agentruntime.api",
+    "build_agent_from_path": "agentnb.dialects.agentruntime.api",
+    "build_agent_from_yaml": "agentnb.dialects.agentruntime.api",
+}
+
+__all__ = [
+    "AgentDefinition",
+    "AgentRuntime",
+    "AgentRuntimeError",
+    "LLMClient",
+    "NodeExecutionError",
+    "RetryPolicy",
+    "build_agent_from_path",
+    "build_agent_from_yaml",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of this front door when it is first used; recognising a file needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value

@@ -1,0 +1,251 @@
+"""api: agentruntime's front door: build an agent from YAML, run it, get the state. No loop of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import thaw
+from agentnb.dialects.agentruntime.asked import Caller, NoModel
+from agentnb.dialects.agentruntime.memory import MESSAGES
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem
+from agentnb.recipe.model import Node, Recipe
+from agentnb.session import Session
+from agentnb.sources import plain_source, read_file
+
+if TYPE_CHECKING:
+    from agentnb.trace import SimulationTrace
+
+
+class RetryPolicy:
+    """How often a call is tried in all, and how many seconds lie between two attempts (`backoff` is the same)."""
+
+    def __init__(self, max_attempts: int = 1, backoff_seconds: float = 0.0, *, backoff: float | None = None) -> None:
+        self.max_attempts = max_attempts
+        self.backoff_seconds = backoff_seconds if backoff is None else backoff
+
+    @property
+    def backoff(self) -> float:
+        """The seconds between two attempts."""
+        return self.backoff_seconds
+
+
+class LLMClient:
+    """A model as a function: `call(node=..., prompt=..., timeout=...)` returns a dict with text, json, error and so on.
+
+    `prompt` maps system, user, assistant and messages[i]#role to the rendered texts; a truthy `error` is a failure.
+    """
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self.call = call
+
+    def generate(
+        self, node: Any, prompt: Mapping[str, str], *, retry: RetryPolicy | None = None, timeout: float | None = None
+    ) -> Any:
+        """Ask once, or as often as `retry` says while it fails; return the last answer.
+
+        Raises:
+            Exception: what the last attempt raised.
+        """
+        import time
+
+        policy = retry or RetryPolicy()
+        for attempt in range(1, policy.max_attempts + 1):
+            last = attempt == policy.max_attempts
+            try:
+                answer = self.call(node=node, prompt=dict(prompt), timeout=timeout)
+            except Exception:
+                if last:
+                    raise
+            else:
+                if last or not (isinstance(answer, Mapping) and answer.get("error")):
+                    return answer
+            time.sleep(policy.backoff_seconds)
+        return None
+
+
+class AgentRuntime:
+    """An agent that was built from YAML: run it as often as you like, or step it as a session.
+
+    `recipe` is what it is, `trace` that of the last run.
+
+    Example:
+        >>> agent = build_agent_from_yaml({
+        ...     "meta": {"name": "hello"},
+        ...     "state": {"shape": {"name": "str", "greeting": "str"}},
+        ...     "graph": {"inputs": ["name"], "outputs": ["greeting"], "nodes": [
+        ...         {"id": "greet", "type": "noop", "map": {"set": {"greeting": "Hello {{ name }}"}}}]},
+        ... })
+        >>> agent.run({"name": "Ada"})
+        {'name': 'Ada', 'greeting': 'Hello Ada'}
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._session: Session | None = None
+
+    @property
+    def trace(self) -> SimulationTrace | None:
+        """The trace of the last run; None before the first."""
+        return None if self._session is None else self._session.trace
+
+    def session(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> Session:
+        """Return a session that stands before the first step; `options` are those of Session."""
+        return Session(self.recipe, inputs, **options)
+
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        llm_client: Any = None,
+        llm_callable: Callable[..., Any] | None = None,
+        tool_overrides: Mapping[str, Callable[..., Any]] | None = None,
+        max_steps: int | None = None,
+        max_subgraph_depth: int | None = None,
+    ) -> dict[str, Any]:
+        """Run the graph to its end and return the state.
+
+        Args:
+            inputs: the declared ones enter the state; all are seen as `inputs` by templates.
+            llm_client: an LLMClient, or a client of `agentnb.world.llm`; or else
+            llm_callable: a function of (node, prompt) that answers a dict; without both the provider of
+                `meta.defaults.llm` is asked.
+            tool_overrides: tool id -> callable, in place of the recipe's.
+            max_steps: in place of the graph's (0: the graph's).
+            max_subgraph_depth: how deep subgraphs may stand inside one another (8).
+
+        Raises:
+            ValueError: both a client and a callable are given.
+            AgentRuntimeError: inputs are missing, no model is there, or the steps or the depth are used up.
+            NodeExecutionError: a node failed, and nothing in the recipe handles that.
+        """
+        session = self._begin(inputs, llm_client, llm_callable, tool_overrides, max_steps, max_subgraph_depth)
+        session.run()
+        return self._state(session)
+
+    async def arun(self, inputs: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        """Like `run`, for async code."""
+        words = ("llm_client", "llm_callable", "tool_overrides", "max_steps", "max_subgraph_depth")
+        session = self._begin(inputs, *(options.pop(word, None) for word in words), **options)
+        await session.arun()
+        return self._state(session)
+
+    def _begin(
+        self,
+        inputs: Mapping[str, Any],
+        client: Any,
+        function: Callable[..., Any] | None,
+        tools: Mapping[str, Callable[..., Any]] | None,
+        max_steps: int | None,
+        depth: int | None,
+    ) -> Session:
+        if client is not None and function is not None:
+            raise ValueError("give llm_client or llm_callable, not both")
+        budget = {} if not max_steps else {"max_steps": max_steps}
+        budget |= {} if depth is None else {"max_subgraph_depth": depth}
+        session = self.session(
+            inputs,
+            llm=self._model(client, function),
+            tools=tools,
+            budget=budget,
+            validate_inputs=False,
+            strict_expressions=False,
+        )
+        missing = [name for name in self.recipe.inputs if name not in inputs]
+        if missing:
+            raise AgentRuntimeError(
+                Problem("X419", f"inputs are missing: {', '.join(missing)}", f"agent {self.recipe.name!r}",
+                        f"its graph declares: {', '.join(self.recipe.inputs)}; given: {', '.join(inputs) or 'none'}",
+                        "give every declared input")
+            )  # fmt: skip
+        self._session = session
+        return session
+
+    def _model(self, client: Any, function: Callable[..., Any] | None) -> Any:
+        if function is not None:
+            return Caller(self.recipe, lambda node, prompt, _timeout: function(node, prompt))
+        if isinstance(client, LLMClient):
+            call = client.call
+            return Caller(self.recipe, lambda node, prompt, timeout: call(node=node, prompt=prompt, timeout=timeout))
+        if client is None and self.recipe.meta.get("provider") is None:
+            return NoModel()
+        return client
+
+    def _state(self, session: Session) -> dict[str, Any]:
+        problem = session.error
+        if problem is not None:
+            raise _error(session, problem)
+        if session.status == "exhausted":
+            limit = (session.trace.outcome or {}).get("limit", "max_steps")
+            raise AgentRuntimeError(
+                Problem("X420", f"the run of {self.recipe.name!r} has used up {limit}",
+                        f"after step {session.position}",
+                        f"{limit} is {getattr(session.limits.budget, limit, None)}; next would be {session.current!r}",
+                        "allow more, or mend the loop that does not end")
+            )  # fmt: skip
+        state = {key: thaw(value) for key, value in session.engine.root.scope.seen().items()}
+        missing = [name for name in self.recipe.outputs if name not in state]
+        if missing:
+            raise AgentRuntimeError(
+                Problem("X421", f"outputs are missing: {', '.join(missing)}", f"agent {self.recipe.name!r}",
+                        "its graph declares them, and no node has written them", "write them by a node's map, or add "
+                        "them to state.shape")
+            )  # fmt: skip
+        memory = getattr(self.recipe.begin, "memory", None)
+        return state if memory is None else {**state, **memory.window(state.get(MESSAGES) or ())}
+
+
+def _error(session: Session, problem: Problem) -> AgentRuntimeError:
+    """Return the error of a run that has failed: a node's, or the run's own."""
+    cause = session.cause
+    node = session.recipe.nodes[session.current] if session.current else None
+    if isinstance(cause, AgentRuntimeError) or node is None or problem.code == "X401":
+        error = AgentRuntimeError(problem)
+    else:
+        error = NodeExecutionError(_told(node, session, problem, cause))
+    error.__cause__ = cause
+    return error
+
+
+def _told(node: Node, session: Session, problem: Problem, cause: BaseException | None) -> Problem:
+    """Return a node's failure with its id, its type, its tool or prompt, and the message."""
+    params = node.params
+    about = [f"type={node.kind}"]
+    about += [f"tool={params['function']}"] if "function" in params else []
+    about += [f"prompt={params['template']}"] if "template" in params else []
+    result = getattr(cause, "result", None)
+    payload = result.get("error") if isinstance(result, Mapping) else None
+    said = f"error={payload!r}" if payload else f"exception={type(cause).__name__}: {cause}"
+    inside = "".join(f" in {frame.node!r}" for frame in reversed(session.frames) if frame.node)
+    return replace(problem, what=f"node {node.label or node.id!r}{inside} failed ({', '.join(about)}): {said}")
+
+
+def build_agent_from_path(path: str | os.PathLike[str]) -> AgentRuntime:
+    """Return the agent that a YAML file describes; its tools are looked for beside it, and loaded when a run begins.
+
+    Raises:
+        RecipeError: every problem of the file (it is a ValueError).
+    """
+    file = Path(path)
+    return AgentRuntime(replace(_recipe(read_file(file)), file=str(file)))
+
+
+def build_agent_from_yaml(data: Mapping[str, Any], base_path: str | os.PathLike[str] | None = None) -> AgentRuntime:
+    """Return the agent that a dict describes, as a YAML file holds it; `base_path` is where its tools are looked for.
+
+    Raises:
+        RecipeError: every problem of it (it is a ValueError).
+    """
+    base = Path(base_path if base_path is not None else Path.cwd()).resolve()
+    return AgentRuntime(_recipe(plain_source(data, str(base / "<agent>"))))
+
+
+def _recipe(source: Any) -> Recipe:
+    from agentnb.dialects.table import DIALECTS, recipe_of
+
+    return recipe_of(source, DIALECTS["agentruntime"])
+
+
+__all__ = ["AgentRuntime", "LLMClient", "RetryPolicy", "build_agent_from_path", "build_agent_from_yaml"]

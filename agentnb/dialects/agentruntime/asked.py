@@ -1,0 +1,55 @@
+"""asked: models as agentruntime's callers give them: functions of a node and its prompt; or nobody at all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.recipe.model import Node, Recipe
+from agentnb.world.llm.base import LLMRequest, LLMResponse
+
+Asked = Callable[[Any, dict[str, str], float | None], Any]
+
+
+class Caller:
+    """Asks a function of (node, prompt, seconds it may take) as a client does."""
+
+    def __init__(self, recipe: Recipe, ask: Asked) -> None:
+        self.recipe, self.ask = recipe, ask
+
+    def complete(self, request: LLMRequest) -> Any:
+        """Return the function's answer, awaited where it is to be."""
+        node = self.recipe.nodes[request.node]
+        keys = [key for key, _ in node.params.get("prompt", ())]
+        texts = [message.content for message in request.messages]
+        answer = self.ask(asked_node(node), dict(zip(keys, texts, strict=False)), node.params.get("timeout"))
+        return _later(answer) if inspect.isawaitable(answer) else LLMResponse(answer, model="callable")
+
+
+async def _later(answer: Any) -> LLMResponse:
+    return LLMResponse(await answer, model="callable")
+
+
+def asked_node(node: Node) -> SimpleNamespace:
+    """Return what a caller's function is told of a node: its id, type, name and prompt."""
+    prompt = node.params.get("template")
+    return SimpleNamespace(id=node.label or node.id, type=node.kind, name=node.label or None, prompt=prompt)
+
+
+class NoModel:
+    """Stands where nobody speaks for the model: a node that asks ends the run."""
+
+    def complete(self, request: LLMRequest) -> Mapping[str, Any]:
+        """Say that there is none.
+
+        Raises:
+            AgentRuntimeError: X417, always.
+        """
+        raise AgentRuntimeError(
+            Problem("X417", f"node {request.node!r} asks a model, and there is none", f"node {request.node!r}",
+                    "neither llm_client nor llm_callable was given, and the recipe names no provider that it knows",
+                    "give one of them, or write meta.defaults.llm and its provider under meta.providers")
+        )  # fmt: skip

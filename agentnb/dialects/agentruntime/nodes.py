@@ -1,0 +1,173 @@
+"""nodes: one node of an agentruntime graph, with the defaults around it, as its kind needs it. Translation only.
+
+A call's retry and time-out are the node's own, else the tool's, else the graph's, else those of `meta.defaults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from agentnb.errors import Problem, RecipeError
+from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.templates import compile_structure
+from agentnb.kinds.context import InContext, board_reads
+from agentnb.recipe.model import Node, Rescue
+
+if TYPE_CHECKING:
+    from agentnb.dialects.agentruntime.graphs import Level
+    from agentnb.dialects.agentruntime.schema import (
+        AgentDefinition,
+        LlmNode,
+        LoopNode,
+        MapConfig,
+        NodeConfig,
+        RouterNode,
+        SubgraphNode,
+        ToolConfig,
+        ToolNode,
+    )
+    from agentnb.sources import Path, Source
+
+
+class Nodes:
+    """Translates the nodes of one file; what is wrong with their templates and rules is collected in `problems`."""
+
+    def __init__(
+        self, definition: AgentDefinition, source: Source, prompts: Mapping[str, Any], regions: Mapping[str, str]
+    ) -> None:
+        self.definition, self.source, self.prompts, self.regions = definition, source, prompts, regions
+        self.tools: dict[str, ToolConfig] = {tool.id: tool for tool in definition.tools}
+        self.problems: list[Problem] = []
+
+    def node_of(self, level: Level, number: int, node: NodeConfig, *, loop: str | None = None) -> Node:
+        """Return a node as its kind needs it; `loop` is the loop whose body it is, where it is a body."""
+        path = (*level.path, "nodes", number)
+        id = level.ids[node.id] if loop is None or level.inside.get(node.id) == loop else f"{level.ids[loop]}/{node.id}"
+        kind, params = self._params(level, path, node, body=loop is not None)
+        reads = tuple(dict.fromkeys(".".join(map(str, found)) for found in _reads(params)))
+        return Node(
+            id=id,
+            kind=kind,
+            label=node.name or ("" if id == node.id else node.id),
+            scope=level.region if loop is None else level.ids[loop],
+            reads=reads,
+            writes=_writes(node, params),
+            params=MappingProxyType({key: value for key, value in params.items() if value is not None}),
+            bodies=self._bodies(level, node, kind),
+            counted=loop is None,
+            rescue=Rescue() if node.on_error is not None and node.on_error.resume else None,
+            place=self.source.place((*path, "id")),
+        )
+
+    def _bodies(self, level: Level, node: NodeConfig, kind: str) -> tuple[str, ...]:
+        if kind == "loop":
+            return (level.ids[node.id],)
+        graph = self._graph(node)
+        return (self.regions[graph],) if kind == "subgraph" and graph in self.regions else ()
+
+    def _graph(self, node: NodeConfig) -> str | None:
+        """Return the subgraph that a node runs: its own, or that of the tool that it uses."""
+        if node.type == "subgraph":
+            return node.graph
+        tool = self.tools.get(node.uses) if node.type == "tool" else None
+        return tool.impl if tool is not None and tool.kind == "subgraph" else None
+
+    def _params(self, level: Level, path: Path, node: NodeConfig, *, body: bool) -> tuple[str, dict[str, Any]]:
+        mapped = self._map(node, path)
+        match node.type:
+            case "tool" if self._graph(node) is not None:
+                return "subgraph", {**self._subgraph(node, path), "map": mapped}
+            case "tool":
+                return "tool", {**self._tool(level, node, path), "map": mapped}
+            case "subgraph":
+                return "subgraph", {**self._subgraph(node, path), "map": mapped}
+            case "llm":
+                return "llm", {**self._llm(level, node), "map": mapped}
+            case "router":
+                return "router", self._router(level, node, path, body=body)
+            case "loop":
+                return "loop", self._loop(node, path)
+        return "noop", {"map": mapped}
+
+    def _tool(self, level: Level, node: ToolNode, path: Path) -> dict[str, Any]:
+        given = self._structure(dict(node.inputs), (*path, "inputs"))
+        return {"function": node.uses, "given": given, **self._options(level, node, self.tools.get(node.uses))}
+
+    def _subgraph(self, node: SubgraphNode | ToolNode, path: Path) -> dict[str, Any]:
+        graph = self.definition.subgraphs.get(self._graph(node) or "")
+        outputs = tuple(graph.outputs) if graph is not None else ()
+        return {"given": self._structure(dict(node.inputs), (*path, "inputs")), "outputs": outputs}
+
+    def _llm(self, level: Level, node: LlmNode) -> dict[str, Any]:
+        prompt = self.prompts.get(node.prompt, ())
+        return {"prompt": prompt, "template": node.prompt, **self._options(level, node, None)}
+
+    def _router(self, level: Level, node: RouterNode, path: Path, *, body: bool) -> dict[str, Any]:
+        def target(name: str) -> str:
+            return "" if body else level.ids.get(name, name)  # the targets of a loop's body are not followed
+
+        cases = [
+            (self._condition(case.when, (*path, "cases", number, "when")), target(case.to))
+            for number, case in enumerate(node.cases)
+        ]
+        return {"cases": tuple(cases), "default": target(node.default) if node.default else None}
+
+    def _loop(self, node: LoopNode, path: Path) -> dict[str, Any]:
+        until = self._condition(node.until, (*path, "until")) if node.until else None
+        return {"until": until, "max" if node.exhausted == "error" else "times": node.max_iterations}
+
+    def _options(self, level: Level, node: NodeConfig, tool: ToolConfig | None) -> dict[str, Any]:
+        defaults = self.definition.meta.defaults
+        around: list[Any] = [each for each in (node, tool, level.config, defaults) if each is not None]
+        timeout = next((each.timeout.seconds for each in around if each.timeout is not None), None)
+        retry = next((each.retry for each in around if each.retry is not None), None)
+        if retry is None:
+            return {"timeout": timeout}
+        return {"timeout": timeout, "attempts": retry.max_attempts, "backoff": retry.backoff}
+
+    # -- templates and rules -----------------------------------------------------------------------------------------
+
+    def _map(self, node: NodeConfig, path: Path) -> Mapping[str, Any] | None:
+        config: MapConfig | None = getattr(node, "map", None)
+        if config is None:
+            return None
+        parts = {word: getattr(config, word) for word in ("set", "merge", "history", "delete")}
+        return MappingProxyType(
+            {word: self._structure(part, (*path, "map", word)) for word, part in parts.items() if part}
+        )
+
+    def _structure(self, value: Any, path: Path) -> Any:
+        try:
+            return compile_structure(value, place=self.source.place(path))
+        except RecipeError as error:
+            self.problems += error.problems
+            return compile_structure({} if isinstance(value, Mapping) else [])
+
+    def condition(self, rule: Any, path: Path) -> InContext:
+        """Return the condition that an edge asks."""
+        return self._condition(rule, path)
+
+    def _condition(self, rule: Any, path: Path) -> InContext:
+        try:
+            return InContext(as_condition(rule, self.source.place(path)))
+        except RecipeError as error:
+            self.problems += error.problems
+            return InContext(as_condition(value=True))
+
+
+def _reads(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the paths of the board that a node's templates and rules read."""
+    compiled = [params.get("given"), *(params.get("map") or {}).values()]
+    compiled += [template for _, template in params.get("prompt") or ()]
+    found = [path for each in compiled if each is not None for path in board_reads(each.reads)]
+    conditions = [params.get("until"), *(condition for condition, _ in params.get("cases") or ())]
+    return found + [path for each in conditions if each is not None for path in each.reads]
+
+
+def _writes(node: NodeConfig, params: Mapping[str, Any]) -> tuple[str, ...]:
+    config: MapConfig | None = getattr(node, "map", None)
+    keys = [] if config is None else [*(config.set or ()), *(config.merge or ())]
+    keys += [] if config is None else [f"history.{name}" for name in config.history or ()]
+    return tuple(dict.fromkeys([*keys, *params.get("outputs", ())]))

@@ -1,0 +1,347 @@
+"""schema: an agentruntime file, typed: AgentDefinition with its state, prompts, memory, tools and graphs.
+
+A section that is written but left empty (`tools:`) counts as left out. A key that is not known is left aside; who
+reads the file tells it (`agentnb.dialects.mistakes.unknown_keys`). What is true of a whole graph - that ids are
+there once, that targets and tools exist - is the loader's business; here is what one value can say of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PositiveInt,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from agentnb.dialects import mistakes
+from agentnb.dialects.agentruntime.settings import (
+    Free,
+    MemoryConfig,
+    MetaConfig,
+    Name,
+    Names,
+    Part,
+    RetryConfig,
+    TimeoutConfig,
+    needs,
+    or_list,
+    or_mapping,
+)
+from agentnb.errors import Problem, did_you_mean
+from agentnb.sources import Path, Source
+
+__all__ = [
+    "AgentDefinition", "EdgeConfig", "ErrorConfig", "GraphConfig", "LlmNode", "LoopNode", "MapConfig", "MemoryConfig",
+    "MetaConfig", "NodeConfig", "NoopNode", "PromptMessage", "PromptTemplate", "PromptsConfig", "RetryConfig",
+    "RouterCase", "RouterNode", "StateConfig", "SubgraphNode", "TimeoutConfig", "ToolConfig", "ToolNode", "read",
+    "type_of",
+]  # fmt: skip
+
+
+def _rule(value: Any) -> Any:
+    if isinstance(value, Mapping | bool):
+        return value
+    message = "A rule of JsonLogic is needed: a mapping with one operator, or true or false"
+    raise needs(message, 'write it as {"==": [{"var": "state.x"}, 1]}')
+
+
+Rule = Annotated[Any, AfterValidator(_rule)]
+
+
+class StateConfig(Part):
+    """The keys of the state (what `shape` says of each is for people), how inputs come in, and what it begins with."""
+
+    shape: dict[str, Any] = Field(min_length=1)
+    reducer: Literal["deepmerge", "replace"] = "deepmerge"
+    init: Free = {}
+
+    @field_validator("init")
+    @classmethod
+    def _in_the_shape(cls, init: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        shape = info.data.get("shape", init)
+        strange = [key for key in init if key not in shape]
+        if strange:
+            order = did_you_mean(strange[0], shape, f"add {strange[0]!r} to 'shape'")
+            message = f"'init' may have the keys of 'shape' only: {', '.join(shape)}; too many: {', '.join(strange)}"
+            raise needs(message, order, at=(strange[0],))
+        return init
+
+
+class PromptMessage(Part):
+    """One more message of a prompt: who says it, and its text."""
+
+    role: Name
+    content: str
+
+
+class PromptTemplate(Part):
+    """The texts of a prompt, by who says them; sent in the order of the fields."""
+
+    system: str | None = None
+    user: str | None = None
+    assistant: str | None = None
+    messages: Annotated[list[PromptMessage], BeforeValidator(or_list)] = []
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not (self.system or self.user or self.assistant or self.messages):
+            order = "write one of them, or remove the template"
+            raise needs("A prompt has a text: system, user, assistant or messages", order)
+        return self
+
+
+class PromptsConfig(Part):
+    """Prompts by name, and the pieces of text that they share. Without llm nodes there need not be any."""
+
+    partials: Annotated[dict[str, str], BeforeValidator(or_mapping)] = {}
+    templates: Annotated[dict[str, PromptTemplate], BeforeValidator(or_mapping)] = {}
+
+
+class ToolConfig(Part):
+    """A tool: what nodes call it (`id`), and where it comes from (`impl`).
+
+    `config` goes beside the inputs of each call. With `mode: class` the tool is an object made with `config.init`.
+    """
+
+    id: Name
+    kind: Literal["python", "http", "mcp", "subgraph", "langchain"]
+    impl: Name
+    mode: Literal["callable", "class"] = "callable"
+    config: Free = {}
+    retry: RetryConfig | None = None
+    timeout: TimeoutConfig | None = None
+
+    @model_validator(mode="after")
+    def _can_be_a_class(self) -> Self:
+        if self.mode == "class" and self.kind not in ("python", "langchain"):
+            message = f"'mode: class' is for tools of kind python and langchain; this one's is {self.kind}"
+            raise needs(message, "remove 'mode', or mend 'kind'")
+        return self
+
+
+class MapConfig(Part):
+    """What a node does to the state with its result.
+
+    `set` writes (path -> value), `merge` merges into what is there, `history` appends to the lists under
+    `state.history`, `delete` removes. Values are templates; all are rendered before the first of them writes.
+    """
+
+    set: Free = {}
+    merge: Free = {}
+    delete: Annotated[list[str], BeforeValidator(or_list)] = []
+    history: Free = {}
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not (self.set or self.merge or self.delete or self.history):
+            raise needs("A 'map' does something: set, merge, delete or history", "write one of them, or remove 'map'")
+        return self
+
+
+class ErrorConfig(Part):
+    """How a run goes on when a node has failed: at another node (`to`), by its ordinary edges (`resume`), or both."""
+
+    to: Name | None = None
+    resume: bool = False
+
+    @model_validator(mode="after")
+    def _leads_on(self) -> Self:
+        if not (self.to or self.resume):
+            raise needs("An 'on_error' has 'to' or 'resume: true'", "write one of them, or remove 'on_error'")
+        return self
+
+
+class _NodeFields(Part):
+    """What every node may have. Where it has no retry or timeout: the tool's, the graph's, the agent's defaults."""
+
+    id: Name
+    name: str | None = None
+    description: str | None = None
+    retry: RetryConfig | None = None
+    timeout: TimeoutConfig | None = None
+    on_error: ErrorConfig | None = None
+
+
+class ToolNode(_NodeFields):
+    """Calls a tool with `inputs`, which are templates."""
+
+    type: Literal["tool"] = "tool"
+    uses: Name
+    inputs: Free = {}
+    map: MapConfig | None = None
+
+
+class LlmNode(_NodeFields):
+    """Asks the model with a prompt, named by its key in `prompts.templates`."""
+
+    type: Literal["llm"] = "llm"
+    prompt: Name
+    map: MapConfig | None = None
+
+
+class RouterCase(Part):
+    """One way of a router: where it leads, and when."""
+
+    when: Rule
+    to: Name
+
+
+class RouterNode(_NodeFields):
+    """Goes on at every case that holds; where none does at `default`, and without one by its ordinary edges."""
+
+    type: Literal["router"] = "router"
+    cases: list[RouterCase] = Field(min_length=1)
+    default: Name | None = None
+
+
+class LoopNode(_NodeFields):
+    """Runs the node `body` again and again until the rule `until` holds, `max_iterations` times at most."""
+
+    type: Literal["loop"] = "loop"
+    body: Name
+    until: Rule | None = None
+    max_iterations: PositiveInt = 10
+    on_exhausted: Literal["error", "continue"] | None = None
+
+    @property
+    def exhausted(self) -> Literal["error", "continue"]:
+        """What comes after the last iteration: what `on_exhausted` says, else an error where `until` is given."""
+        return self.on_exhausted or ("error" if self.until else "continue")
+
+
+class SubgraphNode(_NodeFields):
+    """Runs a graph of `subgraphs` in a state of its own, with `inputs` (templates) over this one's."""
+
+    type: Literal["subgraph"] = "subgraph"
+    graph: Name
+    inputs: Free = {}
+    map: MapConfig | None = None
+
+
+class NoopNode(_NodeFields):
+    """Does nothing but its `map`."""
+
+    type: Literal["noop"] = "noop"
+    map: MapConfig | None = None
+
+
+_MODELS: tuple[type[BaseModel], ...] = (ToolNode, LlmNode, RouterNode, LoopNode, SubgraphNode, NoopNode)
+_NODES = {model.model_fields["type"].default: model for model in _MODELS}
+# By which key a node without a type is known, in this order; one that has none of them does nothing.
+_KNOWN_BY = {"uses": "tool", "prompt": "llm", "cases": "router", "body": "loop", "graph": "subgraph"}
+
+
+def type_of(node: Any) -> str | None:
+    """Return a node's type as it is written or, left out, as its keys tell it; None for what is no mapping.
+
+    Example:
+        >>> type_of({"id": "a", "uses": "search"}), type_of({"id": "b"})
+        ('tool', 'noop')
+    """
+    if not isinstance(node, Mapping):
+        return getattr(node, "type", None)
+    if node.get("type") is not None:
+        return str(node["type"])
+    return next((kind for key, kind in _KNOWN_BY.items() if key in node), "noop")
+
+
+NodeConfig = Annotated[
+    Annotated[ToolNode, Tag("tool")]
+    | Annotated[LlmNode, Tag("llm")]
+    | Annotated[RouterNode, Tag("router")]
+    | Annotated[LoopNode, Tag("loop")]
+    | Annotated[SubgraphNode, Tag("subgraph")]
+    | Annotated[NoopNode, Tag("noop")],
+    Discriminator(type_of),
+]
+
+
+class EdgeConfig(Part):
+    """A way from one node to another; `when` is a rule of JsonLogic, and an empty one always holds."""
+
+    source: Name = Field(alias="from")
+    target: Name = Field(alias="to")
+    when: Rule | None = None
+
+
+class GraphConfig(Part):
+    """Nodes and edges, the inputs that must be given, and the keys of the state that come out.
+
+    `timeout` is for the whole graph. `retry` holds for its nodes, where neither they nor their tools say otherwise.
+    """
+
+    inputs: Names
+    outputs: Names
+    nodes: list[NodeConfig]
+    edges: Annotated[list[EdgeConfig], BeforeValidator(or_list)] = []
+    max_steps: PositiveInt = 200
+    retry: RetryConfig | None = None
+    timeout: TimeoutConfig | None = None
+
+
+class AgentDefinition(Part):
+    """An agentruntime file: an agent, its state, prompts, memory, tools, its graph and the graphs inside it.
+
+    Example:
+        >>> agent = AgentDefinition.model_validate({
+        ...     "meta": {"name": "hello"}, "state": {"shape": {"name": "str"}},
+        ...     "graph": {"inputs": ["name"], "outputs": ["name"], "nodes": [{"id": "greet"}]}})
+        >>> agent.graph.nodes[0].type, agent.graph.max_steps
+        ('noop', 200)
+    """
+
+    meta: MetaConfig
+    state: StateConfig
+    prompts: Annotated[PromptsConfig, BeforeValidator(or_mapping)] = PromptsConfig()
+    memory: MemoryConfig | None = None
+    tools: Annotated[list[ToolConfig], BeforeValidator(or_list)] = []
+    graph: GraphConfig
+    subgraphs: Annotated[dict[str, GraphConfig], BeforeValidator(or_mapping)] = {}
+
+
+class Written(mistakes.Written):
+    """What stands in a file; a node without a type is told against the class that its keys mean."""
+
+    def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
+        """Return the class that describes a node."""
+        return _NODES.get(type_of(value) or "")
+
+    def beside(self, path: Path) -> tuple[str, str, str] | None:
+        """Return what is said of a strange key of a node that has no type, and no key that tells it."""
+        node, key = self.at(path[:-1]), str(path[-1])
+        if path[-3:-2] != ("nodes",) or node.get("type") is not None or type_of(node) != "noop":
+            return None
+        why = f"a node says what it does by 'type', or by one of: {', '.join(_KNOWN_BY)}"
+        return key, why, did_you_mean(key, _KNOWN_BY, "add the node's 'type'")
+
+
+def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
+    """Return what a file or a dict says, where it can be read, and what is wrong with it beyond its syntax.
+
+    R109, R112 (a warning), R113, R114: a word, a key, a value that is not what is needed there.
+    R170: what an agent has no use for here (a warning).
+    """
+    written = Written(source, source.content, AgentDefinition)
+    problems = [*mistakes.word_problems(source), *mistakes.unknown_keys(written)]
+    try:
+        definition = AgentDefinition.model_validate(source.content)
+    except ValidationError as error:
+        return None, [*problems, *mistakes.schema_problems(error, written)]
+    if definition.meta.defaults.tracing is not None:
+        place = source.place(("meta", "defaults", "tracing"), key=True)
+        problems.append(
+            Problem("R170", "'tracing' does nothing", str(place), "every session keeps its whole trace: session.trace",
+                    "remove it", "warning")
+        )  # fmt: skip
+    return definition, problems

@@ -1,0 +1,99 @@
+"""context: the names that a node's templates and rules know: its board, and around it inputs, result and node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agentnb.engine.work import NodeBoard, Work
+from agentnb.expressions.paths import Path
+from agentnb.recipe.model import Condition, Node
+
+# What stands over keys of the board of the same name; those are reached as `state.NAME`.
+_AROUND = ("state", "inputs", "result", "output", "node")
+
+
+class Context(Mapping[str, Any]):
+    """The keys of a board, and over them `state` (the board itself), `inputs`, `result`, `output` and `node`.
+
+    `output` is another word for `result`: what the node came to. `inputs` are asked for when they are used.
+    """
+
+    def __init__(
+        self, state: Mapping[str, Any], inputs: Callable[[], Mapping[str, Any]], result: Any, node: Node
+    ) -> None:
+        self._state, self._inputs, self._result, self._node = state, inputs, result, node
+
+    def __getitem__(self, key: str) -> Any:
+        match key:
+            case "state":
+                return self._state
+            case "inputs":
+                return self._inputs()
+            case "result" | "output":
+                return self._result
+            case "node":
+                return {"id": self._node.label or self._node.id, "type": self._node.kind}
+        return self._state[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _AROUND
+        yield from (key for key in self._state if key not in _AROUND)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, key: object) -> bool:
+        return key in _AROUND or key in self._state
+
+
+def context_of(work: Work, result: Any = None) -> Context:
+    """Return the names for a node's templates; `result` is what it came to, where it has."""
+    return Context(work.board, lambda: work.given, result, work.node)
+
+
+class InContext:
+    """A condition that asks for more than the board: for inputs, the node and its result.
+
+    Asked with a board that no node was given, it knows the board alone.
+    """
+
+    def __init__(self, condition: Any) -> None:
+        self.condition, self.text = condition, condition.text
+        self.source, self.place = condition.source, condition.place
+        self.reads: tuple[Path, ...] = board_reads(condition.reads)
+
+    def __call__(self, board: Mapping[str, Any], /) -> Any:
+        """Return the condition's value."""
+        return self.condition(self.context(board))
+
+    def __repr__(self) -> str:
+        return f"<InContext {self.text!r}>"
+
+    def context(self, board: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the names that the condition knows when it is asked with this board."""
+        if isinstance(board, NodeBoard):
+            return context_of(board.work, board.work.result)
+        return Context(board, dict, None, Node("", ""))
+
+    def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return (text, value) of what it reads in a context and, last, of the whole."""
+        rows: list[tuple[str, Any]] = self.condition.explain(context)
+        return rows
+
+    def strictly(self, strict: bool) -> InContext:
+        """Return this condition with another strictness about what is missing."""
+        other = self.condition.strictly(strict)
+        return self if other is self.condition else InContext(other)
+
+
+def strictly(condition: Condition | None, strict: bool) -> Any:
+    """Return a condition, or what else is compiled, with another strictness, where it knows one."""
+    change = getattr(condition, "strictly", None)
+    return condition if change is None else change(strict)
+
+
+def board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return which paths of the board are read by paths of a context: `state.a` and `a` are both `a`."""
+    found = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in _AROUND[1:]]
+    return tuple(dict.fromkeys(path for path in found if path))

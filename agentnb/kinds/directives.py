@@ -1,0 +1,70 @@
+"""directives: what a node does to the board with its result: set, merge, append to the history, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agentnb.board.places import Path
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.work import Append, Work
+from agentnb.expressions.paths import resolve_path
+from agentnb.kinds.context import context_of, strictly
+from agentnb.recipe.model import Node
+
+Places = list[tuple[Path, Any]]
+HISTORY = "history"
+
+
+def directives_of(node: Node, world: Any) -> Callable[[Work, Any], Places]:
+    """Return the function that makes a node's writes from its result, by `params["map"]`; none without it.
+
+    `map` holds compiled structures: `set` (path -> value), `merge` (path -> what is merged into what stands there),
+    `history` (name -> what is appended to the list `history.NAME`), `delete` (a list of paths). All of them are
+    rendered before the first of them writes, so none sees another; then they are done in this order.
+    """
+    spec: Mapping[str, Any] | None = node.params.get("map")
+    if not spec:
+        return lambda _work, _result: []
+    parts = {word: strictly(part, world.strict) for word, part in spec.items()}
+
+    def places(work: Work, result: Any) -> Places:
+        context = context_of(work, result)
+        rendered = {word: part.render(context) for word, part in parts.items()}
+        return list(_places(work, rendered))
+
+    return places
+
+
+def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+    seen = work.scope.seen()
+    fresh: dict[Path, Any] = {}
+    for text, value in rendered.get("set", {}).items():
+        path = resolve_path(str(text), seen)
+        fresh[path] = value
+        yield path, value
+    for text, value in rendered.get("merge", {}).items():
+        path = resolve_path(str(text), seen)
+        before = fresh[path] if path in fresh else work.scope.look(path)
+        fresh[path] = merged(thaw(before), value)
+        yield path, fresh[path]
+    for text, value in rendered.get(HISTORY, {}).items():
+        for item in value if isinstance(value, list | tuple) else [value]:
+            yield (HISTORY, *resolve_path(str(text), {})), Append(item)
+    for text in rendered.get("delete", ()):
+        path = resolve_path(str(text), seen)
+        if path in fresh or work.scope.look(path) is not ABSENT:
+            yield path, ABSENT
+
+
+def merged(base: Any, new: Any) -> Any:
+    """Return two values as one: mappings key by key, lists one behind the other, else the new one; None is nothing."""
+    if base is ABSENT or base is None:
+        return new
+    if new is None:
+        return base
+    if isinstance(base, Mapping) and isinstance(new, Mapping):
+        return {**base, **{key: merged(base.get(key), value) for key, value in new.items()}}
+    if isinstance(base, list | tuple) and isinstance(new, list | tuple):
+        return [*base, *new]
+    return new

@@ -1,0 +1,40 @@
+"""llm: asks the session's model with a prompt of templates, and maps its answer onto the board."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.kinds.context import context_of, strictly
+from agentnb.kinds.directives import directives_of
+from agentnb.kinds.results import answer_of, check_result
+from agentnb.recipe.model import Node
+from agentnb.world.calls import options_of, settings_of
+from agentnb.world.llm.simulated import mocked
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that renders `params["prompt"]` (pairs of a role and a template), asks, and maps the answer.
+
+    The node's result is a mapping: status, text, json, items, result, error. An answer with a truthy `error` is a
+    failure; each attempt is looked at. Without a model the answer is simulated.
+    """
+    params = node.params
+    prompt = [(role, strictly(template, world.strict)) for role, template in params.get("prompt", ())]
+    name, places = str(params.get("template", node.id)), directives_of(node, world)
+    settings, options = settings_of(params.get("model")), options_of(node)
+
+    async def perform(work: Work) -> Outcome:
+        context = context_of(work)
+        messages = [{"role": role, "content": str(template.render(context))} for role, template in prompt]
+        arguments = {"messages": messages or [{"role": "user", "content": ""}], **settings}
+        target = None if world.llm is not None else lambda **_: mocked(node.id)
+        kind = "llm" if target is None else "agent"
+        answer = await work.call(Effect(kind, name, arguments, check=check_result, target=target, **options))
+        result = answer_of(answer)
+        return Outcome(places=places(work, result), observation=result, result=result)
+
+    return perform
+
+
+KIND = Kind("llm", bind, step_type="TOOL_EXECUTION", shape="box")

@@ -1,0 +1,165 @@
+"""failures: what went wrong between a client and its server, told alike whichever SDK told it.
+
+X334: a setting is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from agentnb.board.secrets import hidden
+from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.world.llm.base import LLMError
+
+LONGEST: Final = 500  # characters of what a server said
+_AGAIN: Final = {408, 409, 425, 429}
+_SECONDS: Final = re.compile(r"(\d+(?:\.\d+)?)s")
+_DO: Final = {
+    400: "mend the request: its messages, its settings, its schema",
+    404: "check the model's name and the base_url",
+    429: "wait and try again: give the node a retry with a backoff, or run fewer at a time",
+}
+
+
+class Unreadable(ValueError):
+    """An answer that came, and is not what the protocol says."""
+
+
+def failure_of(
+    error: Exception, name: str, node: str, variables: Sequence[str] = (), seconds: float | None = None
+) -> Exception:
+    """Return the error to raise for what an SDK raised.
+
+    A TimeoutError where there was no answer in time; else an LLMError with what the server said, masked and cut.
+
+    Args:
+        name: who was asked, provider:model.
+        node: the node that asked.
+        variables: the environment variables that may hold the key.
+        seconds: how long the answer was waited for.
+    """
+    where = f"node {node!r}" if node else name
+    status = status_of(error)
+    if status is not None and status >= 400:
+        return _refused(error, status, name, where, variables)
+    if isinstance(error, Unreadable | ValueError) or (status is not None and not _told_in_stream(error)):
+        return LLMError(
+            Problem("X338", f"{name} answered what cannot be read: {said(error)}", where,
+                    "it is not what its protocol says", "try again; check that base_url is of such a server"),
+            status=status, again=True,
+        )  # fmt: skip
+    if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
+        return TimeoutError(f"{name} has not answered within {seconds:g} s" if seconds else f"{name} has not answered")
+    if isinstance(error, TypeError) and "argument" in str(error):
+        return unfit(name, error)
+    if _told_in_stream(error):
+        return LLMError(
+            Problem("X336", f"{name} broke off with an error: {said(error)}", where, _kind(error),
+                    "try again: give the node a retry with a backoff"),
+            status=status, again=True,
+        )  # fmt: skip
+    return LLMError(
+        Problem("X337", f"the connection to {name} failed: {said(error)}", where,
+                "the server was not reached, or the connection was cut before its answer was whole",
+                "check that it runs and the base_url, then try again"),
+        again=True,
+    )  # fmt: skip
+
+
+def unfit(name: str, error: Exception) -> AgentRuntimeError:
+    """Return the error to raise for settings that a vendor's package refuses before it sends anything."""
+    return AgentRuntimeError(
+        Problem("X334", f"{name} cannot be asked: {said(error)}", f"settings of {name!r}",
+                "its package does not take such a setting", "mend `kwargs` or `client_kwargs`")
+    )  # fmt: skip
+
+
+def _refused(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
+    again, wait = status in _AGAIN or status >= 500, retry_after(error)
+    later = "it may be tried again" if again else "the same request would be refused again"
+    why = f"{_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
+    if status in {401, 403}:
+        do = f"check the key ({' or '.join(variables) or 'api_key'}) and what it may do"
+    else:
+        do = _DO.get(status, "try again later" if again else "mend the request")
+    problem = Problem("X336", f"{name} answered {status}: {said(error)}", where, why, do)
+    return LLMError(problem, status=status, again=again, retry_after=wait)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that an SDK's error tells, if it tells one."""
+    for word in ("status_code", "code"):
+        status = getattr(error, word, None)
+        if isinstance(status, int) and not isinstance(status, bool):
+            return status
+    return None
+
+
+def said(error: BaseException) -> str:
+    """Return what a server said with an error, else what the error says; masked, on one line, cut."""
+    found = next(_messages(error), "") or str(error)
+    cause = error.__cause__
+    if cause is not None and status_of(error) is None and found.rstrip(".").lower() == "connection error":
+        found = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    text = " ".join(hidden(found or type(error).__name__).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    body = _body(error)
+    for part in (body.get("error"), body):
+        if isinstance(part, Mapping) and isinstance(part.get("message"), str):
+            yield part["message"]
+        elif isinstance(part, str):
+            yield part
+    try:
+        text = "" if body else str(getattr(getattr(error, "response", None), "text", ""))
+    except Exception:  # noqa: BLE001  (the body was not read, or cannot be)
+        text = ""
+    if text and status_of(error) not in {None, 200}:
+        yield text
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        yield message
+
+
+def _body(error: BaseException) -> Mapping[str, Any]:
+    """Return the JSON object that came with an error; of a list of one, that one."""
+    body = getattr(error, "body", None) or getattr(error, "details", None)
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    return body if isinstance(body, Mapping) else {}
+
+
+def _kind(error: BaseException) -> str:
+    """Return the server's own word for what is wrong, such as `rate_limit_error`."""
+    body = _body(error)
+    inner = body.get("error") if isinstance(body.get("error"), Mapping) else body
+    words = [inner.get(word) for word in ("code", "type", "status")] if isinstance(inner, Mapping) else []
+    return hidden(next((word for word in words if isinstance(word, str) and word), "the server says no more"))
+
+
+def _told_in_stream(error: BaseException) -> bool:
+    """Say whether a server told of an error after it had begun to answer."""
+    return bool(_body(error)) and (status_of(error) or 200) < 400
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Return how many seconds a server asks to wait: by its header, or by Google's RetryInfo."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(str(headers.get(name))) / unit
+        except (TypeError, ValueError):  # not there, or a date
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    inner = _body(error).get("error")
+    for row in inner.get("details") or () if isinstance(inner, Mapping) else ():
+        match = _SECONDS.fullmatch(str(row.get("retryDelay", ""))) if isinstance(row, Mapping) else None
+        if match:
+            return float(match[1])
+    return None

@@ -1,0 +1,117 @@
+"""recorded: a model that answers what an earlier run was answered, node by node; nothing is asked of anybody."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentnb.board.secrets import masked, short
+from agentnb.board.values import thaw
+from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage
+
+_WHERE = "RecordedClient"
+
+
+class RecordedClient:
+    """Answers from a trace: a node's first request gets the first answer that this node had then, and so on.
+
+    It keeps no place of its own, as a script does: a run that goes back and on again gets the same answers. A call that
+    had several attempts answers with the last. One that had failed fails again (a time-out by a TimeoutError). Tokens
+    and cost are those of then.
+
+    Args:
+        trace: a SimulationTrace, live or from a file, or a session. It is read once, now.
+        strict: refuse a request whose messages are not the recorded ones; else it is answered all the same.
+
+    Raises: ExecutionError: X343, it is no trace
+    """
+
+    def __init__(self, trace: Any, *, strict: bool = False) -> None:
+        self.strict = strict
+        self._calls = _calls_of(getattr(trace, "trace", trace))
+
+    def __repr__(self) -> str:
+        """Return how many answers there are."""
+        return f"<RecordedClient of {sum(map(len, self._calls.values()))} answers>"
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return what was answered then.
+
+        Raises:
+            ExecutionError: X340, there is no answer left; X341, other messages were recorded.
+            LLMError: X342, the recorded call failed.
+            TimeoutError: the recorded call took too long.
+        """
+        calls = self._calls.get(request.node, ())
+        if request.of_node >= len(calls):
+            raise _nothing_left(request, len(calls), self._calls)
+        call = calls[request.of_node]
+        if self.strict:
+            _compare(request, call)
+        if call.error is not None:
+            raise _failed(request, call.error)
+        if request.tell is not None and isinstance(call.result, str):
+            request.tell(call.result)
+        return LLMResponse(thaw(call.result), "recorded", Usage(call.tokens_in, call.tokens_out, call.cost_usd))
+
+
+def _calls_of(trace: Any) -> dict[str, list[Any]]:
+    """Return the last attempt of each call of a model, by node, in their order."""
+    reading = getattr(trace, "reading", None)
+    if not callable(reading):
+        raise ExecutionError(
+            Problem("X343", f"a {type(trace).__name__} is no trace", f"{_WHERE}(trace)",
+                    "recorded answers stand in a run's trace",
+                    "give session.trace, or SimulationTrace.read(path)")
+        )  # fmt: skip
+    read = reading()
+    found: defaultdict[str, dict[tuple[int, ...], Any]] = defaultdict(dict)
+    for history, last in read.parts():
+        for call in history.calls:
+            if call.kind == "llm" and call.step <= history.base + last:
+                node = read.nodes[read.tables.acts[call.act].node].id
+                found[node][call.step, call.act, call.call] = call
+    return {node: list(calls.values()) for node, calls in found.items()}
+
+
+def _nothing_left(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[Any]]) -> ExecutionError:
+    why = f"it was asked {request.of_node + 1} times and the trace has {had} of its answers"
+    if not had:
+        why = f"the trace has answers for: {', '.join(nodes) or 'no node'}"
+    order = "record the run anew, or give the session another model"
+    return ExecutionError(
+        Problem("X340", f"the trace has no answer left for node {request.node!r}", _WHERE, why,
+                order if had else did_you_mean(request.node, nodes, order))
+    )  # fmt: skip
+
+
+def _failed(request: LLMRequest, error: str) -> Exception:
+    kind, _, message = error.splitlines()[0].partition(": ")
+    if kind == "TimeoutError":
+        return TimeoutError(message)
+    return LLMError(
+        Problem("X342", f"the recorded call of node {request.node!r} failed: {message or kind}", _WHERE,
+                f"it was a {kind}; it is answered as it was then", "record the run anew, or give the session another model")
+    )  # fmt: skip
+
+
+def _compare(request: LLMRequest, call: Any) -> None:
+    """Raise for the first message that is another one than was recorded. A secret is like any other secret."""
+    before = LLMRequest.of(thaw(call.arguments)).messages
+    for number in range(max(len(before), len(request.messages))):
+        then, now = (
+            masked({"role": row[number].role, "content": row[number].content}) if number < len(row) else None
+            for row in (before, request.messages)
+        )
+        if then != now:
+            raise ExecutionError(
+                Problem("X341", f"node {request.node!r} asks something else than was recorded", _WHERE,
+                        f"message {number + 1} was {_told(then)}, and is {_told(now)}",
+                        "record the run anew, or give strict=False to be answered all the same")
+            )  # fmt: skip
+
+
+def _told(message: Mapping[str, str] | None) -> str:
+    return "not there" if message is None else f"{message['role']}: {short(message['content'], width=200)}"

@@ -1,0 +1,73 @@
+"""settings: the words that a provider's settings may have, and what is wrong with what stands there."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agentnb.board.secrets import short
+from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
+
+SAMPLING: Final = frozenset({"temperature", "max_tokens", "top_p", "top_k", "stop", "seed"})
+_TEXT: Final = {"type", "model", "base_url", "api_key"}
+_NUMBERS: Final = {"temperature", "top_p", "top_k", "max_tokens", "seed", "request_timeout"}
+_MAPPINGS: Final = {"headers", "kwargs", "client_kwargs", "prices"}
+WORDS: Final = SAMPLING | _TEXT | _NUMBERS | _MAPPINGS | {"schema"}
+
+
+def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return settings without those that are None; a word that none of the clients knows is told in a warning.
+
+    Args:
+        where: what the settings are, told in the Problems.
+
+    Raises:
+        AgentRuntimeError: X334, everything that is wrong with them.
+    """
+    given = {str(word): value for word, value in settings.items() if value is not None}
+    for word in given:
+        if word not in WORDS:
+            order = did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`")
+            warnings.warn(f"{where}: {word!r} is not known and does nothing; {order}", stacklevel=4)
+    problems = [
+        Problem("X334", f"{word!r} is {short(value, word)}", where, f"it must be {asked}", "mend the setting")
+        for word, value in given.items()
+        if (asked := _asked(word, value))
+    ]
+    if problems:
+        raise AgentRuntimeError(*problems)
+    return given
+
+
+def _asked(word: str, value: Any) -> str | None:
+    """Return what a setting must be; None where it is that."""
+    if word in _TEXT and not isinstance(value, str):
+        return "a text"
+    if word in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
+        return "a number"
+    if word == "request_timeout" and value <= 0:
+        return "a number of seconds above 0"
+    if word in _MAPPINGS and not isinstance(value, Mapping):
+        return "a mapping"
+    if word == "schema" and not isinstance(value, Mapping):
+        return "a JSON Schema, as a mapping"
+    if word == "stop" and not isinstance(value, str) and not _texts(value):
+        return "a text or a list of texts"
+    if word == "prices" and not _prices(value):
+        return "{input: USD, output: USD} for a million tokens each"
+    return None
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+
+
+def _prices(value: Mapping[str, Any]) -> bool:
+    """Say whether prices are numbers from 0 on, or texts of them."""
+    if not {"input", "output"} >= set(value):
+        return False
+    try:
+        return all(not isinstance(price, bool) and 0 <= float(price) < float("inf") for price in value.values())
+    except (TypeError, ValueError):
+        return False

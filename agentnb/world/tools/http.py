@@ -1,0 +1,289 @@
+"""http: requests as tools (`kind: http`), through the standard library.
+
+urllib in place of an HTTP library: a recipe with an http tool then runs in every installation, and a request needs
+nothing that urllib lacks. The tool is a plain function; the engine's effect door gives it a thread, ends it in time
+and repeats it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from http.client import HTTPException, HTTPResponse
+from typing import Any, Final, NamedTuple
+from urllib import request as web
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from agentnb.board.secrets import hidden, hide, hide_found, is_secret
+from agentnb.board.values import freeze
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.recipe.model import ToolSpec
+from agentnb.world.tools.calling import Tool, items_of, named
+
+WORDS: Final = ("url", "method", "headers", "params", "json", "body", "timeout", "raise_for_status")
+SECONDS: Final = 30.0  # how long a request may take where nobody says
+MOST_BYTES: Final = 16 * 1024 * 1024  # of an answer
+_MERGED: Final = ("headers", "params")
+# What may follow a redirect to another host: nothing that could carry a secret.
+_HARMLESS: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
+
+
+class _Request(NamedTuple):
+    url: str
+    method: str
+    headers: dict[str, str]
+    body: bytes | None
+    seconds: float
+    strict: bool
+
+
+def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
+    """Return the tool that makes the request of a config; inputs override it, `headers` and `params` are put together.
+
+    It returns status, json, text, items (the answer's list, or the first among items, results and data), result (json,
+    else text) and error. An answer of status 400 and more is no error, except with `raise_for_status: true`.
+
+    Raises:
+        RecipeError: R163, the config cannot be a request's.
+    """
+    given = dict(config)
+    if "url" not in given and spec.impl.lower().startswith(("http://", "https://")):
+        given["url"] = spec.impl
+    _hide(given)
+    wrong = _faults({"url": "http://in.the.inputs", **given})
+    if wrong:
+        where = str(spec.place or f"tool {spec.id!r}")
+        raise RecipeError(*(Problem("R163", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in wrong))
+    if spec.timeout is not None:
+        given.setdefault("timeout", spec.timeout)
+
+    def call(**inputs: Any) -> dict[str, Any]:
+        together = {**given, **inputs}
+        for word in _MERGED:
+            if isinstance(given.get(word), Mapping) and isinstance(inputs.get(word), Mapping):
+                together[word] = {**given[word], **inputs[word]}
+        _hide(together)
+        faults = _faults(together)
+        if faults:
+            where = f"tool {spec.id!r}"
+            raise ExecutionError(*(Problem("X353", f"{where}: {what}", where, why, do) for what, why, do in faults))
+        return _sent(_request(together))
+
+    return named(call, spec, takes=True)
+
+
+# -- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what is wrong with a request, each as what, why and what to do."""
+    found = [
+        (f"{str(word)[:60]!r} is no part of a request", f"a request has: {', '.join(WORDS)}",
+         did_you_mean(str(word)[:60], WORDS, "put what the server asks for into `params` or `json`"))
+        for word in given if word not in WORDS
+    ]  # fmt: skip
+    fault = _url_fault(given.get("url"))
+    if fault:
+        found.append((fault, "requests go to http:// and https:// alone", "write a whole address: https://host/path"))
+    method = given.get("method", "GET")
+    if not isinstance(method, str) or not method.isascii() or not method.isalpha():
+        found.append((f"{str(method)[:60]!r} is no method", "it is a word such as GET or POST", "write one of these"))
+    found += [
+        (f"`{word}` is a {type(given[word]).__name__}", "it holds names and values", "write a mapping")
+        for word in _MERGED if not isinstance(given.get(word) or {}, Mapping)
+    ]  # fmt: skip
+    if not found and any(_bad_header(name, value) for name, value in (given.get("headers") or {}).items()):
+        found.append(("a header cannot be sent", "names are plain words, values one line", "see `headers`"))
+    if given.get("json") is not None and given.get("body") is not None:
+        found.append(("it has `json` and `body`", "a request has one body", "leave one of them out"))
+    seconds = given.get("timeout")
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
+        found.append((f"its timeout is {str(seconds)[:60]!r}", "it is a number of seconds above 0", "write a number"))
+    return found
+
+
+def _url_fault(url: Any) -> str | None:
+    if url is None:
+        return "it has no `url`"
+    if not isinstance(url, str) or any(ord(sign) < 32 or ord(sign) == 127 for sign in url.strip()):
+        return "its `url` cannot be one"
+    try:
+        parts = urlsplit(url.strip())
+        fine = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and " " not in parts.netloc
+        if fine and (parts.port or 1) > 0:  # asking for the port tells whether it is one
+            str(parts.hostname).encode("idna")
+    except ValueError:
+        fine = False
+    return None if fine else f"its `url` cannot be asked: {hidden(_bare(url))!r}"
+
+
+def _bare(url: str) -> str:
+    """Return an address as it may be shown: without a password, and without what is asked of it."""
+    return url.partition("?")[0].rpartition("://")[2].rpartition("@")[2][:200]
+
+
+def _bad_header(name: Any, value: Any) -> bool:
+    try:
+        text = str(value).encode("latin-1")
+    except UnicodeError:
+        return True
+    return not (isinstance(name, str) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()) or (
+        b"\n" in text or b"\r" in text or b"\0" in text
+    )
+
+
+def _hide(given: Mapping[str, Any]) -> None:
+    """Hide what of a request is a secret: under a secret's name, a scheme's credentials, a password in the address."""
+    for word in (*_MERGED, "json", "body"):
+        if isinstance(given.get(word), Mapping):
+            hide_found(freeze({str(name): value for name, value in given[word].items()}))
+    headers = given.get("headers")
+    for name, value in headers.items() if isinstance(headers, Mapping) else ():
+        if is_secret(name):
+            _hide_words(str(value), str(value).partition(" ")[2])
+        elif str(name).lower() == "cookie":
+            _hide_words(*(pair.partition("=")[2].strip() for pair in str(value).split(";")))
+    if isinstance(given.get("url"), str):
+        try:
+            parts = urlsplit(given["url"])
+            _hide_words(parts.password or "", unquote(parts.password or ""))
+            _hide_words(*(value for name, value in parse_qsl(parts.query) if is_secret(name)))
+        except ValueError:
+            return
+
+
+def _hide_words(*texts: str) -> None:
+    hide(*(text for text in texts if not text.isalpha()))  # letters alone may be any word, shown anywhere
+
+
+def _request(given: Mapping[str, Any]) -> _Request:
+    parts = urlsplit(given["url"].strip())
+    headers = {str(name): str(value) for name, value in (given.get("headers") or {}).items()}
+    known = {name.lower() for name in headers}
+    if parts.username is not None and "authorization" not in known:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        hide(headers["Authorization"].partition(" ")[2])
+    body, sort = _body(given)
+    if sort and "content-type" not in known:
+        headers["Content-Type"] = sort
+    if "user-agent" not in known:
+        headers["User-Agent"] = "agentnb"
+    seconds = float(given.get("timeout") or SECONDS)
+    method = str(given.get("method") or ("GET" if body is None else "POST")).upper()
+    url = _address(parts, given.get("params") or {})
+    return _Request(url, method, headers, body, seconds, strict=given.get("raise_for_status") is True)
+
+
+def _address(parts: SplitResult, params: Mapping[str, Any]) -> str:
+    host = str(parts.hostname).encode("idna").decode()
+    host = f"[{host}]" if ":" in host else host
+    asked = [(name, value) for name, value in params.items() if value is not None]
+    query = "&".join(filter(None, (quote(parts.query, safe="=&%/?:@!$'()*+,;~-._"), urlencode(asked, doseq=True))))
+    path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._")
+    netloc = f"{host}:{parts.port}" if parts.port else host
+    return urlunsplit((parts.scheme.lower(), netloc, path, query, ""))
+
+
+def _body(given: Mapping[str, Any]) -> tuple[bytes | None, str]:
+    if given.get("json") is not None:
+        return json.dumps(given["json"], default=str).encode(), "application/json"
+    match given.get("body"):
+        case None:
+            return None, ""
+        case bytes(raw):
+            return raw, "application/octet-stream"
+        case Mapping() as fields:
+            return urlencode(list(fields.items()), doseq=True).encode(), "application/x-www-form-urlencoded"
+        case other:
+            return str(other).encode(), "text/plain; charset=utf-8"
+
+
+# -- what comes back -------------------------------------------------------------------------------------------------
+
+
+class _Redirects(web.HTTPRedirectHandler):
+    """Follows redirects, and takes no header to another host that could carry a secret; any other answer is one."""
+
+    def redirect_request(self, req: web.Request, *words: Any) -> web.Request | None:
+        to = super().redirect_request(req, *words)
+        if to is not None and _origin(req.full_url) != _origin(to.full_url):
+            to.headers = {name: value for name, value in to.headers.items() if name.lower() in _HARMLESS}
+        return to
+
+    def http_error_default(self, req: web.Request, answer: Any, *words: Any) -> Any:
+        """Take an answer of any status as it is."""
+        return answer
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
+
+
+def _opener() -> web.OpenerDirector:
+    """Return what asks by http and https and by nothing else: no file, no ftp, wherever a redirect leads."""
+    opener = web.OpenerDirector()
+    for part in (web.ProxyHandler(), web.UnknownHandler(), web.HTTPHandler(), web.HTTPSHandler(), _Redirects(),
+                 web.HTTPErrorProcessor()):  # fmt: skip
+        opener.add_handler(part)
+    opener.addheaders = []
+    return opener
+
+
+def _sent(asked: _Request) -> dict[str, Any]:
+    out = web.Request(asked.url, data=asked.body, headers=asked.headers, method=asked.method)  # noqa: S310  (checked)
+    late = time.monotonic() + asked.seconds
+    try:
+        with _opener().open(out, timeout=asked.seconds) as answer:
+            return _result(answer, _read(answer, late), asked)
+    except HTTPError as error:  # a redirect that is not followed
+        error.close()
+        return _failure(f"HTTP {error.code}: {error.reason}", error.code)
+    except TimeoutError:
+        return _failure(f"{_bare(asked.url)} took longer than {asked.seconds:g} s")
+    except URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            return _failure(f"{_bare(asked.url)} took longer than {asked.seconds:g} s")
+        return _failure(f"cannot reach {_bare(asked.url)}: {error.reason}")
+    except (OSError, HTTPException, ValueError) as error:
+        return _failure(f"cannot reach {_bare(asked.url)}: {type(error).__name__}: {error}")
+
+
+def _read(answer: HTTPResponse, late: float) -> bytes:
+    """Read an answer bit by bit, so that one that trickles in ends in time, and one without end ends at all."""
+    parts, size = [], 0
+    while part := answer.read1(65_536):
+        parts.append(part)
+        size += len(part)
+        if size > MOST_BYTES:
+            raise ValueError(f"its answer is longer than {MOST_BYTES} bytes")
+        if time.monotonic() > late:
+            raise TimeoutError
+    if answer.length:
+        raise OSError("its answer broke off")
+    return b"".join(parts)
+
+
+def _result(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]:
+    try:
+        text = raw.decode(answer.headers.get_content_charset() or "utf-8", "replace")
+    except LookupError:  # a charset that nobody knows
+        text = raw.decode("utf-8", "replace")
+    found = None
+    if "json" in answer.headers.get_content_type() or text.lstrip()[:1] in ("{", "["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+    error = f"HTTP {answer.status}: {answer.reason}" if asked.strict and answer.status >= 400 else None
+    result = text if found is None else found
+    return {"status": answer.status, "json": found, "text": text, "items": items_of(found), "result": result,
+            "error": error}  # fmt: skip
+
+
+def _failure(error: str, status: int | None = None) -> dict[str, Any]:
+    return {"status": status, "json": None, "text": None, "items": None, "result": None, "error": hidden(error)}

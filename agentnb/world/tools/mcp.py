@@ -1,0 +1,288 @@
+"""mcp: tools of MCP servers (`kind: mcp`), through the official SDK; the only place that imports it.
+
+A server is started at the first call and lives in a thread with an event loop of its own: a session may be stepped from
+any loop, or from none, and a connection belongs to the one that it was made in. It ends with `close_tools`, when nobody
+has the tools any more, or at the end of Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AsyncExitStack, suppress
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import hidden
+from agentnb.errors import ExecutionError, Problem, did_you_mean, told
+from agentnb.recipe.model import ToolSpec
+from agentnb.world.tools.allowed import Allowed
+from agentnb.world.tools.calling import LISTS, Tool, items_of, named
+from agentnb.world.tools.servers import Settings, settings_of, tool_name
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.types import CallToolResult
+
+START_SECONDS: Final = 30.0  # how long a server may take until it answers for the first time
+END_SECONDS: Final = 6.0  # how long the end of Python waits for it
+_GONE: Final = -32000  # what the SDK says when a connection is closed
+
+
+class Servers:
+    """The MCP servers of one session: each runs once, however many tools it has."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self.allowed = allowed
+        self._rows: dict[Settings, Server] = {}
+
+    def tool(self, spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
+        """Return the tool that calls a server's tool with the inputs as its arguments.
+
+        Its result has text, json (what the server gave as such), items, result (json, else text), `content` where
+        there is more than text, and error.
+
+        Raises:
+            RecipeError: R164, the config names no server, or the SDK is not installed; R165, its command may not run.
+        """
+        settings = settings_of(spec, config, self.allowed)
+        server = self._rows.setdefault(settings, Server(settings))
+        name, fixed, seconds = tool_name(spec, config), dict(config.get("arguments") or {}), config.get("timeout")
+        where = f"tool {spec.id!r}"
+
+        async def call(**inputs: Any) -> dict[str, Any]:
+            return await server.call(name, {**fixed, **inputs}, seconds, where)
+
+        return named(call, spec, takes=False, close=server.close)
+
+
+class Server:
+    """One server: started by its first call, and again by the next one after it has ended."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._line: _Line | None = None
+        self._end: weakref.finalize[[], Server] | None = None
+        self._lock = threading.Lock()
+
+    async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
+        """Call one of the server's tools. Given up, the request is given up at the server too.
+
+        Raises:
+            ExecutionError: X350, the server cannot be reached; X351, it has no such tool.
+            TimeoutError: it took longer than `seconds`.
+        """
+        line = self._open()
+        asked = line.ask(line.call(name, arguments, seconds, where))
+        try:
+            return await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling() or not line.ended:
+                raise
+            raise line.gone() from None
+
+    def close(self) -> None:
+        """End the server, if it runs."""
+        with self._lock:
+            if self._end is not None:
+                self._end()
+            if self._line is not None:
+                self._line.wait()
+            self._line = self._end = None
+
+    def _open(self) -> _Line:
+        with self._lock:
+            if self._line is None or self._line.ended:
+                self._line = _Line(self.settings)
+                self._end = weakref.finalize(self, self._line.end)
+            return self._line
+
+
+class _Line:
+    """A connection and the thread that it lives in. It does not know its Server: one that nobody has shall end it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.process = settings, os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.stop = asyncio.Event()
+        self.ready: Future[Client] = Future()
+        self.ended = self.over = False  # no more calls; the thread is at its end too
+        self.asked: set[Future[Any]] = set()
+        self.thread = threading.Thread(target=self._run, name="agentnb-mcp", daemon=True)
+        _LINES.add(self)
+        self.thread.start()
+
+    def ask(self, call: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
+        """Run a coroutine in this line's loop. What it has not begun when the line is over, it never will."""
+        try:
+            asked = asyncio.run_coroutine_threadsafe(call, self.loop)
+        except RuntimeError:  # the loop is closed
+            call.close()
+            raise _unreachable(self.settings, "it has just ended") from None
+        self.asked.add(asked)
+        asked.add_done_callback(self.asked.discard)
+        if self.over:
+            self._drop()
+        return asked
+
+    def _drop(self) -> None:
+        for asked in list(self.asked):
+            with suppress(InvalidStateError):
+                asked.set_exception(self.gone())
+
+    def gone(self) -> BaseException:
+        """Return why nothing comes of a call: why the server has not begun, else that it has ended."""
+        never = self.ready.exception() if self.ready.done() else None
+        return never or _unreachable(self.settings, "it was ended meanwhile")
+
+    def end(self) -> None:
+        """Tell the server to end; nobody waits for it."""
+        self.ended = True
+        if self.process != os.getpid():  # a forked process has none of the threads
+            return
+        try:
+            self.loop.call_soon_threadsafe(self.stop.set)
+        except RuntimeError:
+            return  # the loop is closed: it has ended
+
+    def wait(self) -> None:
+        """Wait until the server has ended, for a while."""
+        if self.process == os.getpid() and self.thread is not threading.current_thread():
+            self.thread.join(END_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+                runner.run(self._serve())
+        finally:
+            self.ended = self.over = True
+            _LINES.discard(self)
+            self._drop()
+
+    async def _serve(self) -> None:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            try:
+                async with AsyncExitStack() as stack:
+                    async with asyncio.timeout(START_SECONDS):
+                        client = await _connected(self.settings, stack, errors)
+                    self.ready.set_result(client)
+                    await self.stop.wait()
+            except Exception as error:  # noqa: BLE001  (whoever calls is told)
+                self.ended = True
+                self._failed(error, errors)
+            finally:
+                self.ended = True
+                if not self.ready.done():
+                    self.ready.set_exception(_unreachable(self.settings, "it was ended before it had begun"))
+
+    def _failed(self, error: Exception, errors: IO[str]) -> None:
+        if self.ready.done():  # it could not end well: nobody waits for that
+            return
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        said = f"it did not answer within {START_SECONDS:g} s" if isinstance(error, TimeoutError) else ""
+        errors.seek(0)
+        last = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()][-1:]
+        why = "; ".join([said or f"{type(error).__name__}: {told(error)}", *last])
+        self.ready.set_exception(_unreachable(self.settings, why))
+
+    async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
+        """Call a tool; runs in this line's own loop."""
+        from mcp import MCPError
+
+        client = await asyncio.shield(asyncio.wrap_future(self.ready))
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await client.call_tool(name, arguments)
+        except TimeoutError:
+            raise TimeoutError(f"{where} took longer than {seconds:g} s") from None
+        except MCPError as error:
+            if error.code == _GONE:
+                self.end()
+                raise _unreachable(self.settings, told(error)) from error
+            await _check_name(client, name, where)
+            return _failure(hidden(told(error)))
+        if answer.is_error:
+            await _check_name(client, name, where)
+        return _result(answer)
+
+
+_LINES: Final[set[_Line]] = set()
+
+
+@atexit.register
+def _end_all() -> None:
+    lines = list(_LINES)
+    for line in lines:
+        line.end()
+    for line in lines:
+        line.wait()
+
+
+async def _connected(settings: Settings, stack: AsyncExitStack, errors: IO[str]) -> Client:
+    """Return a client that is connected; `stack` ends it, and the server's process with it."""
+    import httpx2
+    from mcp import Client, StdioServerParameters, stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+
+    if settings.url:
+        seconds = httpx2.Timeout(START_SECONDS, read=None)  # the effect door ends what is read for too long
+        client = httpx2.AsyncClient(headers=dict(settings.headers), timeout=seconds)
+        http = await stack.enter_async_context(client)
+        return await stack.enter_async_context(Client(streamable_http_client(settings.url, http_client=http)))
+    parameters = StdioServerParameters(
+        command=settings.command, args=list(settings.args), env=dict(settings.env), cwd=settings.cwd
+    )
+    return await stack.enter_async_context(Client(stdio_client(parameters, errlog=errors)))  # type: ignore[arg-type]  # any text file that has a number
+
+
+def _unreachable(settings: Settings, why: str) -> ExecutionError:
+    """X350: an MCP server cannot be reached."""
+    order = "see that it runs at that address" if settings.url else "run its command in a terminal to see what it says"
+    return ExecutionError(
+        Problem("X350", f"the MCP server {settings.title!r} cannot be reached", "its tool's config", hidden(why), order)
+    )
+
+
+async def _check_name(client: Client, name: str, where: str) -> None:
+    """Raise for a tool that the server does not have.
+
+    X351: an MCP server has no such tool.
+    """
+    known, cursor = [], None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        known += [tool.name for tool in page.tools]
+        cursor = page.next_cursor
+        if not cursor or len(known) > 1000:
+            break
+    if name not in known:
+        raise ExecutionError(
+            Problem("X351", f"the MCP server has no tool {name!r}", where, f"it has: {', '.join(known) or 'none'}",
+                    did_you_mean(name, known, "name one of these in `config.tool`"))
+        )  # fmt: skip
+
+
+def _result(answer: CallToolResult) -> dict[str, Any]:
+    texts = [text for block in answer.content if isinstance(text := getattr(block, "text", None), str)]
+    text = "\n".join(texts) if texts else None
+    if answer.is_error:
+        return _failure(hidden(text or "the server says that it failed"), text)
+    json = answer.structured_content
+    # What is no mapping of its own, servers wrap in one.
+    value = json["result"] if isinstance(json, dict) and set(json) == {"result"} else json
+    result = {"status": 200, "json": json, "text": text, "items": items_of(value, LISTS),
+              "result": text if value is None else value, "error": None}  # fmt: skip
+    if len(texts) < len(answer.content):
+        result["content"] = [block.model_dump(mode="json", exclude_none=True) for block in answer.content]
+    return result
+
+
+def _failure(error: str, text: str | None = None) -> dict[str, Any]:
+    return {"status": None, "json": None, "text": text, "items": None, "result": None, "error": error}

@@ -1,0 +1,156 @@
+"""protocols: what the servers of each vendor answer, in their own JSON, and how a client is pointed at one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agentnb.world.llm.base import LLMMessage, LLMRequest
+from agentnb.world.llm.providers import client_of
+from tests.world.llm.serving import KEY, of_events, of_json
+
+
+class OpenAI:
+    name, prefix, path = "openai", "/v1", "/v1/chat/completions"
+
+    @staticmethod
+    def whole(text="Hello", *, model="gpt-x-2026", **message):
+        answer = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+        head = {"id": "c-1", "object": "chat.completion", "created": 1, "model": model}
+        return of_json({**head, "choices": [answer], "usage": usage})
+
+    @staticmethod
+    def stream(*pieces, ends=True, **rest):
+        head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-x-2026"}
+        rows = [{**head, "choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+        if ends:
+            rows.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+            rows.append({**head, "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+        return of_events(*rows, end="data: [DONE]\n\n" if ends else "", **rest)
+
+    @staticmethod
+    def stream_fails(piece, message):
+        head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-x-2026"}
+        first = {**head, "choices": [{"index": 0, "delta": {"content": piece}}]}
+        return of_events(first, {"error": {"message": message, "type": "server_error", "code": None}})
+
+    @staticmethod
+    def failed(status, message, **headers):
+        error = {"message": message, "type": "requests", "param": None, "code": "rate_limit_exceeded"}
+        return of_json({"error": error}, status=status, headers=headers)
+
+    @staticmethod
+    def said(body):
+        return [(row["role"], row["content"]) for row in body["messages"]]
+
+
+class Anthropic:
+    name, prefix, path = "anthropic", "", "/v1/messages"
+
+    @staticmethod
+    def whole(text="Hello", *, content=None, stop_reason="end_turn", **usage):
+        return of_json(
+            {
+                "id": "m-1", "type": "message", "role": "assistant", "model": "claude-x-2026",
+                "content": [{"type": "text", "text": text}] if content is None else content,
+                "stop_reason": stop_reason, "stop_sequence": None,
+                "usage": {"input_tokens": 7, "output_tokens": 3, **usage},
+            }
+        )  # fmt: skip
+
+    @staticmethod
+    def stream(*pieces, ends=True, tool=False, **rest):
+        usage = {"input_tokens": 7, "output_tokens": 1}
+        message = {"id": "m-1", "type": "message", "role": "assistant", "model": "claude-x-2026", "content": [],
+                   "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
+        block = {"type": "tool_use", "id": "t", "name": "answer", "input": {}} if tool else {"type": "text", "text": ""}
+        kind, word = ("input_json_delta", "partial_json") if tool else ("text_delta", "text")
+        rows = [{"type": "message_start", "message": message}, {"type": "ping"}]
+        rows.append({"type": "content_block_start", "index": 0, "content_block": block})
+        rows += [{"type": "content_block_delta", "index": 0, "delta": {"type": kind, word: piece}} for piece in pieces]
+        if ends:
+            rows.append({"type": "content_block_stop", "index": 0})
+            stop = {"stop_reason": "end_turn", "stop_sequence": None}
+            rows.append({"type": "message_delta", "delta": stop, "usage": {"output_tokens": 3}})
+            rows.append({"type": "message_stop"})
+        return of_events(*((row["type"], row) for row in rows), **rest)
+
+    @staticmethod
+    def stream_fails(piece, message):
+        begun = Anthropic.stream(piece, ends=False)
+        error = of_events(("error", {"type": "error", "error": {"type": "overloaded_error", "message": message}}))
+        return begun._replace(body=begun.body + error.body)
+
+    @staticmethod
+    def failed(status, message, **headers):
+        error = {"type": "rate_limit_error", "message": message}
+        return of_json({"type": "error", "error": error}, status=status, headers=headers)
+
+    @staticmethod
+    def said(body):
+        system = [("system", body["system"])] if "system" in body else []
+        return system + [(row["role"], row["content"]) for row in body["messages"]]
+
+
+class Gemini:
+    name, prefix, path = "gemini", "", "/v1beta/models/m-1:generateContent"
+
+    @staticmethod
+    def whole(text="Hello", *, reason="STOP", thoughts=None, **rest):
+        parts = [{"text": "Let me think.", "thought": True}] * bool(thoughts) + [{"text": text}] * bool(text)
+        usage = {"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCount": 10}
+        if thoughts:
+            usage["thoughtsTokenCount"] = thoughts
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": reason, "index": 0}
+        return of_json({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-x-2026", **rest})
+
+    @staticmethod
+    def stream(*pieces, ends=True, **rest):
+        rows = [
+            {"candidates": [{"content": {"parts": [{"text": piece}], "role": "model"}, "index": 0}],
+             "usageMetadata": {"promptTokenCount": 7}, "modelVersion": "gemini-x-2026"}
+            for piece in pieces
+        ]  # fmt: skip
+        if ends:
+            rows[-1]["candidates"][0]["finishReason"] = "STOP"
+            rows[-1]["usageMetadata"]["candidatesTokenCount"] = 3
+        return of_events(*rows, **rest)
+
+    @staticmethod
+    def stream_fails(piece, message):
+        begun = Gemini.stream(piece, ends=False)
+        error = of_events({"error": {"code": 503, "message": message, "status": "UNAVAILABLE"}})
+        return begun._replace(body=begun.body + error.body)
+
+    @staticmethod
+    def failed(status, message, **headers):
+        error = {"code": status, "message": message, "status": "RESOURCE_EXHAUSTED", "details": []}
+        return of_json({"error": error}, status=status, headers=headers)
+
+    @staticmethod
+    def said(body):
+        rows = [(row["role"], row["parts"][0]["text"]) for row in body["contents"]]
+        system = body.get("systemInstruction")
+        return ([("system", system["parts"][0]["text"])] if system else []) + rows
+
+
+PROTOCOLS = [OpenAI, Anthropic, Gemini]
+
+
+def client(protocol, server, **settings):
+    given = {"base_url": server.url + protocol.prefix, "api_key": KEY, **settings}
+    return client_of(f"{protocol.name}:m-1", given)
+
+
+def request(*messages, **rest):
+    rows = messages or (("user", "Hi"),)
+    return LLMRequest(tuple(LLMMessage(*row) for row in rows), **{"node": "n", **rest})
+
+
+def ask(asked, made=None):
+    """Ask a client in a loop of its own."""
+
+    async def main():
+        return await asked.complete(made or request())
+
+    return asyncio.run(main())

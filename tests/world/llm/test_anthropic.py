@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.world.llm.base import LLMError
+from tests.world.llm.protocols import Anthropic, ask, client, request
+
+SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}}
+
+
+def sent(serve, made=None, answer=None, **settings):
+    server = serve(answer or Anthropic.whole())
+    ask(client(Anthropic, server, **settings), made)
+    return server.asked[0]
+
+
+def called(value):
+    """Answer with a call of the tool that takes the answer."""
+    return Anthropic.whole(content=[{"type": "tool_use", "id": "t", "name": "answer", "input": value}])
+
+
+def test_what_is_sent_is_the_protocol(serve):
+    asked = sent(serve, request(("system", "Be kind."), ("user", "Hi")), temperature=0, top_p=0.9, top_k=5, stop="END")
+    assert asked.path == "/v1/messages"
+    assert asked.body == {
+        "model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "system": "Be kind.", "max_tokens": 1024,
+        "temperature": 0, "top_p": 0.9, "top_k": 5, "stop_sequences": ["END"],
+    }  # fmt: skip
+
+
+def test_the_number_of_tokens_may_be_set_and_is_never_missing(serve):
+    assert sent(serve, max_tokens=50_000).body["max_tokens"] == 50_000
+    assert sent(serve).body["max_tokens"] == 1024
+
+
+def test_a_tool_is_heard_as_the_user(serve):
+    assert Anthropic.said(sent(serve, request(("user", "Hi"), ("tool", "42"))).body) == [("user", "Hi"), ("user", "42")]
+
+
+def test_kwargs_override_everything_and_may_be_new_words(serve):
+    body = sent(serve, kwargs={"max_tokens": 7, "brand_new": True, "metadata": {"user_id": "u"}}).body
+    assert (body["max_tokens"], body["brand_new"], body["metadata"]) == (7, True, {"user_id": "u"})
+
+
+def test_what_the_server_had_kept_counts_as_tokens_too(serve):
+    answer = Anthropic.whole(cache_creation_input_tokens=10, cache_read_input_tokens=100)
+    assert ask(client(Anthropic, serve(answer))).usage.tokens_in == 117
+
+
+def test_thinking_is_no_part_of_the_answer(serve):
+    content = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "Hi"}]
+    assert ask(client(Anthropic, serve(Anthropic.whole(content=content)))).content == "Hi"
+
+
+def test_a_schema_is_a_tool_that_must_be_called(serve):
+    server = serve(called({"title": "Rain"}))
+    answer = ask(client(Anthropic, server), request(settings={"schema": SCHEMA}))
+    body = server.asked[0].body
+    assert answer.content == {"title": "Rain"}
+    assert body["tools"][0]["input_schema"] == SCHEMA
+    assert body["tool_choice"] == {"type": "tool", "name": body["tools"][0]["name"]}
+
+
+def test_a_schema_of_no_object_is_wrapped_and_unwrapped(serve):
+    server = serve(called({"answer": [1, 2]}))
+    answer = ask(client(Anthropic, server), request(settings={"schema": {"type": "array"}}))
+    assert answer.content == [1, 2]
+    wrapped = server.asked[0].body["tools"][0]["input_schema"]
+    assert (wrapped["type"], wrapped["properties"]["answer"]) == ("object", {"type": "array"})
+
+
+def test_the_json_of_a_schema_is_streamed_too(serve):
+    server, heard = serve(Anthropic.stream('{"tit', 'le": "Rain"}', tool=True)), []
+    answer = ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, tell=heard.append))
+    assert (answer.content, heard) == ({"title": "Rain"}, ['{"tit', 'le": "Rain"}'])
+
+
+def test_json_that_breaks_off_in_a_stream_cannot_be_read(serve):
+    server = serve(Anthropic.stream('{"tit', tool=True))
+    with pytest.raises(LLMError, match="X338"):
+        ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, tell=[].append))
+
+
+def test_a_refusal_is_told(serve):
+    with pytest.raises(LLMError, match="X344: anthropic:m-1 gave no answer: refusal"):
+        ask(client(Anthropic, serve(Anthropic.whole(content=[], stop_reason="refusal"))))

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import AgentRuntimeError
+from agentnb.world.llm.base import LLMError
+from tests.world.llm.protocols import Gemini, ask, client, request
+from tests.world.llm.serving import of_json
+
+SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}}
+
+
+def sent(serve, made=None, answer=None, **settings):
+    server = serve(answer or Gemini.whole())
+    ask(client(Gemini, server, **settings), made)
+    return server.asked[0]
+
+
+def test_what_is_sent_is_the_protocol(serve):
+    made = request(("system", "Be kind."), ("user", "Hi"), ("assistant", "Yes?"), ("tool", "42"))
+    asked = sent(serve, made, temperature=0, top_p=0.9, top_k=5, max_tokens=50, stop="END", seed=7)
+    assert asked.path.endswith("/models/m-1:generateContent")
+    assert asked.body["generationConfig"] == {
+        "temperature": 0, "topP": 0.9, "topK": 5, "maxOutputTokens": 50, "stopSequences": ["END"], "seed": 7,
+    }  # fmt: skip
+    assert Gemini.said(asked.body) == [("system", "Be kind."), ("user", "Hi"), ("model", "Yes?"), ("user", "42")]
+
+
+def test_a_stream_is_asked_for_at_its_own_address(serve):
+    asked = sent(serve, request(tell=[].append), Gemini.stream("Hi"))
+    assert ":streamGenerateContent" in asked.path
+
+
+def test_kwargs_override_everything(serve):
+    asked = sent(serve, temperature=0.5, kwargs={"model": "m-9", "temperature": 0.1, "candidate_count": 1})
+    assert "/m-9:" in asked.path
+    assert (asked.body["generationConfig"]["temperature"], asked.body["generationConfig"]["candidateCount"]) == (0.1, 1)
+
+
+def test_kwargs_that_the_sdk_does_not_know_are_a_problem(serve):
+    server = serve(Gemini.whole())
+    with pytest.raises(AgentRuntimeError, match=r"X334: gemini:m-1 cannot be asked(.|\n)*colour"):
+        ask(client(Gemini, server, kwargs={"colour": "blue"}))
+    assert server.asked == []
+
+
+def test_a_schema_is_sent_with_the_type_of_the_answer(serve):
+    config = sent(serve, request(settings={"schema": SCHEMA}), Gemini.whole("{}")).body["generationConfig"]
+    assert (config["responseMimeType"], config["responseJsonSchema"]) == ("application/json", SCHEMA)
+
+
+def test_thoughts_are_no_part_of_the_answer_and_cost_tokens(serve):
+    answer = ask(client(Gemini, serve(Gemini.whole(thoughts=40))))
+    assert (answer.content, answer.usage.tokens_out) == ("Hello", 43)
+
+
+def test_an_answer_that_is_cut_at_its_most_tokens_is_one(serve):
+    assert ask(client(Gemini, serve(Gemini.whole("Hel", reason="MAX_TOKENS")))).content == "Hel"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Gemini.whole("", reason="SAFETY"), "SAFETY"),
+        (of_json({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}), "PROHIBITED_CONTENT"),
+    ],
+)
+def test_a_refusal_is_told(answer, said, serve):
+    with pytest.raises(LLMError, match=f"X344: gemini:m-1 gave no answer: {said}"):
+        ask(client(Gemini, serve(answer)))
+
+
+def test_a_rate_limit_may_be_told_in_the_answer(serve):
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3.5s"}
+    error = {"code": 429, "message": "slow", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "x"}, info]}
+    with pytest.raises(LLMError, match="after 3.5 s") as raised:
+        ask(client(Gemini, serve(of_json({"error": error}, status=429))))
+    assert raised.value.retry_after == 3.5
+
+
+def test_the_ai_platform_is_not_asked_whatever_the_environment_says(serve, monkeypatch):
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    assert sent(serve).headers["x-goog-api-key"]

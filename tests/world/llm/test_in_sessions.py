@@ -1,0 +1,202 @@
+"""test_in_sessions: models as a session's nodes ask them: calls, retries, time-outs, tokens as they arrive, secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import networkx as nx
+import pytest
+
+from agentnb.errors import AgentRuntimeError
+from agentnb.world.llm.base import LLMResponse, Usage
+from tests.session.making import session
+from tests.world.llm.protocols import PROTOCOLS, Gemini, OpenAI, client
+from tests.world.llm.serving import KEY
+
+each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+
+
+def talk(**options):
+    made = nx.DiGraph(name="talk")
+    made.add_node("one", kind="agent", prompt="Be short.", inputs={"q": "q"}, output="a", **options)
+    return made
+
+
+@each
+def test_tokens_and_cost_stand_in_the_calls(protocol, serve):
+    run = session(talk(), {"q": "why"}, llm=client(protocol, serve(protocol.whole()), prices={"input": 1, "output": 2}))
+    run.run()
+    row = run.trace.frames.calls.iloc[0]
+    assert (run.status, run.board["a"]) == ("finished", "Hello")
+    assert (row["tokens_in"], row["tokens_out"], str(row["cost_usd"])) == (7, 3, "0.000013")
+
+
+@each
+def test_the_engine_tries_again_and_nobody_else(protocol, serve):
+    server = serve(protocol.failed(429, "slow"), protocol.failed(500, "oops"), protocol.whole())
+    run = session(talk(attempts=3), {"q": "why"}, llm=client(protocol, server))
+    run.run()
+    calls = run.trace.frames.calls
+    assert (run.status, len(server.asked), list(calls["attempt"])) == ("finished", 3, [1, 2, 3])
+    assert "answered 429: slow" in calls["error"].iloc[0]
+
+
+@each
+def test_a_time_out_takes_the_edge_for_time_outs(protocol, serve):
+    made = talk()
+    made.add_node("late", function=lambda board: {"late": True})
+    made.add_edge("one", "late", kind="timeout")
+    server = serve(protocol.whole()._replace(hold=threading.Event()))
+    run = session(made, {"q": "why"}, llm=client(protocol, server, request_timeout=0.5))
+    run.run()
+    assert (run.status, run.board.get("late")) == ("finished", True)
+
+
+def test_a_node_that_may_take_only_so_long_hangs_up(serve):
+    server = serve(OpenAI.whole()._replace(hold=threading.Event()))
+    run = session(talk(timeout=0.5), {"q": "why"}, llm=client(OpenAI, server))
+    run.run()
+    assert (run.status, len(server.asked)) == ("failed", 1)
+    assert "longer than 0.5 s" in str(run.error)
+
+
+# ----------------------------------------------------------------------------------------------------------- streaming
+
+
+@each
+@pytest.mark.parametrize("way", ["run", "step", "arun", "start"])
+def test_tokens_reach_listeners_in_order_however_it_is_run(protocol, way, serve):
+    run = session(talk(), {"q": "why"}, llm=client(protocol, serve(protocol.stream("Hel", "lo ", "you"))))
+    heard, threads = [], set()
+
+    def listen(token):
+        heard.append((token.node, token.text, run.position))
+        threads.add(threading.get_ident())
+
+    run.subscribe(listen, to="token")
+    asyncio.run(_awaited(run, way)) if way in {"arun", "start"} else getattr(run, way)()
+    assert heard == [("one", "Hel", 0), ("one", "lo ", 0), ("one", "you", 0)]
+    assert (run.board["a"], threads) == ("Hello you", {threading.get_ident()})
+
+
+async def _awaited(run, way):
+    if way == "arun":
+        await run.arun()
+    else:
+        await run.start().wait()
+
+
+class Plain:
+    """A client of one's own that answers at once; it keeps what it was asked."""
+
+    def __init__(self, *pieces, gate=None):
+        self.pieces, self.gate, self.asked = pieces, gate, []
+        self.over = threading.Event()
+
+    def complete(self, request):
+        self.asked.append(request)
+        for piece in self.pieces:
+            if request.tell is not None:
+                request.tell(piece)
+        if self.gate is not None and len(self.asked) == 1:
+            self.gate.wait(10)
+            request.tell("too late")
+            self.over.set()
+        return LLMResponse("".join(self.pieces), "plain", Usage(1, 1))
+
+
+def test_nobody_is_told_where_nobody_listens():
+    plain = Plain("a", "b")
+    run = session(talk(), {"q": "why"}, llm=plain)
+    stop = run.subscribe(print, to="token")
+    stop()
+    run.run()
+    assert plain.asked[0].tell is None
+
+
+def test_a_client_of_ones_own_tells_in_the_thread_that_it_is_called_in():
+    run, heard = session(talk(timeout=5), {"q": "why"}, llm=Plain("a", "b")), []
+    run.subscribe(lambda token: heard.append((token.text, threading.get_ident())), to="token")
+    run.run()
+    assert [text for text, _ in heard] == ["a", "b"]
+    assert threading.get_ident() not in {thread for _, thread in heard}
+
+
+def test_a_listener_that_raises_is_dropped_and_the_answer_comes_whole():
+    run, heard = session(talk(), {"q": "why"}, llm=Plain("a", "b")), []
+
+    def breaks(token):
+        heard.append(token.text)
+        raise ValueError("no")
+
+    run.subscribe(breaks, to="token")
+    with pytest.warns(UserWarning, match="a listener of 'token' was dropped, it raised ValueError"):
+        run.run()
+    assert (heard, run.board["a"]) == (["a"], "ab")
+
+
+def test_each_attempt_is_told_apart_and_what_comes_too_late_is_not_told():
+    plain = Plain("a", "b", gate=threading.Event())
+    run, heard = session(talk(timeout=0.3, attempts=2), {"q": "why"}, llm=plain), []
+    run.subscribe(lambda token: heard.append((token.attempt, token.text)), to="token")
+    run.run()
+    plain.gate.set()  # the first attempt still holds its thread
+    assert plain.over.wait(10)
+    assert heard == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
+
+
+def test_a_fork_has_listeners_of_its_own():
+    run, heard = session(talk(), {"q": "why"}, llm=Plain("a")), []
+    run.subscribe(heard.append, to="token")
+    run.fork(at=0).run()
+    assert heard == []
+    run.run()
+    run.reset().run()
+    assert len(heard) == 2
+
+
+# ------------------------------------------------------------------------------------------------------------- secrets
+
+
+def everything_shown(run):
+    frames = run.trace.frames
+    return [
+        run.trace.to_json(), repr(run), repr(run.trace), str(run.error), run.draw().svg, run.trace._repr_html_(),
+        repr(run.engine.world.llm), *(frames[name].to_string() for name in frames), str(run.trace.outcome),
+    ]  # fmt: skip
+
+
+@each
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_key_is_nowhere_to_be_seen(protocol, fails, serve):
+    answer = protocol.failed(401, f"wrong key {KEY}") if fails else protocol.whole(f"your key is {KEY}")
+    run = session(talk(), {"q": f"is {KEY} my key?"}, llm=client(protocol, serve(answer)))
+    run.run()
+    assert run.status == ("failed" if fails else "finished")
+    assert [text for text in everything_shown(run) if KEY in text] == []
+
+
+def test_a_key_of_the_environment_is_as_secret(serve, monkeypatch):
+    monkeypatch.setenv("OWN_LLM_KEY", "key-of-the-environment")
+    server = serve(Gemini.whole("it is key-of-the-environment"))
+    run = session(talk(), {"q": "why"}, llm=client(Gemini, server, api_key="{{env.OWN_LLM_KEY}}"))
+    run.run()
+    assert server.asked[0].headers["x-goog-api-key"] == "key-of-the-environment"
+    assert [text for text in everything_shown(run) if "key-of-the-environment" in text] == []
+
+
+def test_a_missing_key_is_told_before_the_first_step(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AgentRuntimeError, match="X332"):
+        session(talk(), {"q": "why"}, llm="openai:gpt")
+
+
+def test_a_session_takes_a_text_for_its_model(serve, monkeypatch):
+    server = serve(OpenAI.whole())
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    run = session(talk(model="gpt-of-the-node"), {"q": "why"}, llm="openai:gpt")
+    run.run()
+    assert (run.board["a"], run.simulated) == ("Hello", ())
+    assert server.asked[0].body["model"] == "gpt-of-the-node"

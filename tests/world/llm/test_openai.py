@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import AgentRuntimeError
+from agentnb.world.llm.base import LLMError
+from agentnb.world.llm.openai import OpenAICompatibleClient
+from agentnb.world.llm.providers import client_of
+from tests.world.llm.protocols import OpenAI, ask, client, request
+from tests.world.llm.serving import KEY, of_json
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def sent(serve, made=None, answer=None, **settings):
+    """Ask a server and return what it was asked."""
+    server = serve(answer or OpenAI.whole())
+    ask(client(OpenAI, server, **settings), made)
+    return server.asked[0]
+
+
+def test_what_is_sent_is_the_protocol(serve):
+    asked = sent(serve, temperature=0, max_tokens=50, top_p=0.9, stop=["END"], seed=7)
+    assert asked.path == "/v1/chat/completions"
+    assert asked.body == {
+        "model": "m-1", "messages": [{"role": "user", "content": "Hi"}],
+        "temperature": 0, "max_tokens": 50, "top_p": 0.9, "stop": ["END"], "seed": 7,
+    }  # fmt: skip
+
+
+def test_a_tool_says_what_it_says_as_a_tool(serve):
+    asked = sent(serve, request(("user", "Hi"), ("tool", "42")))
+    assert OpenAI.said(asked.body) == [("user", "Hi"), ("tool", "42")]
+
+
+def test_kwargs_override_everything_and_none_takes_a_word_away(serve):
+    asked = sent(serve, temperature=0.5, max_tokens=50, kwargs={"model": "m-9", "max_tokens": None, "n": 1})
+    assert (asked.body["model"], asked.body["temperature"], asked.body["n"]) == ("m-9", 0.5, 1)
+    assert "max_tokens" not in asked.body
+
+
+def test_words_that_the_sdk_does_not_name_are_sent_as_they_are(serve):
+    asked = sent(serve, top_k=5, kwargs={"min_p": 0.05, "extra_body": {"own": 1}})
+    assert (asked.body["top_k"], asked.body["min_p"], asked.body["own"]) == (5, 0.05, 1)
+
+
+def test_the_kwargs_of_a_request_come_over_those_of_the_client(serve):
+    asked = sent(serve, request(settings={"kwargs": {"user": "b"}}), kwargs={"user": "a", "n": 1})
+    assert (asked.body["user"], asked.body["n"]) == ("b", 1)
+
+
+def test_a_request_cannot_send_the_key_elsewhere(serve):
+    own, other = serve(OpenAI.whole()), serve(OpenAI.whole())
+    made = request(settings={"base_url": other.url, "api_key": "none", "client_kwargs": {"base_url": other.url}})
+    ask(client(OpenAI, own), made)
+    assert (len(own.asked), len(other.asked)) == (1, 0)
+
+
+def test_a_stream_asks_for_its_tokens_too(serve):
+    body = sent(serve, request(tell=[].append), OpenAI.stream("Hi")).body
+    assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
+
+
+def test_a_stream_that_only_kwargs_ask_for_is_read_as_one(serve):
+    server = serve(OpenAI.stream("Hel", "lo"))
+    assert ask(client(OpenAI, server, kwargs={"stream": True})).content == "Hello"
+
+
+def test_a_schema_is_sent_as_the_format_of_the_answer(serve):
+    body = sent(serve, request(settings={"schema": SCHEMA}), OpenAI.whole('{"n": 1}')).body
+    assert body["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+
+
+def test_an_answer_without_text_is_empty(serve):
+    assert ask(client(OpenAI, serve(OpenAI.whole(None)))).content == ""
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_refusal_is_told(streams, serve):
+    answer = OpenAI.whole(None, refusal="I will not.")
+    if streams:
+        whole = OpenAI.stream("x")
+        answer = whole._replace(body=whole.body.replace(b'"content": "x"', b'"refusal": "I will not."'))
+    with pytest.raises(LLMError, match="X344: openai:m-1 gave no answer: I will not"):
+        ask(client(OpenAI, serve(answer)), request(tell=[].append if streams else None))
+
+
+def test_an_answer_without_usage_has_no_tokens(serve):
+    answer = of_json({"id": "c", "model": "m", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
+    usage = ask(client(OpenAI, serve(answer), prices={"input": 1, "output": 1})).usage
+    assert (usage.tokens_in, usage.tokens_out, usage.cost_usd) == (None, None, None)
+
+
+# ------------------------------------------------------------------------------------------------- compatible servers
+
+
+@pytest.mark.parametrize("kind", ["lmstudio", "openai_compatible"])
+def test_a_compatible_server_needs_no_key_and_is_never_sent_that_of_openai(kind, serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(OpenAI.whole())
+    assert ask(client_of(f"{kind}:qwen:8b", {"base_url": f"{server.url}/v1"})).content == "Hello"
+    assert server.asked[0].body["model"] == "qwen:8b"
+    assert KEY not in str(server.asked[0].headers)
+
+
+def test_a_compatible_server_is_looked_for_on_this_machine():
+    assert client_of("lmstudio:m").base_url == "http://127.0.0.1:1234/v1"
+
+
+def test_a_compatible_server_may_ask_for_a_key(serve):
+    server = serve(OpenAI.whole())
+    ask(OpenAICompatibleClient("m", {"base_url": server.url, "api_key": KEY}))
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_kwargs_that_make_no_sense_to_the_sdk_are_a_problem(serve):
+    with pytest.raises(AgentRuntimeError, match="X334"):
+        ask(client(OpenAI, serve(OpenAI.whole()), client_kwargs={"retries": 5}))

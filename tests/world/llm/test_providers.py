@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import AgentRuntimeError, ExecutionError
+from agentnb.world.llm.anthropic import AnthropicClient
+from agentnb.world.llm.base import as_client
+from agentnb.world.llm.gemini import GeminiClient
+from agentnb.world.llm.openai import OpenAIClient, OpenAICompatibleClient
+from agentnb.world.llm.providers import client_of
+from agentnb.world.llm.simulated import SimulatedClient
+
+KEY = {"api_key": "a-key-0815"}
+
+
+@pytest.mark.parametrize(
+    ("text", "cls"),
+    [
+        ("openai:m", OpenAIClient),
+        (":m", OpenAIClient),
+        ("openai_compatible:m", OpenAICompatibleClient),
+        ("lmstudio:m", OpenAICompatibleClient),
+        ("anthropic:m", AnthropicClient),
+        ("claude:m", AnthropicClient),
+        ("gemini:m", GeminiClient),
+        (" gemini : m ", GeminiClient),
+    ],
+)
+def test_the_word_before_the_colon_is_the_provider(text, cls):
+    made = client_of(text, KEY)
+    assert (type(made), made.model) == (cls, "m")
+
+
+def test_a_model_may_have_colons_or_come_from_the_settings():
+    assert client_of("lmstudio:qwen:8b").model == "qwen:8b"
+    assert client_of("lmstudio").model is None
+    assert client_of("lmstudio:hint", {"model": "own"}).model == "own"
+
+
+def test_a_provider_with_a_name_of_its_own_says_its_type():
+    made = client_of("ours:m", {"type": "claude", **KEY})
+    assert (type(made), repr(made)) == (AnthropicClient, "<AnthropicClient ours:m>")
+
+
+def test_the_temperature_is_that_of_the_settings_else_the_given_one():
+    assert client_of("lmstudio:m", temperature=0.3)._settings["temperature"] == 0.3
+    assert client_of("lmstudio:m", {"temperature": 0}, 0.3)._settings["temperature"] == 0
+
+
+def test_settings_take_their_variables_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OWN_URL", "http://127.0.0.1:9/v1")
+    assert client_of("lmstudio:m", {"base_url": "{{env.OWN_URL}}"}).base_url == "http://127.0.0.1:9/v1"
+    with pytest.raises(AgentRuntimeError, match=r"X333: .*'OWN_NONE' is not set(.|\n)*settings of 'lmstudio'.api_key"):
+        client_of("lmstudio:m", {"api_key": "{{env.OWN_NONE}}"})
+
+
+@pytest.mark.parametrize("text", ["open_ai:m", "opnai", "gpt-4o", "nobody:m"])
+def test_an_unknown_provider_is_told_with_those_there_are(text):
+    with pytest.raises(AgentRuntimeError, match=r"X330: .* is no provider(.|\n)*openai_compatible, lmstudio"):
+        client_of(text)
+
+
+def test_a_provider_that_is_nearly_one_is_asked_for():
+    with pytest.raises(ExecutionError, match="did you mean 'openai'"):
+        as_client("opnai:m")
+
+
+def test_a_text_becomes_a_client_wherever_a_model_is_given():
+    assert isinstance(as_client("lmstudio:m"), OpenAICompatibleClient)
+    assert isinstance(as_client("simulated"), SimulatedClient)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import AgentRuntimeError
+from agentnb.world.llm.settings import check_settings
+
+
+def test_settings_come_back_without_those_that_are_none():
+    given = {"temperature": 0, "top_p": None, "stop": ["a"], "prices": {"input": "1.5"}, "schema": {}}
+    assert check_settings(given, "here") == {name: value for name, value in given.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "asked"),
+    [
+        ("temperature", "hot", "a number"),
+        ("max_tokens", True, "a number"),
+        ("request_timeout", 0, "seconds above 0"),
+        ("base_url", 5, "a text"),
+        ("headers", ["x"], "a mapping"),
+        ("kwargs", "x", "a mapping"),
+        ("schema", "object", "JSON Schema"),
+        ("stop", [1], "a list of texts"),
+        ("prices", {"in": 1}, "input: USD"),
+        ("prices", {"input": -1}, "input: USD"),
+        ("prices", {"input": "dear"}, "input: USD"),
+        ("prices", {"input": float("nan")}, "input: USD"),
+        ("prices", {"input": None}, "input: USD"),
+    ],
+)
+def test_what_a_setting_must_be_is_told(word, value, asked):
+    with pytest.raises(AgentRuntimeError, match=rf"X334: {word!r} is (.|\n)*where: here(.|\n)*{asked}"):
+        check_settings({word: value}, "here")
+
+
+def test_all_that_is_wrong_is_told_at_once_and_no_key_among_it():
+    with pytest.raises(AgentRuntimeError) as raised:
+        check_settings({"api_key": 12345678, "temperature": "x", "headers": 1}, "here")
+    assert len(raised.value.problems) == 3
+    assert "12345678" not in str(raised.value)
+
+
+def test_a_word_that_no_client_knows_is_a_warning():
+    with pytest.warns(UserWarning, match="'temprature' is not known and does nothing; did you mean 'temperature'"):
+        assert check_settings({"temprature": 1}, "here") == {"temprature": 1}

@@ -1,0 +1,327 @@
+"""test_vendor: what holds for every vendor's client, through each SDK and a server that speaks its protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import subprocess
+import sys
+import threading
+from decimal import Decimal
+
+import pytest
+
+from agentnb.errors import AgentRuntimeError
+from agentnb.world.llm.base import LLMError, LLMRequest, Usage
+from agentnb.world.llm.providers import PROVIDERS, client_of
+from tests.world.llm.protocols import PROTOCOLS, Gemini, OpenAI, ask, client, request
+from tests.world.llm.serving import KEY, Answer, of_json
+
+each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+TALK = (("system", "Be kind."), ("system", "Be short."), ("user", "Hi"), ("assistant", "Yes?"), ("user", "Why?"))
+
+
+# ---------------------------------------------------------------------------------------------------- what is answered
+
+
+@each
+def test_an_answer_comes_with_its_model_tokens_and_cost(protocol, serve):
+    server = serve(protocol.whole("Hello\nyou"))
+    answer = ask(client(protocol, server, prices={"input": "2.50", "output": 10}))
+    assert (answer.content, answer.usage) == ("Hello\nyou", Usage(7, 3, Decimal("0.0000475")))
+    assert answer.model.endswith("-x-2026")
+    assert len(server.asked) == 1
+
+
+@each
+def test_without_prices_the_cost_is_not_known(protocol, serve):
+    assert ask(client(protocol, serve(protocol.whole()))).usage == Usage(7, 3, None)
+
+
+@each
+def test_a_conversation_is_sent_in_its_order(protocol, serve):
+    server = serve(protocol.whole())
+    ask(client(protocol, server), request(*TALK))
+    said = protocol.said(server.asked[0].body)
+    spoken = [(role.replace("model", "assistant"), text) for role, text in said]
+    systems = TALK[:2] if protocol is OpenAI else (("system", "Be kind.\n\nBe short."),)
+    assert spoken == [*systems, *TALK[2:]]
+
+
+@each
+def test_a_system_text_alone_is_asked_all_the_same(protocol, serve):
+    server = serve(protocol.whole())
+    ask(client(protocol, server), request(("system", "Say hello.")))
+    assert [text for _, text in protocol.said(server.asked[0].body)] == ["Say hello."]
+
+
+@each
+def test_no_message_at_all_is_an_empty_one(protocol, serve):
+    server = serve(protocol.whole())
+    ask(client(protocol, server), LLMRequest(()))
+    assert protocol.said(server.asked[0].body) == [("user", "")]
+
+
+@each
+def test_the_key_and_the_headers_go_with_it(protocol, serve):
+    server = serve(protocol.whole())
+    ask(client(protocol, server, headers={"x-own": "1"}))
+    headers = server.asked[0].headers
+    assert headers["x-own"] == "1"
+    assert any(KEY in headers.get(name, "") for name in ("authorization", "x-api-key", "x-goog-api-key"))
+
+
+@each
+def test_the_settings_of_a_request_come_before_those_of_the_client(protocol, serve):
+    server = serve(protocol.whole())
+    made = client(protocol, server, temperature=0.9, top_p=0.8)
+    ask(made, request(model="m-2", settings={"temperature": 0, "strategy": "not for the model", "top_p": None}))
+    sent = server.asked[0].body
+    sampling = sent.get("generationConfig", sent)
+    assert (sampling["temperature"], sampling.get("top_p", sampling.get("topP"))) == (0, 0.8)
+    assert sent.get("model", "m-2") == "m-2"
+    assert protocol is not Gemini or "/m-2:" in server.asked[0].path
+    assert "not for the model" not in str(sent)
+
+
+# ----------------------------------------------------------------------------------------------------------- streaming
+
+
+@each
+def test_pieces_are_told_in_order_and_the_answer_is_the_whole(protocol, serve):
+    server, heard = serve(protocol.stream("Hel", "lo ", "ümlaut")), []
+    answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(tell=heard.append))
+    assert (heard, answer.content) == (["Hel", "lo ", "ümlaut"], "Hello ümlaut")
+    assert answer.usage == Usage(7, 3, Decimal("0.00001"))
+    assert answer.model.endswith("-x-2026")
+
+
+@each
+def test_nothing_is_streamed_where_nobody_listens(protocol, serve):
+    server = serve(protocol.whole())
+    ask(client(protocol, server))
+    assert "stream" not in server.asked[0].body
+    assert "stream" not in server.asked[0].path
+
+
+@each
+@pytest.mark.parametrize("how", ["cut", "without an end"])
+def test_a_stream_that_breaks_off_is_no_answer(protocol, how, serve):
+    answer = protocol.stream("Hel", "lo", cut=True) if how == "cut" else protocol.stream("Hel", "lo", ends=False)
+    heard = []
+    with pytest.raises(LLMError, match=r"X337|X338") as raised:
+        ask(client(protocol, serve(answer)), request(tell=heard.append))
+    assert raised.value.again
+    assert heard == (["Hel", "lo"] if how == "without an end" else ["Hel", "lo"][: len(heard)])
+
+
+@each
+def test_an_error_amid_a_stream_is_told(protocol, serve):
+    heard = []
+    with pytest.raises(LLMError, match=r"X336.*it is too much") as raised:
+        ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(tell=heard.append))
+    assert raised.value.again
+    assert heard == ["Hel"]
+
+
+# ------------------------------------------------------------------------------------------------------- what fails
+
+
+@each
+def test_a_rate_limit_says_how_long_to_wait_and_is_not_tried_again_here(protocol, serve):
+    server = serve(protocol.failed(429, f"Too fast with {KEY}", **{"retry-after": "7"}))
+    with pytest.raises(LLMError, match=r"X336: \w+:m-1 answered 429: Too fast with \*+") as raised:
+        ask(client(protocol, server))
+    error = raised.value
+    assert (error.status, error.again, error.retry_after, len(server.asked)) == (429, True, 7.0, 1)
+    assert "after 7 s" in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None  # the SDK's own error holds the request, with the key
+
+
+@each
+@pytest.mark.parametrize(
+    ("answer", "again", "said"),
+    [
+        (Answer(b"it fell over", 500, kind="text/plain"), True, "it fell over"),
+        (of_json({"error": {"message": "overloaded"}}, status=503), True, "overloaded"),
+        (of_json({"error": {"message": "no such key"}}, status=401), False, "check the key"),
+        (of_json({"error": {"message": "no such model"}}, status=404), False, "model's name"),
+        (of_json({"error": {"message": "temperature"}}, status=400), False, "mend the request"),
+    ],
+    ids=["500", "503", "401", "404", "400"],
+)
+def test_a_refusal_says_whether_it_may_be_tried_again(protocol, answer, again, said, serve):
+    server = serve(answer)
+    with pytest.raises(LLMError, match=said) as raised:
+        ask(client(protocol, server))
+    assert (raised.value.status, raised.value.again, len(server.asked)) == (answer.status, again, 1)
+
+
+@each
+def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
+    server = serve(protocol.whole()._replace(hold=threading.Event()))
+    with pytest.raises(TimeoutError, match="m-1 has not answered within 0.5 s"):
+        ask(client(protocol, server, request_timeout=0.5))
+    assert len(server.asked) == 1
+
+
+@each
+def test_a_time_out_of_the_sdk_itself_is_one_too(protocol, serve):
+    server = serve(protocol.whole()._replace(hold=threading.Event()))
+    own = {"http_options": {"timeout": 300}} if protocol is Gemini else {"http_client": slow_client()}
+    made = client(protocol, server, client_kwargs=own)
+    with pytest.raises(TimeoutError, match="m-1 has not answered"):
+        ask(made)
+
+
+def slow_client():
+    """Return the HTTP client of the SDKs, that waits for a moment whatever it is told."""
+    import httpx2
+
+    class Hasty(httpx2.AsyncHTTPTransport):
+        async def handle_async_request(self, asked):
+            asked.extensions["timeout"] = {"connect": 5, "read": 0.3, "write": 5, "pool": 5}
+            return await super().handle_async_request(asked)
+
+    return httpx2.AsyncClient(transport=Hasty())
+
+
+@each
+def test_the_time_of_a_node_comes_before_that_of_the_settings(protocol, serve):
+    server = serve(protocol.whole()._replace(hold=threading.Event()))
+    with pytest.raises(TimeoutError, match="within 0.4 s"):
+        ask(client(protocol, server, request_timeout=60), request(timeout=0.4, settings={"request_timeout": 50}))
+
+
+@each
+def test_a_connection_that_is_cut_amid_the_answer_is_told(protocol, serve):
+    server = serve(protocol.whole()._replace(cut=True))
+    with pytest.raises(LLMError, match="X337: the connection to .* failed") as raised:
+        ask(client(protocol, server))
+    assert (raised.value.again, len(server.asked)) == (True, 1)
+
+
+@each
+def test_a_server_that_is_not_there_is_told(protocol, serve):
+    server = serve(protocol.whole())
+    made = client(protocol, server)
+    server.http.server_close()
+    with pytest.raises(LLMError, match="X337: the connection to") as raised:
+        ask(made)
+    assert raised.value.again
+
+
+@each
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(b'{"id": '), Answer(b"<html>hello", kind="text/html"), Answer(b"[1]"), Answer(b"{}"), Answer(b'{"a": 1}')],
+    ids=["bad JSON", "HTML", "a list", "nothing in it", "something else"],
+)
+def test_what_is_no_answer_of_the_protocol_is_told(protocol, answer, serve):
+    server = serve(answer)
+    with pytest.raises(LLMError, match="X338: .* answered what cannot be read") as raised:
+        ask(client(protocol, server))
+    assert (raised.value.again, len(server.asked)) == (True, 1)
+
+
+@each
+def test_a_setting_that_the_sdk_does_not_know_is_a_problem(protocol, serve):
+    with pytest.raises(AgentRuntimeError, match="X334: .* cannot be asked"):
+        ask(client(protocol, serve(protocol.whole()), client_kwargs={"colour": "blue"}))
+
+
+def test_an_error_is_pickled_whole(serve):
+    with pytest.raises(LLMError) as raised:
+        ask(client(OpenAI, serve(OpenAI.failed(429, "slow", **{"retry-after": "2.5"}))))
+    back = pickle.loads(pickle.dumps(raised.value))
+    assert (str(back), back.status, back.again, back.retry_after) == (str(raised.value), 429, True, 2.5)
+
+
+# -------------------------------------------------------------------------------------------------- structured answers
+
+
+SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+
+
+@pytest.mark.parametrize("protocol", [OpenAI, Gemini])
+@pytest.mark.parametrize("streams", [False, True])
+def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
+    server = serve(protocol.stream('{"tit', 'le": "Rain"}') if streams else protocol.whole('{"title": "Rain"}'))
+    made = request(settings={"schema": SCHEMA}, tell=[].append if streams else None)
+    assert ask(client(protocol, server), made).content == {"title": "Rain"}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_answer_that_is_not_the_json_asked_for_is_told(protocol, serve):
+    with pytest.raises(LLMError, match=r"X339.*\n.*\n.*no JSON in the answer") as raised:
+        ask(client(protocol, serve(protocol.whole("I would rather not."))), request(settings={"schema": SCHEMA}))
+    assert raised.value.again
+
+
+# --------------------------------------------------------------------------------------------- loops, keys, laziness
+
+
+@each
+def test_a_client_serves_one_loop_after_the_other_and_several_requests_at_once(protocol, serve):
+    server = serve(protocol.whole())
+    made = client(protocol, server)
+
+    async def main():
+        return await asyncio.gather(*(made.complete(request()) for _ in range(3)))
+
+    answers = asyncio.run(main()) + asyncio.run(main())
+    assert [answer.content for answer in answers] == ["Hello"] * 6
+    assert len(made._open) == 0  # closed with its loop
+
+
+def test_what_is_never_awaited_asks_nobody(serve):
+    server = serve(OpenAI.whole())
+    client(OpenAI, server).complete(request())
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("kind", sorted(set(PROVIDERS) - {"openai_compatible", "lmstudio"}))
+def test_a_missing_key_is_told_when_the_client_is_made(kind, monkeypatch):
+    for name in PROVIDERS[kind].variables:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(AgentRuntimeError, match=rf"X332: there is no key for '{kind}'") as raised:
+        client_of(f"{kind}:m")
+    assert PROVIDERS[kind].variables[0] in str(raised.value)
+
+
+@each
+def test_the_key_may_come_from_the_environment(protocol, serve, monkeypatch):
+    monkeypatch.setenv(PROVIDERS[protocol.name].variables[-1], "key-of-the-shell")
+    server = serve(protocol.whole())
+    ask(client(protocol, server, api_key=None))
+    assert "key-of-the-shell" in str(server.asked[0].headers)
+
+
+@pytest.mark.parametrize("kind", sorted(PROVIDERS))
+def test_a_package_that_is_missing_is_told_with_its_extra(kind, monkeypatch):
+    monkeypatch.setattr("agentnb.world.llm.vendor.find_spec", lambda name: None)
+    with pytest.raises(AgentRuntimeError, match=r'X331(.|\n)*pip install "agentnb\[(openai|anthropic|gemini)\]"'):
+        client_of(f"{kind}:m", {"api_key": KEY})
+
+
+def test_no_model_named_is_told_at_the_first_request(serve):
+    made = client_of("openai", {"base_url": serve(OpenAI.whole()).url, "api_key": KEY})
+    with pytest.raises(AgentRuntimeError, match="X335"):
+        ask(made)
+    assert ask(made, request(model="m-3")).content == "Hello"
+
+
+def test_making_clients_imports_no_sdk():
+    program = (
+        "import sys; from agentnb.world.llm.providers import PROVIDERS, client_of\n"
+        "for kind in PROVIDERS: client_of(kind + ':m', {'api_key': 'a-key-0815'})\n"
+        "print({'openai', 'anthropic', 'google.genai'} & set(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
+
+
+def test_a_client_does_not_show_its_settings():
+    shown = repr(client_of("openai:gpt", {"api_key": KEY, "headers": {"authorization": "Bearer abc-123-def"}}))
+    assert shown == "<OpenAIClient openai:gpt>"
