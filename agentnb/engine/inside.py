@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from agentnb.engine.run import Run
 
 
-def given_to(run: Run, frame: Frame) -> dict[str, Any]:
-    """Return the inputs of a run as the inside of a frame sees them."""
+def given_at(run: Run, frame: int) -> dict[str, Any]:
+    """Return the inputs of a run as the inside of a frame, given by its number, sees them."""
     layers: list[dict[str, Any]] = []
-    here: Frame | None = frame
-    while here is not None:
-        if here.row.given is not None:
-            layers.append(thaw(here.row.given))
-        here = here.parent
+    while frame >= 0:
+        row = run.tables.frames[frame]
+        if row.given is not None:
+            layers.append(thaw(row.given))
+        frame = row.parent
     found: dict[str, Any] = thaw(run.given)
     for layer in reversed(layers):
         found |= layer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentnb.board.places import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
-from agentnb.engine.inside import given_to, last_inside
+from agentnb.engine.inside import given_at, last_inside
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -182,7 +182,7 @@ class Work:
     @property
     def given(self) -> dict[str, Any]:
         """The inputs of the run, with those of each frame around this node over them; a copy of its own."""
-        return given_to(self.run, self.act.frame)
+        return given_at(self.run, self.act.frame.id)
 
     @property
     def last(self) -> Any:

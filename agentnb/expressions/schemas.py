@@ -1,15 +1,19 @@
 """schemas: JSON Schema, compiled: what a value breaks, each with its path. The only door to jsonschema.
 
-Nothing is ever fetched: a `$ref` leads into the schema itself, or it is a fault.
+Nothing is ever fetched: a `$ref` leads into the schema itself, or it is a fault. No pattern is tried without an end:
+one that might be is a fault of the schema, and a text that is too long for any a fault of the value.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from agentnb.expressions.paths import Path
+from agentnb.expressions.patterns import LONGEST as LONGEST_TRIED
+from agentnb.expressions.patterns import EndlessError, pattern_of
 
 LONGEST = 200  # characters of a message: it may quote the value
 # Keywords that ask nothing of a value, with what they hold.
@@ -74,10 +78,33 @@ class Schema:
             meta = base(base.META_SCHEMA, format_checker=FormatChecker(formats=["regex"]))
             for error in meta.iter_errors(self.rules):
                 yield Fault(tuple(error.absolute_path), _told(error))
+            yield from self._endless()
         except RecursionError:
             yield Fault((), "it is nested too deep")
         except Exception as error:  # noqa: BLE001  (whatever a foreign library meets in what a stranger wrote)
             yield Fault((), f"it cannot be read ({type(error).__name__})")
+
+    def _endless(self) -> Iterator[Fault]:
+        """Yield the patterns that might be tried without an end, whether a reference leads to where they stand or not.
+
+        Those of keys, and all where a part names its draft, are tried by the library itself, which goes back and forth.
+        """
+        for path, source in _patterns(self.rules):
+            try:
+                if pattern_of(source).simple or not (self._tries_itself or path[-1] != "pattern"):
+                    continue
+                why = "it has too many ways to match for a pattern of keys, or beside an inner '$schema'"
+            except EndlessError as error:
+                why = str(error)
+            except re.error:
+                continue  # it is told as no pattern, or stands where none is meant
+            yield Fault(path, f"the pattern {_short(source, 60)!r} might be tried without an end: {why}")
+
+    @cached_property
+    def _tries_itself(self) -> bool:
+        """Whether the library tries patterns itself: those of keys, and those of a part that names its draft."""
+        return any(path[-1] == "$schema" and len(path) > 1 or path[-1] not in ("$schema", "pattern")
+                   for path, _ in _patterns(self.rules, also=("$schema",)))  # fmt: skip
 
     @cached_property
     def wrong(self) -> Fault | None:
@@ -90,6 +117,10 @@ class Schema:
 
         if self.wrong is not None:
             yield Fault((), f"its schema is wrong: {self.wrong.message}")
+            return
+        if self._tries_itself and _has_long(value):
+            yield Fault((), f"a text in it is longer than {LONGEST_TRIED:,} characters: no pattern is tried on that",
+                        f"a text of {LONGEST_TRIED:,} characters at most, for it is tried on patterns")  # fmt: skip
             return
         try:
             for error in self._validator.iter_errors(value):
@@ -131,7 +162,47 @@ def _extended(base: Any) -> Any:
     from jsonschema import validators
 
     types = base.TYPE_CHECKER.redefine_many({"array": _is_array, "object": _is_object})
-    return validators.extend(base, type_checker=types)  # type: ignore[no-untyped-call]  # its stub has no types
+    own = {"pattern": _pattern} if "pattern" in base.VALIDATORS else {}
+    return validators.extend(base, own, type_checker=types)  # type: ignore[no-untyped-call]  # its stub has no types
+
+
+def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[Any]:
+    """Try a pattern as the library does, but in a time that has an end."""
+    from jsonschema import ValidationError
+
+    if isinstance(value, str) and len(value) > LONGEST_TRIED:
+        yield ValidationError(f"a text of {len(value):,} characters is too long to be tried on a pattern")
+    elif isinstance(value, str) and not pattern_of(source).search(value):
+        yield ValidationError(f"{value!r} does not match {source!r}")
+
+
+def _patterns(rules: Any, also: Sequence[str] = ()) -> Iterator[tuple[Path, str]]:
+    """Yield every pattern with its path, and other texts by these keys; a reference may lead anywhere, so all count."""
+    waiting: list[tuple[Path, Any]] = [((), rules)]
+    while waiting:
+        path, part = waiting.pop()
+        if isinstance(part, list):
+            waiting += [((*path, at), item) for at, item in enumerate(part)]
+        elif isinstance(part, dict):
+            keyed = part.get("patternProperties")
+            yield from (((*path, "patternProperties", key), key) for key in (keyed if isinstance(keyed, dict) else ()))
+            for key, rule in part.items():
+                if isinstance(rule, str) and (key == "pattern" or key in also):
+                    yield (*path, key), rule
+                waiting.append(((*path, key), rule))
+
+
+def _has_long(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str) and len(part) > LONGEST_TRIED:
+            return True
+        if isinstance(part, Mapping):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list | tuple):
+            waiting += part
+    return False
 
 
 def _is_array(_checker: Any, value: Any) -> bool:

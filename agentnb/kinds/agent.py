@@ -14,7 +14,7 @@ from agentnb.world.llm.simulated import mocked
 from agentnb.world.world import asked_before
 
 # Kinds that ask somebody: who is bound to them, else a model, else they make up what they answer.
-ASKING: Final = frozenset({"agent", "evaluator", "generative"})
+ASKING: Final = frozenset({"agent", "evaluator", "generative", "llm"})
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -49,7 +49,7 @@ def bind(node: Node, world: Any) -> Perform:
 
 def is_simulated(node: Node, world: Any) -> bool:
     """Say whether what a node answers is made up: it asks somebody, nobody is bound to it, and there is no model."""
-    bound = world.tools.get(str(node.params.get("ref", node.id))) is not None
+    bound = node.kind != "llm" and world.tools.get(str(node.params.get("ref", node.id))) is not None
     return node.kind in ASKING and world.llm is None and not bound
 
 

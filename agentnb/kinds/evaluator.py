@@ -1,17 +1,15 @@
 """evaluator: has a value judged, and goes on by its score: passed, or round again with the critique, so often at most.
 
 R135: a judge could never be called with the value alone.
-X403: a judge answered what is no score. X404: there is nothing to judge.
+X403: a judge answered what is no score, or one that is not from 0 to 1 as the threshold is. X404: there is nothing to judge.
 """
 
 from __future__ import annotations
 
 import inspect
-import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Final
 
 from agentnb.board.secrets import short
@@ -23,7 +21,7 @@ from agentnb.kinds.agent import in_words, is_simulated
 from agentnb.recipe.model import Node
 from agentnb.recipe.words import listed
 from agentnb.world.calls import options_of, settings_of
-from agentnb.world.llm.structured import json_in
+from agentnb.world.llm.verdict import verdict_in
 from agentnb.world.world import asked_before
 
 _WANTED: Final = (
@@ -89,7 +87,7 @@ def bind(node: Node, world: Any) -> Perform:
         effect = judge(work, value)
         answer = await work.call(effect)
         try:
-            score, critique = verdict(answer)
+            score, critique = verdict(answer, rules.threshold)
         except ValueError as error:
             raise _no_score(node, effect, answer, error) from None
         return _outcome(rules, score, critique, _asked(work, rules), seen)
@@ -97,26 +95,19 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-def verdict(answer: Any) -> tuple[float, Any]:
+def verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
     """Return the score in what a judge answered, and its critique; None where it gave none.
 
+    One that says no more than whether it passes has the score 1 or 0.
+
     Raises:
-        ValueError: there is no score in it, or one that is not finite.
+        ValueError: there is no score in it, or one that is not finite; or one beyond 0 to 1 where the threshold is not.
     """
-    answer = getattr(answer, "content", answer)
-    found = json_in(answer) if isinstance(answer, str) else answer
-    critique = None
-    if isinstance(found, Mapping):
-        if "score" not in found:
-            raise ValueError("it is a mapping without a 'score'")
-        critique = found.get("critique") or found.get("feedback") or None
-        found = found["score"]
-    if not isinstance(found, Real):
-        raise ValueError(f"what stands for the score is a {type(found).__name__}")  # noqa: TRY004  (a wrong answer is one mistake)
-    score = float(found)
-    if not math.isfinite(score):
-        raise ValueError(f"the score is {score}")
-    return score, critique
+    found = verdict_in(answer)
+    score = float(bool(found.passed)) if found.score is None else found.score
+    if threshold is not None and 0 <= threshold <= 1 and not 0 <= score <= 1:
+        raise ValueError(f"the score is {score:g}, and the threshold {threshold:g} is one for scores from 0 to 1")
+    return score, found.remark
 
 
 def _asked(work: Work, rules: Rules) -> int:
@@ -126,7 +117,7 @@ def _asked(work: Work, rules: Rules) -> int:
         if asked >= rules.refinements:
             break
         try:
-            score, _ = verdict(thaw(answer))
+            score, _ = verdict(thaw(answer), rules.threshold)
         except ValueError:
             continue
         if score >= rules.threshold:
@@ -287,7 +278,7 @@ def _no_score(node: Node, effect: Effect, answer: Any, error: ValueError) -> Exe
     return ExecutionError(
         Problem("X403", f"{effect.name!r} answered {said} where evaluator {node.id!r} needs a score",
                 str(node.place or f"node {node.id!r}"), str(error),
-                "answer a finite number, a mapping {'score': 0.8, 'critique': '...'}, or JSON with that")
+                "answer a number from 0 to 1, a mapping {'score': 0.8, 'critique': '...'}, or JSON with that")
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from agentnb.kinds.directives import directives_of
 from agentnb.kinds.results import answer_of, check_result
 from agentnb.recipe.model import Node
 from agentnb.world.calls import options_of, settings_of
+from agentnb.world.llm.env import with_env
 from agentnb.world.llm.simulated import mocked
 
 
@@ -20,7 +21,7 @@ def bind(node: Node, world: Any) -> Perform:
     failure; each attempt is looked at. Without a model the answer is simulated.
     """
     params = node.params
-    prompt = [(role, strictly(template, world.strict)) for role, template in params.get("prompt", ())]
+    prompt = [(role, _ready(strictly(text, world.strict))) for role, text in params.get("prompt", ())]
     name, places = str(params.get("template", node.id)), directives_of(node, world)
     settings, options = settings_of(params.get("model")), options_of(node)
 
@@ -35,6 +36,12 @@ def bind(node: Node, world: Any) -> Perform:
         return Outcome(places=places(work, result), observation=result, result=result)
 
     return perform
+
+
+def _ready(text: Any) -> Any:
+    """Return a prompt's text with the environment variables that it names; each is hidden from what is shown."""
+    names = getattr(text, "needs", ())
+    return text.with_env(with_env({name: f"{{{{env.{name}}}}}" for name in names}, "a prompt")) if names else text
 
 
 KIND = Kind("llm", bind, step_type="TOOL_EXECUTION", shape="box")

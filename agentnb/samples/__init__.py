@@ -41,6 +41,13 @@ _ALL: Final = (
         "a chain of people, each with a role and a time to answer, and what happens when nobody does",
     ),
     Sample("pipeline", "coreason", "three agents in a row"),
+    Sample("rag", "agentruntime", "answers from texts of its own: a search through real files, a router, a prompt"),
+    Sample(
+        "research",
+        "agentruntime",
+        "a loop around a subgraph: questions looked up one by one, with a fallback where the archive fails",
+    ),
+    Sample("assistant", "agentruntime", "a conversation that is remembered from run to run"),
     Sample("refine", "networkx", "a loop around a subgraph: a square root, nearer with each round"),
     Sample("fanout", "networkx", "three parallel branches, a join, and a choice by a condition"),
 )

@@ -16,7 +16,7 @@ from agentnb.recipe.model import ROOT, Node, Recipe, Region
 from agentnb.scenarios.compare import Compared, leaving
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMRequest, as_client
-from agentnb.world.llm.structured import json_in
+from agentnb.world.llm.verdict import verdict_in
 
 if TYPE_CHECKING:
     from agentnb.clock import Clock
@@ -35,10 +35,11 @@ Answer with one JSON object and nothing else:
 
 def judged(
     scenario: Scenario, expected: Mapping[str, Any] | None, actual: Mapping[str, Any], run: Session, llm: Any,
-    clock: Clock | None = None,
+    clock: Clock | None = None, least: float = LIKE,
 ) -> tuple[Compared, str]:  # fmt: skip
     """Return what the model says of a result, and its reason. What it is shown has no secrets in it.
 
+    A score alone passes from `least` on; otherwise the model's own word counts.
     A script goes on where the run has left it; one by node answers under "judge".
 
     Raises:
@@ -57,7 +58,7 @@ def judged(
     if session.error is not None:
         raise ExecutionError(session.error)
     board = session.board
-    return _verdict(board[_VERDICT] if _VERDICT in board else dict(board), scenario)
+    return _verdict(board[_VERDICT] if _VERDICT in board else dict(board), scenario, least)
 
 
 def without_judge(llm: Any, recipe: Recipe) -> Any:
@@ -91,25 +92,20 @@ class _Continued:
         return self._client.complete(replace(request, number=number, of_node=of_node))
 
 
-def _verdict(answer: Any, scenario: Scenario) -> tuple[Compared, str]:
+def _verdict(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, str]:
     try:
-        said = json_in(answer)
-        if not isinstance(said, Mapping):
-            raise ValueError(f"it is a {type(said).__name__}, not an object")  # noqa: TRY004  (told below)
-        score, passed = said.get("score"), said.get("passed")
-        if not isinstance(passed, bool):
-            raise ValueError("'passed' is neither true nor false")  # noqa: TRY004
-        if score is None:
-            score = float(passed)
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-            raise ValueError("'score' is no number from 0 to 1")
+        found = verdict_in(answer)
+        score = float(bool(found.passed)) if found.score is None else found.score
+        if not 0 <= score <= 1:
+            raise ValueError(f"the score is {score:g}, and not from 0 to 1")
     except ValueError as error:
         raise ExecutionError(
             Problem("X414", f"the judge gave no verdict on scenario {scenario.id!r}: {error}", _where(scenario),
                     f"it answered {short(answer, width=120)}",
                     'its model is to answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
-    return Compared(passed, float(score)), str(said.get("reason") or "")
+    passed = score >= least if found.passed is None else found.passed
+    return Compared(passed, score), "" if found.remark is None else str(found.remark)
 
 
 def _where(scenario: Scenario) -> str:

@@ -17,6 +17,7 @@ from agentnb.session.checks import not_running
 from agentnb.session.core import Status
 from agentnb.session.driver import Driver
 from agentnb.session.pending import Pending, change, held, pending_of
+from agentnb.session.why import Why, why_of
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
@@ -193,6 +194,10 @@ class Session(Driver):
     def who_wrote(self, path: str, at: int | None = None) -> int | None:
         """Return the step that wrote what stands at a path; 0 for the inputs, None where nobody did."""
         return reading.who_wrote(self.engine, path, self.engine.position if at is None else at)
+
+    def why(self) -> Why:
+        """Return why the last step led where it did: each condition of its node with the values that it read."""
+        return why_of(self.engine)
 
     def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
         """Call `listener` at a moment (step, error, end, change, token); return the function that ends it."""

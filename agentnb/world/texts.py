@@ -10,6 +10,8 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
+from agentnb.expressions.patterns import EndlessError, pattern_of
+
 LONGEST: Final = 10_000  # characters; a schema that asks for more is not filled
 _DAY: Final = datetime(2024, 1, 1, 9, tzinfo=UTC)
 _REPEATS: Final = 3  # how many more than the fewest a pattern's open repeat gets
@@ -78,8 +80,8 @@ def written(pattern: str, random: Random) -> str:
     """
     try:
         made = _Written(random).all(_parser().parse(pattern))
-        fits = re.search(pattern, made) is not None
-    except (re.error, ImportError, RecursionError, OverflowError):
+        fits = pattern_of(pattern).search(made)
+    except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
         fits = False
     if not fits:
         raise CannotError(f"no text was found for the pattern {pattern[:80]!r}")

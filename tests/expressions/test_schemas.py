@@ -203,3 +203,37 @@ def test_a_rule_is_told_without_the_value(schema, value, rule):
 def test_some_schemas_ask_for_types_only(schema, only):
     assert asks_types_only(schema) is only
     assert not (only and list(Schema(schema).own_faults()))
+
+
+EVIL = "(a+)+$"
+EVIL_TEXT = "a" * 36 + "!"
+
+
+def test_a_pattern_with_many_ways_to_match_is_tried_in_a_time_that_has_an_end():
+    schema = {"properties": {"a": {"type": "string", "pattern": EVIL}}}
+    assert faults(schema, {"a": EVIL_TEXT}) == [(("a",), f"{EVIL_TEXT!r} does not match {EVIL!r}")]
+    assert faults(schema, {"a": "aaa"}) == []
+    assert faults({"propertyNames": {"pattern": EVIL}}, {EVIL_TEXT: 1}) != []
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({"patternProperties": {EVIL: {}}, "additionalProperties": False}, ("patternProperties", EVIL)),
+        ({"items": {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": EVIL}}, ("items", "pattern")),
+        ({"pattern": EVIL + "(?!b)"}, ("pattern",)),
+        ({"$ref": "#/default", "default": {"pattern": EVIL + "(?!b)"}}, ("default", "pattern")),
+    ],
+)
+def test_a_pattern_that_might_be_tried_without_an_end_is_a_fault_of_the_schema(schema, path):
+    (fault,) = Schema(schema).own_faults()
+    assert (fault.path, "might be tried without an end" in fault.message) == (path, True)
+    assert "its schema is wrong" in faults(schema, {EVIL_TEXT: 1})[0][1]
+
+
+def test_a_text_that_is_too_long_is_tried_on_no_pattern():
+    long = "a" * 10_001
+    assert faults({"pattern": "^a+$"}, long) == [((), "a text of 10,001 characters is too long to be tried on a pattern")]
+    keyed = {"patternProperties": {"^a+$": {}}}
+    assert "longer than 10,000 characters" in faults(keyed, [{long: 1}])[0][1]
+    assert faults(keyed, {"a": 1}) == faults({"type": "string"}, long) == []

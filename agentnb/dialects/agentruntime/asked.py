@@ -23,7 +23,7 @@ class Caller:
     def complete(self, request: LLMRequest) -> Any:
         """Return the function's answer, awaited where it is to be."""
         node = self.recipe.nodes[request.node]
-        keys = [key for key, _ in node.params.get("prompt", ())]
+        keys = [text.key for _, text in node.params.get("prompt", ())]
         texts = [message.content for message in request.messages]
         answer = self.ask(asked_node(node), dict(zip(keys, texts, strict=False)), node.params.get("timeout"))
         return _later(answer) if inspect.isawaitable(answer) else LLMResponse(answer, model="callable")

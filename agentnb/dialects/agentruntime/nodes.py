@@ -46,7 +46,9 @@ class Nodes:
         path = (*level.path, "nodes", number)
         id = level.ids[node.id] if loop is None or level.inside.get(node.id) == loop else f"{level.ids[loop]}/{node.id}"
         kind, params = self._params(level, path, node, body=loop is not None)
-        reads = tuple(dict.fromkeys(".".join(map(str, found)) for found in _reads(params)))
+        given = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
+        paths = [path for path in _reads(params) if path[0] not in given]
+        reads = tuple(dict.fromkeys(".".join(map(str, path)) for path in paths))
         return Node(
             id=id,
             kind=kind,

@@ -30,7 +30,7 @@ class AnthropicClient(VendorClient):
         """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
         create = sdk.messages.create
         words = accepted(create, _body(ask), "extra_body")
-        answer = await create(timeout=ask.timeout, **words)
+        answer = await create(**{"timeout": ask.timeout, **words})
         reply = await _streamed(answer, ask) if words.get("stream") else _whole(answer)
         if reply.value is not None and not _is_object(ask.schema):
             reply.value = reply.value.get(ANSWER)

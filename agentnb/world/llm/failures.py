@@ -52,7 +52,8 @@ def failure_of(
             status=status, again=True,
         )  # fmt: skip
     if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
-        return TimeoutError(f"{name} has not answered within {seconds:g} s" if seconds else f"{name} has not answered")
+        ours = isinstance(error, TimeoutError) and seconds  # the package's own limit is another one
+        return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if ours else 'in time'}")
     if isinstance(error, TypeError) and "argument" in str(error):
         return unfit(name, error)
     if _told_in_stream(error):

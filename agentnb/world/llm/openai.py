@@ -27,7 +27,7 @@ class OpenAIClient(VendorClient):
         """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
         create = sdk.chat.completions.create
         words = accepted(create, _body(ask), "extra_body")
-        answer = await create(timeout=ask.timeout, **words)
+        answer = await create(**{"timeout": ask.timeout, **words})
         return await _streamed(answer, ask) if words.get("stream") else _whole(answer)
 
 

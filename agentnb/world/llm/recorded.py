@@ -93,7 +93,8 @@ def _failed(request: LLMRequest, error: str) -> Exception:
         return TimeoutError(message)
     return LLMError(
         Problem("X342", f"the recorded call of node {request.node!r} failed: {message or kind}", _WHERE,
-                f"it was a {kind}; it is answered as it was then", "record the run anew, or give the session another model")
+                f"it was a {kind}; it is answered as it was then",
+                "record the run anew, or give the session another model")
     )  # fmt: skip
 
 

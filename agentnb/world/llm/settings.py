@@ -10,6 +10,7 @@ from agentnb.board.secrets import short
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
 
 SAMPLING: Final = frozenset({"temperature", "max_tokens", "top_p", "top_k", "stop", "seed"})
+OF_REQUESTS: Final = SAMPLING | {"kwargs", "schema", "request_timeout"}  # what a node may set for its own requests
 _TEXT: Final = {"type", "model", "base_url", "api_key"}
 _NUMBERS: Final = {"temperature", "top_p", "top_k", "max_tokens", "seed", "request_timeout"}
 _MAPPINGS: Final = {"headers", "kwargs", "client_kwargs", "prices"}

@@ -21,11 +21,12 @@ from agentnb.world.llm.base import LLMError, LLMMessage, LLMRequest, LLMResponse
 from agentnb.world.llm.env import with_env
 from agentnb.world.llm.failures import Unreadable, failure_of
 from agentnb.world.llm.loops import PerLoop
-from agentnb.world.llm.settings import SAMPLING, check_settings
+from agentnb.world.llm.settings import OF_REQUESTS, SAMPLING, check_settings
 from agentnb.world.llm.structured import json_in
 
 LONGEST_ANSWER: Final = 600.0  # seconds that an SDK waits where nothing else is said
 MILLION: Final = 1_000_000
+SHORTEST_KEY: Final = 8  # what is shorter and of letters alone is no key, but a word that some servers are content with
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +180,9 @@ class VendorClient:
         """Ask, and return the answer; `complete` says what is raised."""
         ask = self._ask(request)
         try:
+            if self.package not in sys.modules:  # it takes a second or two, and others go on meanwhile
+                await asyncio.to_thread(import_module, self.package)
             async with asyncio.timeout(ask.timeout):
-                if self.package not in sys.modules:  # it takes a second or two, and others go on meanwhile
-                    await asyncio.to_thread(import_module, self.package)
                 reply = await self.converse(await self._open.client(), ask)
             return self._response(reply, ask)
         except (LLMError, AgentRuntimeError):
@@ -202,7 +203,7 @@ class VendorClient:
                         "neither the request nor the settings say which model to ask",
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
-        check_settings({k: given[k] for k in given if k in SAMPLING or k == "kwargs"}, f"node {request.node!r}")
+        check_settings({k: v for k, v in given.items() if k in OF_REQUESTS}, f"node {request.node!r}")
         limit = request.timeout or given.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
         return Ask(
             messages=request.messages,
@@ -271,7 +272,8 @@ class VendorClient:
 
     def _hide(self) -> None:
         """See to it that no key of the settings is ever shown."""
-        hide(self._key, urlsplit(self.base_url or "").password)
+        key = self._key or ""
+        hide(urlsplit(self.base_url or "").password, None if key.isalpha() and len(key) < SHORTEST_KEY else key)
         hide_found(self._settings)
         for value in self._settings.get("headers", {}).values():
             hide(str(value).removeprefix("Bearer ") if str(value).startswith("Bearer ") else None)

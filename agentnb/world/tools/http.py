@@ -53,9 +53,9 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
     if "url" not in given and spec.impl.lower().startswith(("http://", "https://")):
         given["url"] = spec.impl
     _hide(given)
+    where = str(spec.place or f"tool {spec.id!r}")
     wrong = _faults({"url": "http://in.the.inputs", **given})
     if wrong:
-        where = str(spec.place or f"tool {spec.id!r}")
         raise RecipeError(*(Problem("R163", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in wrong))
     if spec.timeout is not None:
         given.setdefault("timeout", spec.timeout)
@@ -68,8 +68,9 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
         _hide(together)
         faults = _faults(together)
         if faults:
-            where = f"tool {spec.id!r}"
-            raise ExecutionError(*(Problem("X353", f"{where}: {what}", where, why, do) for what, why, do in faults))
+            raise ExecutionError(
+                *(Problem("X353", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in faults)
+            )
         return _sent(_request(together))
 
     return named(call, spec, takes=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, RecipeError
 from agentnb.recipe.model import ToolSpec
 from agentnb.world.llm.env import with_env
-from agentnb.world.tools import http
 from agentnb.world.tools.allowed import Allowed
 from agentnb.world.tools.calling import Tool
-from agentnb.world.tools.mcp import Servers
 from agentnb.world.tools.modules import ONE_AT_A_TIME, Modules
 from agentnb.world.tools.wrapped import as_tool
+
+if TYPE_CHECKING:
+    from agentnb.world.tools.mcp import Servers
 
 _ENV: Final = re.compile(r"\{\{\s*env\.[A-Za-z_][A-Za-z0-9_]*\s*\}\}")
 _BUILT_IN: Final = ("http", "mcp")
@@ -39,6 +40,8 @@ def load_tools(
         RecipeError: every problem at once: R155 to R161 (where a tool comes from), R163 (http), R164, R165 (mcp),
             X333 (an environment variable is not set).
     """
+    from agentnb.world.tools.mcp import Servers  # late, like http below: most sessions need neither
+
     allowed = Allowed.of(folder, allow)
     modules, servers = Modules(allowed), Servers(allowed)
     tools: dict[str, Tool] = {}
@@ -68,7 +71,11 @@ def close_tools(tools: Mapping[str, Callable[..., Any]]) -> None:
 def _loaded(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
     config = _config(spec, must=True)
     if spec.kind in _BUILT_IN and not _own_code(spec, modules.allowed):
-        return http.tool(spec, config) if spec.kind == "http" else servers.tool(spec, config)
+        if spec.kind == "mcp":
+            return servers.tool(spec, config)
+        from agentnb.world.tools import http
+
+        return http.tool(spec, config)
     return as_tool(spec, modules.find(spec), config)
 
 

@@ -51,9 +51,9 @@ class Servers:
             RecipeError: R164, the config names no server, or the SDK is not installed; R165, its command may not run.
         """
         settings = settings_of(spec, config, self.allowed)
-        server = self._rows.setdefault(settings, Server(settings))
+        where = str(spec.place or f"tool {spec.id!r}")
+        server = self._rows.setdefault(settings, Server(settings, where))
         name, fixed, seconds = tool_name(spec, config), dict(config.get("arguments") or {}), config.get("timeout")
-        where = f"tool {spec.id!r}"
 
         async def call(**inputs: Any) -> dict[str, Any]:
             return await server.call(name, {**fixed, **inputs}, seconds, where)
@@ -64,8 +64,8 @@ class Servers:
 class Server:
     """One server: started by its first call, and again by the next one after it has ended."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, where: str) -> None:
+        self.settings, self.where = settings, where  # of the first tool that names it
         self._line: _Line | None = None
         self._end: weakref.finalize[[], Server] | None = None
         self._lock = threading.Lock()
@@ -99,7 +99,9 @@ class Server:
     def _open(self) -> _Line:
         with self._lock:
             if self._line is None or self._line.ended:
-                self._line = _Line(self.settings)
+                if self._end is not None:
+                    self._end.detach()
+                self._line = _Line(self.settings, self.where)
                 self._end = weakref.finalize(self, self._line.end)
             return self._line
 
@@ -107,8 +109,8 @@ class Server:
 class _Line:
     """A connection and the thread that it lives in. It does not know its Server: one that nobody has shall end it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self.process = settings, os.getpid()
+    def __init__(self, settings: Settings, where: str) -> None:
+        self.settings, self.where, self.process = settings, where, os.getpid()
         self.loop = asyncio.new_event_loop()
         self.stop = asyncio.Event()
         self.ready: Future[Client] = Future()
@@ -124,7 +126,7 @@ class _Line:
             asked = asyncio.run_coroutine_threadsafe(call, self.loop)
         except RuntimeError:  # the loop is closed
             call.close()
-            raise _unreachable(self.settings, "it has just ended") from None
+            raise _unreachable(self, "it has just ended") from None
         self.asked.add(asked)
         asked.add_done_callback(self.asked.discard)
         if self.over:
@@ -139,7 +141,7 @@ class _Line:
     def gone(self) -> BaseException:
         """Return why nothing comes of a call: why the server has not begun, else that it has ended."""
         never = self.ready.exception() if self.ready.done() else None
-        return never or _unreachable(self.settings, "it was ended meanwhile")
+        return never or _unreachable(self, "it was ended meanwhile")
 
     def end(self) -> None:
         """Tell the server to end; nobody waits for it."""
@@ -179,7 +181,7 @@ class _Line:
             finally:
                 self.ended = True
                 if not self.ready.done():
-                    self.ready.set_exception(_unreachable(self.settings, "it was ended before it had begun"))
+                    self.ready.set_exception(_unreachable(self, "it was ended before it had begun"))
 
     def _failed(self, error: Exception, errors: IO[str]) -> None:
         if self.ready.done():  # it could not end well: nobody waits for that
@@ -190,7 +192,7 @@ class _Line:
         errors.seek(0)
         last = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()][-1:]
         why = "; ".join([said or f"{type(error).__name__}: {told(error)}", *last])
-        self.ready.set_exception(_unreachable(self.settings, why))
+        self.ready.set_exception(_unreachable(self, why))
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
         """Call a tool; runs in this line's own loop."""
@@ -201,11 +203,13 @@ class _Line:
             async with asyncio.timeout(seconds):
                 answer = await client.call_tool(name, arguments)
         except TimeoutError:
+            if seconds is None:
+                raise
             raise TimeoutError(f"{where} took longer than {seconds:g} s") from None
         except MCPError as error:
             if error.code == _GONE:
                 self.end()
-                raise _unreachable(self.settings, told(error)) from error
+                raise _unreachable(self, told(error)) from error
             await _check_name(client, name, where)
             return _failure(hidden(told(error)))
         if answer.is_error:
@@ -242,11 +246,12 @@ async def _connected(settings: Settings, stack: AsyncExitStack, errors: IO[str])
     return await stack.enter_async_context(Client(stdio_client(parameters, errlog=errors)))  # type: ignore[arg-type]  # any text file that has a number
 
 
-def _unreachable(settings: Settings, why: str) -> ExecutionError:
+def _unreachable(line: _Line, why: str) -> ExecutionError:
     """X350: an MCP server cannot be reached."""
-    order = "see that it runs at that address" if settings.url else "run its command in a terminal to see what it says"
+    title, url = line.settings.title, line.settings.url
+    order = "see that it runs at that address" if url else "run its command in a terminal to see what it says"
     return ExecutionError(
-        Problem("X350", f"the MCP server {settings.title!r} cannot be reached", "its tool's config", hidden(why), order)
+        Problem("X350", f"the MCP server {title!r} cannot be reached", line.where, hidden(why), order)
     )
 
 

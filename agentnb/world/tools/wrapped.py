@@ -63,13 +63,18 @@ def _method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
     """Return what takes an object's whole payload; None for a function, a class, or an object without such a method."""
     if inspect.isroutine(found) or inspect.isclass(found):
         return None
-    later = getattr(found, "ainvoke", None)
+    later = _own(found, "ainvoke")
     only_later = getattr(found, "coroutine", None) is not None and getattr(found, "func", None) is None
-    if callable(later) and (only_later or not callable(getattr(found, "invoke", None))):
+    if callable(later) and (only_later or not callable(_own(found, "invoke"))):
         return later  # type: ignore[no-any-return]  # of an object that nobody has typed
     names = ("invoke", "run") if spec.kind == "langchain" or not callable(found) else ("invoke",)
-    methods = (getattr(found, name, None) for name in names)
+    methods = (_own(found, name) for name in names)
     return next((method for method in methods if callable(method)), None)
+
+
+def _own(found: Any, name: str) -> Any:
+    """Return an object's attribute; None for one that it makes up when asked, as a Mock has every name."""
+    return None if inspect.getattr_static(found, name, None) is None else getattr(found, name)
 
 
 def _invoked(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 
 from agentnb.world.llm.base import LLMMessage, LLMRequest
-from agentnb.world.llm.providers import client_of
+from agentnb.world.llm.providers import PROVIDERS, client_of
 from tests.world.llm.serving import KEY, of_events, of_json
 
 
@@ -138,6 +139,7 @@ PROTOCOLS = [OpenAI, Anthropic, Gemini]
 
 
 def client(protocol, server, **settings):
+    import_module(PROVIDERS[protocol.name].package)  # so that no test's time is spent on it
     given = {"base_url": server.url + protocol.prefix, "api_key": KEY, **settings}
     return client_of(f"{protocol.name}:m-1", given)
 

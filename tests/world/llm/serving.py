@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,10 +78,8 @@ class Server:
                 pass
 
             def handle(self):
-                try:
+                with contextlib.suppress(ConnectionError):  # who asked has hung up
                     super().handle()
-                except ConnectionError:  # who asked has hung up
-                    pass
 
         return Handler
 

@@ -25,11 +25,11 @@ class ReadTimeout(Exception):
     """As HTTP libraries call it; it is no TimeoutError."""
 
 
-@pytest.mark.parametrize("error", [TimeoutError(), ReadTimeout("x")])
-def test_a_time_out_is_one_whatever_it_is_called(error):
+@pytest.mark.parametrize(("error", "told"), [(TimeoutError(), "within 1.5 s"), (ReadTimeout("x"), "in time")])
+def test_a_time_out_is_one_whatever_it_is_called(error, told):
     found = failure_of(error, "p:m", "n", seconds=1.5)
     assert type(found) is TimeoutError
-    assert str(found) == "p:m has not answered within 1.5 s"
+    assert str(found) == f"p:m has not answered {told}"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from decimal import Decimal
 
 import pytest
 
+from agentnb.board.secrets import hidden
 from agentnb.errors import AgentRuntimeError
 from agentnb.world.llm.base import LLMError, LLMRequest, Usage
 from agentnb.world.llm.providers import PROVIDERS, client_of
+from agentnb.world.llm.vendor import Reply, VendorClient
 from tests.world.llm.protocols import PROTOCOLS, Gemini, OpenAI, ask, client, request
 from tests.world.llm.serving import KEY, Answer, of_json
 
@@ -161,7 +163,7 @@ def test_a_refusal_says_whether_it_may_be_tried_again(protocol, answer, again, s
 @each
 def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
-    with pytest.raises(TimeoutError, match="m-1 has not answered within 0.5 s"):
+    with pytest.raises(TimeoutError, match=r"m-1 has not answered within 0.5 s"):
         ask(client(protocol, server, request_timeout=0.5))
     assert len(server.asked) == 1
 
@@ -169,35 +171,25 @@ def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
 @each
 def test_a_time_out_of_the_sdk_itself_is_one_too(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
-    own = {"http_options": {"timeout": 300}} if protocol is Gemini else {"http_client": slow_client()}
-    made = client(protocol, server, client_kwargs=own)
+    if protocol is Gemini:
+        made = client(protocol, server, client_kwargs={"http_options": {"timeout": 300}})
+    else:
+        made = client(protocol, server, kwargs={"timeout": 0.3})
     with pytest.raises(TimeoutError, match="m-1 has not answered"):
         ask(made)
-
-
-def slow_client():
-    """Return the HTTP client of the SDKs, that waits for a moment whatever it is told."""
-    import httpx2
-
-    class Hasty(httpx2.AsyncHTTPTransport):
-        async def handle_async_request(self, asked):
-            asked.extensions["timeout"] = {"connect": 5, "read": 0.3, "write": 5, "pool": 5}
-            return await super().handle_async_request(asked)
-
-    return httpx2.AsyncClient(transport=Hasty())
 
 
 @each
 def test_the_time_of_a_node_comes_before_that_of_the_settings(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
-    with pytest.raises(TimeoutError, match="within 0.4 s"):
+    with pytest.raises(TimeoutError, match=r"within 0.4 s"):
         ask(client(protocol, server, request_timeout=60), request(timeout=0.4, settings={"request_timeout": 50}))
 
 
 @each
 def test_a_connection_that_is_cut_amid_the_answer_is_told(protocol, serve):
     server = serve(protocol.whole()._replace(cut=True))
-    with pytest.raises(LLMError, match="X337: the connection to .* failed") as raised:
+    with pytest.raises(LLMError, match=r"X337: the connection to .* failed") as raised:
         ask(client(protocol, server))
     assert (raised.value.again, len(server.asked)) == (True, 1)
 
@@ -220,14 +212,14 @@ def test_a_server_that_is_not_there_is_told(protocol, serve):
 )
 def test_what_is_no_answer_of_the_protocol_is_told(protocol, answer, serve):
     server = serve(answer)
-    with pytest.raises(LLMError, match="X338: .* answered what cannot be read") as raised:
+    with pytest.raises(LLMError, match=r"X338: .* answered what cannot be read") as raised:
         ask(client(protocol, server))
     assert (raised.value.again, len(server.asked)) == (True, 1)
 
 
 @each
 def test_a_setting_that_the_sdk_does_not_know_is_a_problem(protocol, serve):
-    with pytest.raises(AgentRuntimeError, match="X334: .* cannot be asked"):
+    with pytest.raises(AgentRuntimeError, match=r"X334: .* cannot be asked"):
         ask(client(protocol, serve(protocol.whole()), client_kwargs={"colour": "blue"}))
 
 
@@ -320,6 +312,38 @@ def test_making_clients_imports_no_sdk():
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+def test_the_package_is_imported_at_the_first_request():
+    class Light(VendorClient):
+        package, extra, needs_key = "json.tool", "light", False
+
+        def connected(self):
+            return sys.modules[self.package]
+
+        async def closed(self, sdk):
+            pass
+
+        async def converse(self, sdk, asked):
+            return Reply([sdk.__name__], ended=True)
+
+    sys.modules.pop("json.tool", None)
+    made = Light("m")
+    assert "json.tool" not in sys.modules
+    assert ask(made).content == "json.tool"
+
+
+@pytest.mark.parametrize(("key", "told"), [("none", "none of it: sk-1"), ("sk-1", "none of it: ********")])
+def test_a_word_in_place_of_a_key_stays_readable(key, told):
+    client_of("lmstudio:m", {"api_key": key})
+    assert hidden("none of it: sk-1") == told
+
+
+def test_the_settings_of_a_request_are_checked_too(serve):
+    server = serve(OpenAI.whole())
+    with pytest.raises(AgentRuntimeError, match=r"X334: 'request_timeout'(.|\n)*X334: 'schema'"):
+        ask(client(OpenAI, server), request(settings={"request_timeout": "soon", "schema": 5}))
+    assert server.asked == []
 
 
 def test_a_client_does_not_show_its_settings():

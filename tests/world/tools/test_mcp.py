@@ -161,7 +161,8 @@ def test_a_command_that_is_not_there_is_told(tmp_path):
     rows = {"t": spec("", kind="mcp", config={"command": "agentnb-no-such-program"})}
     tools = load_tools(rows, folder=tmp_path, allow=["agentnb-no-such-program"], given={})
     told = problem(tools["t"])
-    assert (told.code, "FileNotFoundError" in told.why) == ("X350", True)
+    assert (told.code, told.where) == ("X350", "tool 't'")
+    assert "FileNotFoundError" in told.why
 
 
 def test_a_server_that_ends_in_a_call_is_told_and_started_again_by_the_next(own):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from unittest.mock import Mock
 
 import pytest
 
@@ -62,6 +63,12 @@ def test_an_object_with_invoke_gets_the_whole_payload_or_the_one_value_that_is_n
     assert as_tool(spec(), Search(), {"a": 1})(b=2)["text"] == "{'a': 1, 'b': 2}"
     assert as_tool(spec(kind="langchain"), Search(), {"input_key": "q"})(q="cats", k=1, timeout=3)["text"] == "cats"
     assert as_tool(spec(timeout=3), Search(), {})(timeout=2)["text"] == "{}"
+
+
+def test_a_mock_is_called_though_it_has_every_name():
+    mock = Mock(return_value={"text": "a"})
+    assert as_tool(spec(), mock, {"b": 2})(a=1) == {"text": "a"}
+    mock.assert_called_once_with(a=1, b=2)
 
 
 def test_a_missing_payload_says_what_was_given():

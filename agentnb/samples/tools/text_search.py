@@ -1,0 +1,43 @@
+"""text_search: the paragraphs of text files that say most about some words. Real files, no network."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent.parent
+_WORD = re.compile(r"[a-z]{3,}")
+_COMMON = frozenset("the and are was for that with what why how does from there which when have has its this".split())
+
+
+def search(query: str, folder: str = "texts", k: int = 3) -> dict[str, Any]:
+    """Return the `k` paragraphs that share the rarest words with a query, the best first.
+
+    The result has `items` (text, source, score), `text` (all of them as one) and `error`, where nothing was found.
+    """
+    paragraphs = [
+        (file.stem, " ".join(paragraph.split()))
+        for file in sorted((HERE / folder).glob("*.txt"))
+        for paragraph in file.read_text(encoding="utf-8").split("\n\n")
+    ]
+    words = [Counter(stems(paragraph)) for _, paragraph in paragraphs]
+    spread = Counter(word for each in words for word in each)
+    asked = stems(query)
+    found = []
+    for (source, text), counts in zip(paragraphs, words, strict=True):
+        score = sum(math.log(1 + len(paragraphs) / spread[word]) for word in asked if word in counts)
+        if score:
+            found.append({"text": text, "source": source, "score": round(score, 3)})
+    found.sort(key=lambda item: -item["score"])
+    items = found[: int(k)]
+    error = None if items else {"type": "nothing_found", "message": f"no text says anything about {query!r}"}
+    return {"items": items, "text": "\n\n".join(item["text"] for item in items), "error": error}
+
+
+def stems(text: str) -> list[str]:
+    """Return the words of a text in a form in which `tide` and `tides` are the same; common words are left out."""
+    words = dict.fromkeys(word for word in _WORD.findall(text.lower()) if word not in _COMMON)
+    return list(dict.fromkeys(word.removesuffix("s") for word in words))

@@ -1,0 +1,123 @@
+"""why: why a run went where it did: the conditions that its last step's node asked, each with what it read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.scopes import Board, Scope
+from agentnb.board.secrets import hidden, short
+from agentnb.board.values import thaw
+from agentnb.engine.history import CARRIED, History
+from agentnb.engine.inside import given_at
+from agentnb.engine.replica import Replica
+from agentnb.kinds.context import Context, InContext, strictly
+from agentnb.trace.reading import edits
+
+if TYPE_CHECKING:
+    from agentnb.engine.run import Run
+    from agentnb.recipe.model import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One condition: where it leads, what it came to, whether that way was taken, and what it read: (text, value)."""
+
+    condition: str
+    target: str
+    value: Any
+    taken: bool
+    operands: tuple[tuple[str, Any], ...] = ()
+
+    def line(self) -> str:
+        """Return it as one line of text, without secrets."""
+        read = ", ".join(f"{hidden(text)} = {short(value, text)}" for text, value in self.operands)
+        mark = "->" if self.taken else "  "
+        return f"{mark} {self.target or 'the end'}: {hidden(self.condition) or 'always'} is {short(self.value)}" + (
+            f"  ({read})" if read else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why the last step led where it did: what its node thought, and each condition with its values."""
+
+    step: int
+    node: str
+    thought: str
+    went: tuple[str, ...]
+    asked: tuple[Asked, ...]
+
+    def __repr__(self) -> str:
+        """Return one line for the step, and one for each condition."""
+        if not self.step:
+            return "nothing has run yet"
+        goes = f"went to {', '.join(self.went)}" if self.went else "led nowhere"
+        said = f": {hidden(self.thought)}" if self.thought else ""
+        return "\n".join([f"step {self.step}, {self.node!r} {goes}{said}", *(f"  {each.line()}" for each in self.asked)])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+def why_of(run: Run) -> Why:
+    """Return why the last step up to where a run stands led where it did."""
+    step = run.position
+    if not step:
+        return Why(0, "", "", (), ())
+    history = next(each for each in reversed(run.chain) if each.base < step)
+    row = history.base, step - history.base
+    act = run.tables.acts[history.s_act[row[1]]]
+    node = run.plan.nodes[act.node]
+    went = tuple(_went(run, history, row[1]))
+    note = history.notes.get(step)
+    board = _board_after(run, history, step, act.frame)
+    result = None if note is None else thaw(note.observation)
+    context = Context(board, lambda: given_at(run, act.frame), result, node.node)
+    asked = tuple(_asked(run, node.node, context, board, went))
+    return Why(step, node.id, "" if note is None else note.thought or "", went, asked)
+
+
+def _went(run: Run, history: History, row: int) -> Iterator[str]:
+    """Yield the nodes that a step led to, by an edge or by a choice of its own."""
+    for push in range(history.s_pend[row - 1], history.s_pend[row]):
+        if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0:
+            yield run.node_of(history.p_act[push])
+
+
+def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
+    """Return the board as a step's node had left it, without what people have edited since."""
+    replica, row = Replica(run.tables), step - history.base
+    replica.stand(history, step - 1)
+    replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - edits(history, step))
+    scope = Scope(-1, "why")
+    scope.data = replica.seen(run.tables.frames[frame].scope)
+    return Board(lambda: scope)
+
+
+def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
+    """Yield each condition that the node asks: a router's cases and routes, then those of its edges."""
+    strict = getattr(run.world, "strict", True)
+    for condition, target in node.params.get("cases", ()):
+        yield _answer(strictly(condition, strict), target, context, board, went)
+    for word in ("while", "until"):
+        if node.params.get(word) is not None:
+            asked = _answer(strictly(node.params[word], strict), "", context, board, went)
+            yield replace(asked, condition=f"{word} {asked.condition}", target="the end of the loop",
+                          taken=bool(asked.value) is (word == "until"))  # fmt: skip
+    if "input_key" in node.params:
+        key = ".".join(map(str, node.params["input_key"]))
+        value = board.get(key)
+        for text, target in node.params.get("routes", {}).items():
+            yield Asked(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
+    for edge in run.plan.recipe.edges:
+        if edge.source == node.id and edge.when is not None:
+            yield _answer(strictly(edge.when, strict), edge.target, context, board, went)
+
+
+def _answer(condition: Any, target: str, context: Context, board: Board, went: tuple[str, ...]) -> Asked:
+    rows = condition.explain(context if isinstance(condition, InContext) else board)
+    *operands, (_, value) = rows
+    return Asked(condition.text, target, value, target in went, tuple(operands))

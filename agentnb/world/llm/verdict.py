@@ -1,0 +1,110 @@
+"""verdict: what a judge answered, read: a score, passed or not, what it says of it; however it was written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Final, NamedTuple
+
+from agentnb.world.llm.structured import json_in
+
+_YES: Final = frozenset({"yes", "pass", "passed", "true", "ok"})
+_NO: Final = frozenset({"no", "fail", "failed", "false"})
+_PASSED: Final = ("passed", "pass")
+_REMARKS: Final = ("critique", "feedback", "reason", "comments", "comment")
+
+
+class Verdict(NamedTuple):
+    """What a judge answered: `score` and `passed` are None where it did not say them, but one of the two is there."""
+
+    score: float | None
+    passed: bool | None
+    remark: Any = None
+
+
+def verdict_in(answer: Any) -> Verdict:
+    """Return the verdict in an answer.
+
+    It may be a number, a truth value, `yes`, `no`, `pass`, `fail`, `true` or `false`, a mapping or an object with
+    `score` or `passed` (and a `critique`, `feedback`, `reason` or `comments`), a pair of score and critique, or JSON
+    with one of these, in an LLMResponse too.
+
+    Raises:
+        ValueError: there is none in it, or its score is not finite.
+
+    Example:
+        >>> verdict_in('{"score": "0.9", "reason": "short"}')
+        Verdict(score=0.9, passed=None, remark='short')
+    """
+    answer = getattr(answer, "content", answer)
+    if isinstance(answer, str):
+        said = _said(answer)
+        answer = json_in(answer) if said is None else said
+        answer = _or_more(answer) if isinstance(answer, str) else answer
+    found = _fields(answer)
+    if isinstance(found, Mapping):
+        return _of_mapping(found)
+    if isinstance(found, list | tuple) and len(found) == 2 and (found[1] is None or isinstance(found[1], str)):
+        return Verdict(_number(found[0]), None, found[1] or None)
+    if isinstance(found, bool):
+        return Verdict(None, found)
+    return Verdict(_number(found), None)
+
+
+def _said(text: str) -> bool | None:
+    """Return what a word says; None where it is none of those that say it."""
+    word = text.strip().strip(".!\"'*").lower()
+    return True if word in _YES else False if word in _NO else None
+
+
+def _or_more(text: str) -> Any:
+    """Return what a JSON text says, which may be a word or a number in quotes."""
+    said = _said(text)
+    return text if said is None else said
+
+
+def _fields(answer: Any) -> Any:
+    """Return an object with a score, or a model's or a dataclass's, as a mapping; anything else as it is."""
+    if isinstance(answer, Mapping | type):
+        return answer
+    if callable(dump := getattr(answer, "model_dump", None)):
+        return dump()
+    if is_dataclass(answer):
+        return {field.name: getattr(answer, field.name) for field in fields(answer)}
+    found = {word: getattr(answer, word) for word in ("score", *_PASSED, *_REMARKS) if hasattr(answer, word)}
+    return found if "score" in found or "passed" in found else answer
+
+
+def _of_mapping(found: Mapping[Any, Any]) -> Verdict:
+    passed = next((found[word] for word in _PASSED if found.get(word) is not None), None)
+    if isinstance(passed, str):
+        passed = _said(passed)
+    if passed is not None and not isinstance(passed, bool):
+        passed = None
+    score = found.get("score")
+    if score is None and passed is None:
+        has = f" ({', '.join(map(str, list(found)[:5]))})" if found else ""
+        raise ValueError(f"it is a mapping{has} without a 'score', and without a 'passed' that is true or false")
+    remark = next((found[word] for word in _REMARKS if found.get(word)), None)
+    return Verdict(None if score is None else _number(score), passed, remark)
+
+
+def _number(value: Any) -> float:
+    """Return a number that may have come as a text."""
+    if isinstance(value, str):
+        try:
+            value = Decimal(value.strip())
+        except ArithmeticError:
+            raise ValueError("what stands for the score is a text, and no number") from None
+    if not isinstance(value, Real | Decimal):
+        raise ValueError(f"what stands for the score is a {type(value).__name__}")  # noqa: TRY004  (a wrong answer is one mistake)
+    try:
+        score = float(value)
+    except (OverflowError, ValueError):  # a whole number of hundreds of digits; a signalling NaN
+        score = math.inf
+    if not math.isfinite(score):
+        raise ValueError("the score is no finite number")
+    return score

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from agentnb.expressions.patterns import LONGEST, EndlessError, Pattern, pattern_of
+
+MANY_WAYS = [
+    r"^[a-z0-9]+(-[a-z0-9]+)*$", r"(a+)+$", r"^(a|aa)+$", r"\b\w+\b \bfoo\b.*x+y*$", r"(?i)^(ab+c?)+$", r"^\S+@\S+\.\S+$",
+    r"(x*)*y", r"(a?){20}a{20}$", r"^(?:[A-Z][a-z]*\s?)+$", r"((?i:a)b*)+c$", r"^(\d+,)*\d+\Z", r"(a*b*)+c",
+    r"^$|^(a+|b+)*$", r"(a|b|)+c", r"\A(.*,){12}x", r"\Ba+b*\B",
+]  # fmt: skip
+SIMPLE = [
+    r"^#[0-9A-Fa-f]{6}$", r"^(?=.*[A-Z])(?=.*\d).{8,}$", r"(.)\1", r"^(?!-)[a-z-]{1,63}(?<!-)$", r"^.{1,5000}$", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", [*MANY_WAYS, *SIMPLE])
+def test_a_pattern_is_found_where_python_finds_it(source):
+    chance, pattern = random.Random(1), Pattern(source)
+    texts = ["".join(chance.choices("aabAB-c1 ,.x@y\n_é", k=chance.randrange(10))) for _ in range(500)]
+    assert [pattern.search(text) for text in texts] == [re.search(source, text) is not None for text in texts]
+
+
+@pytest.mark.parametrize("source", MANY_WAYS)
+def test_one_with_many_ways_to_match_comes_to_an_end(source):
+    pattern = Pattern(source)
+    assert not pattern.simple
+    assert pattern.search("a" * (LONGEST - 1) + "!") in (True, False)
+
+
+@pytest.mark.parametrize("source", SIMPLE)
+def test_one_with_few_is_left_to_python(source):
+    assert Pattern(source).simple
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (r"^(a+)+(?=b)$", "looks around or back"),
+        (r"(a+)\1+$", "looks around or back"),
+        (r"(a+)+(?(1)b|c)", "looks around or back"),
+        (r"(?m:^a+)+$", "looks around or back"),
+        (r"(?m)(a+)+$", "a flag besides"),
+        (r"(a{1,500}){1,500}", "too large"),
+    ],
+)
+def test_what_could_go_on_for_ever_is_refused(source, why):
+    with pytest.raises(EndlessError, match=why):
+        Pattern(source)
+
+
+def test_a_wrong_pattern_is_told_as_the_library_does():
+    with pytest.raises(re.error, match="unterminated"):
+        Pattern("[a")
+
+
+def test_a_pattern_is_kept():
+    assert pattern_of("^a$") is pattern_of("^a$")
