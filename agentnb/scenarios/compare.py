@@ -14,6 +14,7 @@ from agentnb.board.secrets import hidden, is_secret, masked, short
 from agentnb.board.values import ABSENT
 
 COMPARES: Final = ("exact_match", "fuzzy", "llm_judge")
+LIKE: Final = 0.8  # how alike is enough, and how good a score, where nobody says
 MOST_TOLD: Final = 100  # a list of a million items that are all wrong is told by its first
 Path = tuple[Any, ...]
 _KEYS: Final = (str, int, float, NoneType)  # what JSON can write as a key

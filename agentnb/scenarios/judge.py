@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.secrets import short
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import ROOT, Node, Recipe, Region
-from agentnb.scenarios.compare import Compared, leaving
+from agentnb.scenarios.compare import LIKE, Compared, leaving
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMRequest, as_client
 from agentnb.world.llm.verdict import verdict_in

@@ -14,7 +14,7 @@ from agentnb.board.secrets import hidden
 from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
-from agentnb.scenarios.compare import Compared, alike, exact, found_of
+from agentnb.scenarios.compare import LIKE, Compared, alike, exact, found_of
 from agentnb.scenarios.given import expected_of, scenarios_of
 from agentnb.scenarios.judge import judged, without_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
@@ -23,7 +23,6 @@ from agentnb.session.checks import check_recipe
 from agentnb.world.chaos import Chaos
 from agentnb.world.people import unattended
 
-LIKE: Final = 0.8
 ENDED: Final = frozenset({"finished", "idle"})  # idle: all is done, and it listens for more
 Listener = Callable[[ScenarioResult], Any]
 
@@ -55,7 +54,7 @@ def run_scenarios(
         chaos: makes calls slow and lets some fail: latency_ms, error_rate, token_throttle. Each scenario is struck in
             places of its own; the judge is spared.
         seed: decides what is drawn by chance, and where chaos strikes.
-        fuzzy: how alike two texts have to be for `fuzzy`, 0 to 1.
+        fuzzy: how alike two texts have to be for `fuzzy`, 0 to 1; also the score that passes where a judge says no more.
         clock: the time of every session.
         listener: called with each ScenarioResult as soon as there is one.
 
@@ -140,7 +139,7 @@ class _Trial:
     ) -> tuple[Compared, str]:
         """Compare as the scenario asks. One that expects no values asks a judge only where it says what it is about."""
         if scenario.compare == "llm_judge" and (expected is not None or scenario.about):
-            return judged(scenario, expected, actual, session, self.llm, self.clock)
+            return judged(scenario, expected, actual, session, self.llm, self.clock, self.fuzzy)
         if expected is None:
             return Compared(passed=True, score=None), ""
         return (alike(expected, actual, self.fuzzy) if scenario.compare == "fuzzy" else exact(expected, actual)), ""

@@ -54,9 +54,10 @@ class Why:
         """Return one line for the step, and one for each condition."""
         if not self.step:
             return "nothing has run yet"
-        goes = f"went to {', '.join(self.went)}" if self.went else "led nowhere"
+        goes = f"went to {', '.join(self.went)}" if self.went else "took no way out"
         said = f": {hidden(self.thought)}" if self.thought else ""
-        return "\n".join([f"step {self.step}, {self.node!r} {goes}{said}", *(f"  {each.line()}" for each in self.asked)])
+        lines = [f"step {self.step}, {self.node!r} {goes}{said}", *(f"  {each.line()}" for each in self.asked)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from decimal import Decimal
 
 import networkx as nx
@@ -245,7 +246,7 @@ def test_a_bound_judge_is_an_agent_among_the_calls():
     ],
 )
 def test_a_judge_is_given_the_value_by_name_or_alone(critic):
-    run = Session(recipe(), tools={"critic": critic, "write-agent": lambda note="": "text"})
+    run = Session(recipe(pass_threshold=1.5), tools={"critic": critic, "write-agent": lambda note="": "text"})
     run.run(max_steps=2)
     assert run.trace.score == 4.0
 
@@ -329,7 +330,8 @@ def test_a_made_up_score_comes_from_the_runs_seed_and_says_so():
      ({"score": 0.5}, 0.5, None), ({"score": True, "critique": ""}, 1.0, None),
      ({"score": 0.5, "critique": "c", "feedback": "f"}, 0.5, "c"), ({"score": 0.5, "feedback": ["f"]}, 0.5, ["f"]),
      ("0.5", 0.5, None), ('{"score": 0.5, "critique": "c"}', 0.5, "c"),
-     (LLMResponse('{"score": 0.5}'), 0.5, None), (LLMResponse(0.5), 0.5, None)],
+     (LLMResponse('{"score": 0.5}'), 0.5, None), (LLMResponse(0.5), 0.5, None), ({"score": "0.5"}, 0.5, None),
+     (Decimal("0.5"), 0.5, None), ((0.25, "c"), 0.25, "c"), ({"passed": True, "reason": "r"}, 1.0, "r"), ("no", 0.0, None)],
 )  # fmt: skip
 def test_what_is_a_score(answer, score, critique):
     assert verdict(answer) == (score, critique)
@@ -337,8 +339,8 @@ def test_what_is_a_score(answer, score, critique):
 
 @pytest.mark.parametrize(
     "answer",
-    [None, "good", "", [], [0.5], {}, {"critique": "c"}, {"score": "0.5"}, {"score": None}, {"score": [1]},
-     float("nan"), float("inf"), {"score": float("-inf")}, "NaN", '{"score": NaN}', '"0.5"', 1j, Decimal("0.5")],
+    [None, "good", "", [], [0.5], {}, {"critique": "c"}, {"score": "high"}, {"score": None}, {"score": [1]},
+     float("nan"), float("inf"), {"score": float("-inf")}, "NaN", '{"score": NaN}', 1j, 10**400, {"score": "nan"}],
 )  # fmt: skip
 def test_what_is_none_is_told_with_who_answered_it(answer):
     with pytest.raises(ValueError, match=r"."):
@@ -348,6 +350,30 @@ def test_what_is_none_is_told_with_who_answered_it(answer):
     assert (run.status, run.current, run.trace.score) == ("failed", "judge", None)
     assert "X403" in str(run.cause)
     assert "'critic' answered" in str(run.cause)
+
+
+@pytest.mark.parametrize("answer", [85, "85", -0.1, {"score": 1.01, "critique": "c"}])
+def test_a_score_beyond_0_to_1_is_none_where_the_threshold_is_within(answer):
+    run = Session(recipe(), tools={"critic": lambda output: answer})
+    run.run()
+    assert (run.status, run.current, run.trace.score) == ("failed", "judge", None)
+    assert "X403" in str(run.cause)
+    assert "from 0 to 1" in str(run.cause)
+    scale = Session(recipe(pass_threshold=50), tools={"critic": lambda output: 85})
+    scale.run()
+    assert (path(scale)[-1], scale.trace.score) == ("publish", 85.0)
+
+
+def test_a_judge_may_answer_an_object_with_a_score():
+    @dataclass
+    class Said:
+        score: float
+        comments: str
+
+    run = Session(recipe(), tools={"critic": lambda output: Said(0.25, "longer")})
+    run.run(max_steps=2)
+    assert observed(run) == [(0.25, 1, "write", False)]
+    assert run.board["critique"] == "longer"
 
 
 def test_where_nothing_stands_there_is_nothing_to_judge():
@@ -386,7 +412,7 @@ def test_none_is_a_value_to_judge():
 
 def test_a_graph_may_have_one_and_its_target_may_lie_deep():
     made = nx.DiGraph()
-    made.add_node("judge", kind="evaluator", target=("work", "text"), ref="critic", threshold=0.5, pass_route="end")
+    made.add_node("judge", kind="evaluator", target=("work", "text"), ref="critic", threshold=2, pass_route="end")
     made.add_node("end", kind="noop")
     made.add_edge("judge", "end")
     run = session(made, {"work": {"text": "abc"}}, tools={"critic": len})

@@ -68,11 +68,11 @@ def test_without_a_model_there_is_no_verdict():
         "It is fine.",
         "[1]",
         "{}",
-        '{"score": 1}',
-        '{"passed": "yes"}',
+        '{"passed": "perhaps"}',
         '{"passed": true, "score": 80}',
         '{"passed": true, "score": "high"}',
-        '{"passed": true, "score": true}',
+        '{"score": 1.5}',
+        "yes or no",
         "",
         {"passed": 1},
         5,
@@ -84,9 +84,22 @@ def test_what_is_no_verdict(said):
     assert (result.passed, result.score, result.problem.code) == (False, None, "X414")
 
 
-def test_a_verdict_without_a_score_counts_as_all_or_nothing():
-    assert ran(RECIPE, GREETS, llm=['{"passed": true}']).score == 1
-    assert ran(RECIPE, GREETS, llm=['{"passed": false}']).score == 0
+@pytest.mark.parametrize("said", ['{"passed": true}', "yes", "Pass.", True, '{"pass": true}', '{"passed": "yes"}', "true"])
+def test_a_verdict_without_a_score_counts_as_all_or_nothing(said):
+    assert (lambda result: (result.passed, result.score))(ran(RECIPE, GREETS, llm=[said])) == (True, 1)
+
+
+@pytest.mark.parametrize("said", ['{"passed": false}', "no", "FAIL", False, '{"pass": "no"}'])
+def test_and_so_does_one_that_does_not_pass(said):
+    assert (lambda result: (result.passed, result.score))(ran(RECIPE, GREETS, llm=[said])) == (False, 0)
+
+
+@pytest.mark.parametrize("said", ['{"score": 0.8, "comments": "fine"}', "0.8", 0.8, {"score": "0.8"}])
+def test_a_score_alone_passes_from_what_is_alike_enough_on(said):
+    result = ran(RECIPE, GREETS, llm=[said])
+    assert (result.passed, result.score) == (True, 0.8)
+    strict = nb.run_scenarios(RECIPE, [GREETS], llm=[said], fuzzy=0.9)[0]
+    assert (strict.passed, strict.score) == (False, 0.8)
 
 
 def test_a_model_that_fails_is_the_scenarios_problem():
