@@ -34,7 +34,7 @@ def dialects() -> Listing[DialectRow]:
 
     Example:
         >>> [row.name for row in dialects()]
-        ['coreason', 'networkx']
+        ['coreason', 'agentruntime', 'networkx']
     """
     return Listing(DialectRow(row.name, row.about, row.sources) for row in DIALECTS.values())
 
@@ -70,8 +70,15 @@ def load(
     chosen = _chosen(dialect, read) if dialect is not None else _recognised(read)
     recipe = recipe_of(read, chosen)
     prefixes = (allow,) if isinstance(allow, str | os.PathLike) else tuple(allow)
-    meta = MappingProxyType({**recipe.meta, "allow": tuple(map(str, prefixes))})
+    meta = MappingProxyType({**recipe.meta, "allow": tuple(map(_allowed, prefixes))})
     return _named(replace(recipe, file=file, meta=meta), name)
+
+
+def _allowed(entry: str | os.PathLike[str]) -> str:
+    """Return a folder as it is meant here and now, whatever the current one is later; a module's prefix as it is."""
+    text = os.fspath(entry)
+    folder = isinstance(entry, os.PathLike) or os.sep in text or text.startswith((".", "~"))
+    return str(Path(text).expanduser().resolve()) if folder else text
 
 
 def _named(recipe: Recipe, name: str | None) -> Recipe:

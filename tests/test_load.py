@@ -66,7 +66,13 @@ def test_it_may_be_given_another_name():
 
 
 @pytest.mark.parametrize(
-    ("allow", "kept"), [((), ()), ("tools", ("tools",)), (["a.b", Path("c")], ("a.b", "c")), (Path("c"), ("c",))]
+    ("allow", "kept"),
+    [
+        ((), ()),
+        ("tools", ("tools",)),
+        (["a.b", Path("c")], ("a.b", str(Path("c").resolve()))),
+        ("./c", (str(Path("c").resolve()),)),
+    ],
 )
 def test_what_tools_may_be_imported_is_kept_for_the_session(allow, kept):
     assert load(HELLO, allow=allow).meta["allow"] == kept
@@ -170,7 +176,7 @@ def test_nothing_of_a_recipe_runs_or_is_imported(tmp_path, monkeypatch):
 
 
 def test_dialects_are_told():
-    assert [row.name for row in dialects()] == ["coreason", "networkx"]
+    assert [row.name for row in dialects()] == ["coreason", "agentruntime", "networkx"]
     assert "blackboard" in repr(dialects())
 
 

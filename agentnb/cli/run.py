@@ -28,7 +28,6 @@ def run_command(args: argparse.Namespace) -> int:
     if asked_for(args):
         return run_all(args)
     from agentnb.load import load
-    from agentnb.scenarios.judge import without_judge
     from agentnb.session import Session
 
     recipe = load(args.file)
@@ -36,8 +35,7 @@ def run_command(args: argparse.Namespace) -> int:
     inputs = {key: typed(text, recipe.inputs.get(key)) for key, text in args.inputs}
     # What nodes print themselves is no part of the document.
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
-        options = script(args.script)
-        options["llm"] = without_judge(options.get("llm"), recipe)  # one script serves a run and the scenarios
+        options = script(args.script, recipe)
         session = Session(recipe, inputs, budget=budget, seed=args.seed, chaos=chaos_of(args), **options)
         if not args.json:
             session.subscribe(lambda step: print(_line(step), flush=True))
@@ -45,6 +43,8 @@ def run_command(args: argparse.Namespace) -> int:
     if args.trace:
         session.trace.to_json(args.trace)
     problems = [_unanswered(recipe, session)] if session.status == "waiting" else []
+    if not (problems or args.json or session.position) and session.error is not None:
+        problems = [session.error]  # nothing has run, so no step's line says why
     if args.json:
         print_json(_told(session, problems))
     else:
@@ -60,10 +60,17 @@ def _line(step: SimulationStep) -> str:
 
 
 def _print_end(session: Session) -> None:
-    print(f"\n{session.status} after {session.position} steps")
+    limit = _limit(session)
+    used = "" if limit is None else f": its {limit} of {getattr(session.budget, limit)} is used up"
+    print(f"\n{session.status} after {session.position} steps{used}")
     width = max(map(len, session.board), default=0)
     for key, value in session.board.items():
         print(f"  {key:<{width}}  {short(value, key, width=100)}")
+
+
+def _limit(session: Session) -> str | None:
+    """Return the name of the limit that an exhausted run has reached; None for any other."""
+    return (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
 
 
 def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
@@ -72,6 +79,7 @@ def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
         "status": session.status,
         "steps": session.position,
         "current": session.current,
+        "limit": _limit(session),
         "board": masked(dict(session.board)),
         "error": str(session.error) if session.error else None,
         "problems": list(map(asdict, problems)),

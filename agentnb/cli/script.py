@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import Problem, RecipeError, did_you_mean
 from agentnb.sources import read_file
 
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Recipe
+
 SCRIPT_KEYS = ("llm", "answers", "agents")
 
 
-def script(file: str | None) -> dict[str, Any]:
-    """Return what a script file gives a Session: who speaks for the LLM, for people and for agents."""
+def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
+    """Return what a script file gives a Session: who speaks for the LLM, for people and for agents.
+
+    One script serves a run and the scenarios: for a run of a recipe, the part of the scenarios' judge is left out.
+    """
     if file is None:
         return {}
     source = read_file(Path(file))
@@ -46,6 +52,10 @@ def script(file: str | None) -> dict[str, Any]:
         raise RecipeError(*problems)
     agents = content.get("agents") or {}
     options = {"llm": content.get("llm"), "answers": content.get("answers"), "tools": dict(map(_fixed, agents.items()))}
+    if recipe is not None:
+        from agentnb.scenarios.judge import without_judge
+
+        options["llm"] = without_judge(options["llm"], recipe)
     return {name: value for name, value in options.items() if value}
 
 

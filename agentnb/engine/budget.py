@@ -5,14 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from agentnb.engine.run import Run
+    from agentnb.engine.work import Effect, Work
+
+
+class Spending(Protocol):
+    """What the effect door asks before each attempt of a call, where a run has limits on calls."""
+
+    def lets_out(self, run: Run, work: Work, effect: Effect, wait: float) -> bool:
+        """Say whether one more attempt may go out after a wait of some seconds, and count it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use; None means no limit. A step in flight is never interrupted by it."""
+    """What a run may use; None means no limit.
+
+    Each attempt of a call counts, and is asked for before it goes out: none goes out at a limit. Its step is then given
+    up as if it had not begun, and the run is `exhausted` before it. A call that is out is not cut short, so
+    `max_tokens`, `max_cost_usd` and `max_seconds` may be passed by what the last calls took.
+    """
 
     max_steps: int | None = None
     max_events: int | None = None

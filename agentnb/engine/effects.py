@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ATOMS, FrozenDict, freeze
 from agentnb.engine.history import Call
-from agentnb.engine.threads import in_thread
+from agentnb.engine.threads import in_thread, spelled_out
 from agentnb.errors import ExecutionError, Problem
 from agentnb.world.chaos import SPARED, Key, tokens_of
 from agentnb.world.people import WAIT
@@ -135,24 +135,24 @@ def in_loop() -> bool:
     return running_loop() is not None
 
 
+class Spent(BaseException):  # noqa: N818  (no error: no node shall catch it, and its step has not failed)
+    """Raised at the door where a limit lets no further attempt out: the step is given up, and runs again later."""
+
+
 async def perform(run: Run, work: Work, effect: Effect) -> Any:
     """Do one effect for a node and return the answer: the latest of its attempts.
 
     Raises:
         Exception: what the last attempt raised; TimeoutError when it took longer than `effect.timeout` seconds.
+        Spent: a limit of the run is reached; the run says which.
     """
-    number = len(work.calls)
-    if run.hold is not None and run.hold(work, effect, "before"):
-        held = await Hold(effect, "call", "before")
-        effect = held.effect
-        if held.answered:
-            work.busy = True
-            work.calls.append(_row(work, number, effect, sent_of(effect), 1, 0.0, held.answer, None, 0.0))
-            return held.answer
+    number, spending = len(work.calls), run.spending
     attempt, wait, call = 0, 0.0, effect.target and _at_target
     key = None if run.chaos is None else _key(run, work, effect)
     while True:
         attempt += 1
+        if spending is not None and not spending.lets_out(run, work, effect, wait):
+            raise Spent
         if wait:
             await run.need_loop()
             await run.clock.sleep(wait)
@@ -169,16 +169,27 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             if effect.check is not None:
                 effect.check(answer)
         except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
-            error, answer = raised, None
+            error, answer = spelled_out(raised), None
         work.busy = True
-        message = None if error is None else f"{type(error).__name__}: {error}"
-        work.calls.append(_row(work, number, effect, sent, attempt, wait, answer, message, (run.ns() - began) / 1e9))
+        work.calls.append(_row(work, number, effect, sent, attempt, wait, answer, error, (run.ns() - began) / 1e9))
         if error is None:
-            break
+            return answer if run.hold is None else await _read_first(run, work, effect, answer)
         if attempt >= effect.attempts:
             raise error
         wait = effect.backoff
-    return answer if run.hold is None else await _read_first(run, work, effect, answer)
+
+
+async def held_first(run: Run, work: Work, effect: Effect) -> Any:
+    """Do one effect where somebody may want to read and change it before it goes out, or to answer in its place."""
+    if run.hold is not None and run.hold(work, effect, "before"):
+        held = await Hold(effect, "call", "before")
+        effect = held.effect
+        if held.answered:
+            work.busy = True
+            row = _row(work, len(work.calls), effect, sent_of(effect), 1, 0.0, held.answer, None, 0.0)
+            work.calls.append(row)
+            return held.answer
+    return await perform(run, work, effect)
 
 
 async def _read_first(run: Run, work: Work, effect: Effect, answer: Any) -> Any:
@@ -297,13 +308,14 @@ def _row(
     attempt: int,
     wait: float,
     answer: Any,
-    error: str | None,
+    error: Exception | None,
     seconds: float,
 ) -> Call:
     # Its step is only guessed: what runs beside it may be committed first, and then `flush` gives it another number.
     step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
+    message = None if error is None else f"{type(error).__name__}: {error}"
     if answer.__class__ in PLAIN_ANSWERS:
-        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), error, seconds)
+        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
         return _new_call(Call, (*known, None, None, None))
     usage = getattr(answer, "usage", None)
     return Call(
@@ -316,7 +328,7 @@ def _row(
         wait,
         arguments,
         freeze(getattr(answer, "content", answer)),
-        error,
+        message,
         seconds,
         tokens_in=getattr(usage, "tokens_in", None),
         tokens_out=getattr(usage, "tokens_out", None),

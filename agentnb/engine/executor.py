@@ -16,28 +16,32 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agentnb.engine.effects import NEED_LOOP, Flight, Hold, in_loop
+from agentnb.engine.effects import NEED_LOOP, Flight, Hold, Spent, in_loop
 from agentnb.engine.frames import Activation
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, FAILED, GO, GOING, LANES, NONE, PAUSED, SUSPENDED, Halt, Run
-from agentnb.engine.step import land, step
+from agentnb.engine.step import given_up, land, step
 from agentnb.engine.threads import in_thread
 from agentnb.engine.travel import amend, open_tip
 
 LOOP: Final = 100  # a code of the plain driver: go on inside a loop
 SLICE_NS: Final = 4_000_000  # how long a run in a loop keeps others waiting
+AT_LEAST: Final = 0.001  # seconds that branches wait before they look again at a question whose time is up
 SLOW_NS: Final = 5_000_000  # a node that took longer goes to a thread the next time, in a live run
 _HELD: Final = object()
 _GONE: Final = object()
 
 
-def run_plain(run: Run, *, once: bool = False) -> int:
-    """Call step until something says stop, with no loop; LOOP when one is needed from here on."""
+def run_plain(run: Run, *, once: bool = False, flight: Flight | None = None) -> int:
+    """Call step until something says stop, with no loop; LOOP when one is needed from here on.
+
+    `flight` says which one is taken up first, where there are several.
+    """
     if not once and _in_lanes(run):  # branches run at the same time, and that takes a loop
         return LOOP
     before, run.plain = run.plain, True
     try:
         while True:
-            code = _go_on(run) if run.flights else step(run)
+            code = take_off(run, flight) if flight else _go_on(run) if run.flights else step(run)
             if code == SUSPENDED:
                 code = take_off(run)
             if code == LANES:
@@ -77,9 +81,9 @@ def _first(run: Run) -> Flight:
     return next((flight for flight in flights if not flight.held), None) or next(iter(flights))
 
 
-def take_off(run: Run) -> int:
-    """Drive the flight that goes on next as far as it goes without a loop."""
-    flight = _first(run)
+def take_off(run: Run, flight: Flight | None = None) -> int:
+    """Drive a flight, else the one that goes on next, as far as it goes without a loop."""
+    flight = flight or _first(run)
     if not flight.held and not flight.looped:
         try:
             flight.take(flight.coro.send(None))
@@ -87,6 +91,8 @@ def take_off(run: Run) -> int:
             return land(run, flight, ended.value)
         except Exception as error:  # noqa: BLE001  (the node's failure)
             return land(run, flight, None, error)
+        except Spent:
+            return given_up(run, flight.act)
     return SUSPENDED if flight.held else LOOP
 
 
@@ -126,6 +132,8 @@ async def fly(run: Run, flight: Flight) -> int:
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
         return GO if flight.gone else _ending(run, land(run, flight, None, error))
+    except Spent:
+        return GO if flight.gone else _ending(run, given_up(run, flight.act))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
@@ -140,9 +148,11 @@ def _ending(run: Run, code: int) -> int:
     return code
 
 
-async def step_in_loop(run: Run) -> int:
-    """One step, for async code; in a live run a node that is known to be slow goes to a thread."""
-    if run.flights:
+async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
+    """One step, for async code: that of a flight, where one is named. In a live run a slow node goes to a thread."""
+    if flight is not None:
+        code = SUSPENDED
+    elif run.flights:
         other = beside(run)
         code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and (act := run.live[run.history.p_act[run.pos]]).node.slow and not act.what:
@@ -158,7 +168,7 @@ async def step_in_loop(run: Run) -> int:
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
     if code == SUSPENDED:
-        code = await fly(run, _first(run))
+        code = await fly(run, flight or _first(run))
     return GO if code == LANES else code
 
 
@@ -230,7 +240,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
             if not tasks:
                 break
             run.lanes = ENDING if code else GOING
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, timeout=_time_left(run), return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 code = _landed(tasks.pop(task), task, code)
             if not tasks and not _in_lanes(run):
@@ -243,6 +253,12 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
     if code == BREAK and lanes.stood is not None:
         _come_first(run, lanes.stood)
     return code
+
+
+def _time_left(run: Run) -> float | None:
+    """Return the seconds until the first question's time is up; None where there is no end to any."""
+    left = [flight.hold.left for flight in run.flights.values() if flight.held and flight.hold is not None]
+    return min((max(seconds, AT_LEAST) for seconds in left if seconds is not None), default=None)
 
 
 def _landed(flight: Flight, task: asyncio.Task[int], code: int) -> int:

@@ -10,28 +10,43 @@ from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.frontier import Pushes, advance, announced, chosen, frame_of, leave, ways
 from agentnb.engine.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.run import FAILED, GO, Run
+from agentnb.engine.threads import spelled_out
 from agentnb.errors import AgentRuntimeError, BoardError, told
 from agentnb.recipe.model import Rescue
 
 
 def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
     """Commit a failed step: nothing that it wrote stays (or all, where its kind keeps it); then its handler is next."""
-    from agentnb.engine.step import finish
     from agentnb.engine.travel import repair
 
     repair(run)
-    act = run.alive(act)
-    work, node, number = act.work, act.node, run.position + 1
-    work.result = getattr(error, "result", {"exception": told(error)})  # for the conditions of a rescue's edges
+    act, error = run.alive(act), spelled_out(error)
+    work = act.work
     own = [*work.kept, *work.own]
     for held in (work.own, work.kept, work.copies):
         held.clear()  # the conditions that are asked now see the board as it stands
     hide_found(act.scope.seen())  # what failed may tell what it was given
     failure = Failure(type(error).__name__, told(error), error, isinstance(error, TimeoutError))
-    fatal = isinstance(error, AgentRuntimeError)  # of the run, not of this node: nothing in the recipe handles it
+    return _failed(run, act, failure, own, began)
+
+
+def fell(run: Run, act: Activation, began: int) -> int:
+    """Leave a composite node whose inside failed, by its own error edges or its rescue."""
+    step = run.position + 1
+    failure = next(at.errors[number] for at in reversed(run.chain) for number in reversed(at.errors) if number < step)
+    return _failed(run, act, failure, [], began)
+
+
+def _failed(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, Any]], began: int) -> int:
+    """Commit the step of a failure; `own` is what it wrote, for a kind that keeps it."""
+    from agentnb.engine.step import finish
+
+    work, node = act.work, act.node
+    work.result = getattr(failure.error, "result", {"exception": failure.message})  # for the edges of a rescue
+    fatal = isinstance(failure.error, AgentRuntimeError)  # of the run, not of this node: nothing in the recipe handles it
     targets = () if fatal else node.timeouts if failure.timeout else node.errors
     act, onward = _after_failure(run, act, own, fatal=fatal)
-    run.history.errors[number] = failure
+    run.history.errors[run.position + 1] = failure
     pushes: Pushes = announced(run, work) if node.kind.keeps else []
     if not node.kind.keeps:
         work.emitted.clear()
@@ -135,27 +150,6 @@ def _cancel(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> 
         now = run.ns()
         code = finish(run, act, now, CANCELLED, run.pos, counted=False)
     return code
-
-
-def fell(run: Run, act: Activation, began: int) -> int:
-    """Leave a composite node whose inside failed, by its own error edges."""
-    from agentnb.engine.step import finish
-
-    history, number = run.history, run.position + 1
-    failure = next(
-        found.errors[step] for found in reversed(run.chain) for step in reversed(found.errors) if step < number
-    )
-    act.work.result = getattr(failure.error, "result", {"exception": failure.message})
-    rescue = act.node.node.rescue
-    back: Pushes = []
-    if rescue is None:
-        leave(run, act)
-    else:
-        back = rescued(run, act, rescue)
-    history.errors[number] = failure
-    targets = act.node.timeouts if failure.timeout else act.node.errors
-    front = [(run.turn(target, act.frame).id, None) for target in targets]
-    return finish(run, act, began, LEAVE | ERROR, advance(run, act, back, front))
 
 
 __all__ = ["fail", "fell"]

@@ -38,9 +38,17 @@ def last_inside(run: Run, frames: Sequence[Frame]) -> Any:
     for history, end in reversed(run.parts()):
         for step in range(end, max(history.base, opened), -1):
             if run.tables.acts[history.s_act[step - history.base]].frame in numbers:
-                note = history.notes.get(step)
-                return None if note is None else thaw(note.observation)
+                return came_to(history, step)
     return None
+
+
+def came_to(history: History, step: int) -> Any:
+    """Return what a step came to: its observation or, where it failed, the answer that was the failure."""
+    failure = history.errors.get(step)
+    if failure is not None:
+        return getattr(failure.error, "result", {"exception": failure.message})
+    note = history.notes.get(step)
+    return None if note is None else thaw(note.observation)
 
 
 def answer_in(history: History, step: int, node: int, kinds: Sequence[str]) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from agentnb.board.scopes import Scope
 from agentnb.board.secrets import hide_found, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
-from agentnb.engine.effects import NeedLoop, in_loop, perform
+from agentnb.engine.effects import NeedLoop, held_first, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import ActRow, Event, FrameRow, History, Tables
 from agentnb.engine.inside import answer_in
@@ -24,6 +24,7 @@ from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
 
 if TYPE_CHECKING:
+    from agentnb.engine.budget import Spending
     from agentnb.engine.effects import Flight
     from agentnb.engine.plan import Plan
     from agentnb.world.chaos import Chaos
@@ -57,9 +58,10 @@ class Run:
     `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
-    run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose. `tell` is
-    given node, text and attempt of what a model says while it says it, where somebody listens. `lanes` says whether branches
-    run at the same time at this moment; `before` is then asked before each turn of a branch: whether the run stops.
+    run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose, `spending` lets each attempt
+    out or not. `tell` is given node, text and attempt of what a model says while it says it, where somebody listens.
+    `lanes` says whether branches run at the same time at this moment; `before` is then asked before each turn of a
+    branch: whether the run stops.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Run:
         self.max_subgraph_depth: int | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.chaos: Chaos | None = None
+        self.spending: Spending | None = None
         self.tell: Callable[[str, str, int], None] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
@@ -359,7 +362,7 @@ class Run:
 
     def door(self, work: Work, effect: Any) -> Coroutine[Any, Any, Any]:
         """Do an effect; see `effects.perform`."""
-        return perform(self, work, effect)
+        return perform(self, work, effect) if self.hold is None else held_first(self, work, effect)
 
     async def need_loop(self) -> None:
         """Come back inside an event loop."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import failures, frontier
-from agentnb.engine.effects import Flight
+from agentnb.engine.effects import Flight, Spent
 from agentnb.engine.frames import Activation
 from agentnb.engine.history import FAIL, LEAVE, RUN, Note
-from agentnb.engine.run import DONE, GO, PLAIN, SUSPENDED, Run
+from agentnb.engine.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.travel import repair
 from agentnb.engine.work import Again, Enter, Outcome
 
@@ -40,7 +40,19 @@ def step(run: Run, act: Activation | None = None) -> int:
             code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
     except Exception as error:  # noqa: BLE001  (whatever a node raises is its failure, and never ours)
         code = failures.fail(run, act, error, began)
+    except Spent:
+        return given_up(run, act)
     return run.after(act, code) if run.armed else code
+
+
+def given_up(run: Run, act: Activation) -> int:
+    """Leave a step that a limit keeps from going on as if it had not begun."""
+    repair(run)
+    act = run.alive(act)
+    run.flights.pop(act.id, None)
+    act.work.dead = True
+    act.work = run.work_of(act)
+    return EXHAUSTED
 
 
 def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) -> int:
@@ -87,7 +99,7 @@ def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], 
         yielded = coroutine.send(None)
     except StopIteration as ended:
         result = ended.value
-    except Exception:
+    except (Exception, Spent):
         raise
     except BaseException:  # an interrupt: as a flight it is known as what was cut short
         run.flights[act.id] = Flight(act, coroutine, began)

@@ -5,25 +5,81 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import cache, partial
+from queue import SimpleQueue
 from typing import Any, Final
 
 # A loop's own pool has a handful of threads: branches that wait for one another would wait without end.
 MOST: Final = 256
 
 
+class _Threads:
+    """Threads that are made when they are needed, used again, and never waited for: a process may end beside them."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._made = 0
+
+    def begin(self, call: Callable[[], Any]) -> Future[Any]:
+        """Call a function in the next thread that is free."""
+        future: Future[Any] = Future()
+        self._calls.put((future, call))
+        if not self._idle.acquire(blocking=False):
+            with self._lock:
+                if self._made < MOST:
+                    self._made += 1
+                    threading.Thread(target=self._serve, name=f"agentnb_{self._made}", daemon=True).start()
+        return future
+
+    def _serve(self) -> None:
+        while True:
+            _answer(*self._calls.get())  # no name is kept here: it would keep alive what was called
+            self._idle.release()
+
+
+def _answer(future: Future[Any], call: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except StopIteration as error:  # a future refuses to carry it, and whoever waits would wait without end
+        future.set_exception(spelled_out(error))
+    except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST, "agentnb")
+def _threads() -> _Threads:
+    return _Threads()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads
 
 
 async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
-    """Call a function in a thread of its own, with the context variables of here, and return what it returns."""
+    """Call a function in a thread of its own, with the context variables of here, and return what it returns.
+
+    Raises:
+        RuntimeError: it raised StopIteration, which no coroutine can pass on.
+    """
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool(), partial(context.run, call, *words))
+    return await asyncio.wrap_future(_threads().begin(partial(context.run, call, *words)))
+
+
+def spelled_out(error: Exception) -> Exception:
+    """Return an error, and for a StopIteration one that says so: Python speaks of a coroutine, or of nothing."""
+    of_python = isinstance(error, RuntimeError) and str(error) == "coroutine raised StopIteration"
+    stopped = error.__cause__ if of_python else error
+    if not isinstance(stopped, StopIteration):
+        return error
+    told = RuntimeError("it raised StopIteration: an iterator that it takes from, such as a mock's, has nothing left")
+    told.__cause__ = stopped
+    return told

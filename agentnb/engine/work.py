@@ -134,6 +134,7 @@ class Work:
 
     __slots__ = (
         "act",
+        "asked",
         "board",
         "busy",
         "calls",
@@ -160,6 +161,7 @@ class Work:
         self.result: Any = None
         self.emitted: list[Event] = []
         self.calls: list[Call] = []
+        self.asked: list[str] = []  # the kinds of the calls of a model or a person that this step has begun
         # `busy`: there is something to keep besides the writes that a node returns. `dead`: its step is over.
         self.busy = self.dead = False
 
@@ -261,6 +263,7 @@ class Work:
         self.kept.clear()
         self.emitted.clear()
         self.calls.clear()
+        self.asked.clear()
         self.busy = False
 
     def _alive(self, what: str) -> None:

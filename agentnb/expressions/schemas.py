@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from agentnb.expressions.paths import Path
 from agentnb.expressions.patterns import LONGEST as LONGEST_TRIED
@@ -103,8 +104,18 @@ class Schema:
     @cached_property
     def _tries_itself(self) -> bool:
         """Whether the library tries patterns itself: those of keys, and those of a part that names its draft."""
-        return any(path[-1] == "$schema" and len(path) > 1 or path[-1] not in ("$schema", "pattern")
-                   for path, _ in _patterns(self.rules, also=("$schema",)))  # fmt: skip
+        inner = any(len(path) > 1 for path, _ in _texts(self.rules, ("$schema",)))
+        return inner or any(path[-1] != "pattern" for path, _ in _patterns(self.rules))
+
+    def lost(self) -> Iterator[Fault]:
+        """Yield the references that lead out of the schema, or to nothing in it: what they mean is never fetched.
+
+        Of a schema whose parts have an `$id`, nothing is said.
+        """
+        if next(_texts(self.rules, ("$id", "id")), None) is None:
+            for path, ref in _texts(self.rules, ("$ref", "$dynamicRef", "$recursiveRef")):
+                if not _leads(self.rules, ref):
+                    yield Fault(path, f"it refers to {_short(ref)!r}, which is not in it")
 
     @cached_property
     def wrong(self) -> Fault | None:
@@ -176,20 +187,49 @@ def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[A
         yield ValidationError(f"{value!r} does not match {source!r}")
 
 
-def _patterns(rules: Any, also: Sequence[str] = ()) -> Iterator[tuple[Path, str]]:
-    """Yield every pattern with its path, and other texts by these keys; a reference may lead anywhere, so all count."""
+def _patterns(rules: Any) -> Iterator[tuple[Path, str]]:
+    """Yield every pattern with its path, wherever it stands: a reference may lead anywhere."""
+    yield from _texts(rules, ("pattern",))
+    for path, part in _parts(rules):
+        keyed = part.get("patternProperties")
+        for key in keyed if isinstance(keyed, dict) else ():
+            yield (*path, "patternProperties", key), key
+
+
+def _texts(rules: Any, words: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    """Yield the texts that stand under one of these words, each with its path."""
+    for path, part in _parts(rules):
+        for word in words:
+            if isinstance(part.get(word), str):
+                yield (*path, word), part[word]
+
+
+def _parts(rules: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every mapping in a schema, each with its path."""
     waiting: list[tuple[Path, Any]] = [((), rules)]
     while waiting:
         path, part = waiting.pop()
-        if isinstance(part, list):
+        if isinstance(part, dict):
+            yield path, part
+            waiting += [((*path, key), rule) for key, rule in part.items()]
+        elif isinstance(part, list):
             waiting += [((*path, at), item) for at, item in enumerate(part)]
-        elif isinstance(part, dict):
-            keyed = part.get("patternProperties")
-            yield from (((*path, "patternProperties", key), key) for key in (keyed if isinstance(keyed, dict) else ()))
-            for key, rule in part.items():
-                if isinstance(rule, str) and (key == "pattern" or key in also):
-                    yield (*path, key), rule
-                waiting.append(((*path, key), rule))
+
+
+def _leads(rules: Any, ref: str) -> bool:
+    """Return whether a reference leads to a part of the schema: by its path, or by a name that a part has."""
+    if not ref.startswith("#/"):
+        return ref == "#" or any("#" + name == ref for _, name in _texts(rules, ("$anchor", "$dynamicAnchor")))
+    here = rules
+    for word in unquote(ref).split("/")[1:]:
+        key = word.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, list) and key.isdecimal() and int(key) < len(here):
+            here = here[int(key)]
+        elif isinstance(here, dict) and key in here:
+            here = here[key]
+        else:
+            return False
+    return True
 
 
 def _has_long(value: Any) -> bool:

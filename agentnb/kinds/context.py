@@ -34,6 +34,8 @@ class Context(Mapping[str, Any]):
                 return self._result
             case "node":
                 return {"id": self._node.label or self._node.id, "type": self._node.kind}
+        if not self._is_of_state(key):
+            raise KeyError(key)
         return self._state[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -44,7 +46,12 @@ class Context(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def __contains__(self, key: object) -> bool:
-        return key in _AROUND or key in self._state
+        return key in _AROUND or (self._is_of_state(key) and key in self._state)
+
+    @staticmethod
+    def _is_of_state(key: object) -> bool:
+        """Say whether a key is the state's: a path that begins with one of the words above is none, and not asked."""
+        return str(key).partition(".")[0] not in _AROUND
 
 
 def context_of(work: Work, result: Any = None) -> Context:

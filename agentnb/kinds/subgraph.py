@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.board.scopes import Policy
-from agentnb.board.values import ABSENT, thaw
+from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, Problem
 from agentnb.kinds.context import context_of, strictly
@@ -55,11 +55,12 @@ def _rendered(node: Node, world: Any) -> Perform:
             inside = given.render(context_of(work))
             return Enter([Body(region, "child", inside, given=inside) for region in node.bodies])
         scope = work.frames[0].scope
-        state = {key: thaw(value) for key, value in scope.seen().items()}
-        found = {name: state.get(name) for name in outputs}
-        result = {**found, "state": state, "outputs": found}
-        own: list[tuple[Any, Any]] = [((name,), state[name]) for name in outputs if name in state]
-        return Outcome(places=[*own, *places(work, result)], observation=found, result=result)
+        seen = scope.seen()  # frozen: what is observed shares it with the board
+        found = {name: seen.get(name) for name in outputs}
+        came = {**found, "state": seen, "outputs": found}
+        result = thaw(freeze(came))
+        own: list[tuple[Any, Any]] = [((name,), seen[name]) for name in outputs if name in seen]
+        return Outcome(places=[*own, *places(work, result)], observation=came, result=result)
 
     return perform
 

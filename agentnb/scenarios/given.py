@@ -31,8 +31,8 @@ def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
     """Return the scenarios that are to run: those that are given, else the recipe's own.
 
     Raises:
-        ExecutionError: X410, there are none; X411, two have the same id; X412, one cannot be read;
-            X413, one asks for code of its own to be run. All that are wrong are told at once.
+        ExecutionError: X410, there are none; X411, two have the same id; X412, one cannot be read.
+            All that are wrong are told at once.
     """
     if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Iterable)):
         raise ExecutionError(
@@ -110,13 +110,25 @@ def _misread(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
                           did_you_mean(word, _KNOWN, f"remove {word!r}"))  # fmt: skip
 
 
+def refused(recipe: Recipe, scenario: Scenario) -> Problem | None:
+    """Return why a scenario is not run; None for one that is. Those beside it run all the same.
+
+    X413: a scenario asks for code of its own to be run.
+    """
+    if scenario.compare != _REFUSED:
+        return None
+    return Problem("X413", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", _where(recipe, scenario),
+                   "no code that stands in a scenario is ever run",
+                   f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}")  # fmt: skip
+
+
+def _where(recipe: Recipe, scenario: Scenario) -> str:
+    return str(scenario.place or f"scenario {scenario.id!r} of {recipe.name!r}")
+
+
 def _wrong(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
-    where = str(scenario.place or f"scenario {scenario.id!r} of {recipe.name!r}")
-    if scenario.compare == _REFUSED:
-        yield Problem("X413", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", where,
-                      "no code that stands in a scenario is ever run",
-                      f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}")  # fmt: skip
-    elif scenario.compare not in COMPARES:
+    where = _where(recipe, scenario)
+    if scenario.compare not in (*COMPARES, _REFUSED):
         yield Problem("X412", f"scenario {scenario.id!r} is to be compared by {scenario.compare!r}", where,
                       f"the ways to compare are: {', '.join(COMPARES)}",
                       did_you_mean(scenario.compare, COMPARES, "use one of them"))  # fmt: skip

@@ -15,7 +15,7 @@ from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
 from agentnb.scenarios.compare import LIKE, Compared, alike, exact, found_of
-from agentnb.scenarios.given import expected_of, scenarios_of
+from agentnb.scenarios.given import expected_of, refused, scenarios_of
 from agentnb.scenarios.judge import judged, without_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
 from agentnb.session import Session
@@ -45,7 +45,7 @@ def run_scenarios(
 
     Each runs in a session of its own, so scripts of answers begin anew; nobody is asked, also on a terminal. A scenario
     passes when its run finishes and what then stands on the board is what it expects. What goes wrong with one is its
-    result, and the next one runs.
+    result, and the next one runs; one that asks for `code_eval` is refused (X413).
 
     Args:
         scenarios: Scenarios, mappings (id, inputs, expected, compare, about), or objects with the fields of a
@@ -60,7 +60,7 @@ def run_scenarios(
 
     Raises:
         ExecutionError: X410, there are no scenarios; X411, two have the same id; X412, one cannot be read, or `fuzzy`
-            is no share; X413, one asks for `code_eval`; X415, the chaos is wrong; what a Session refuses.
+            is no share; X415, the chaos is wrong; what a Session refuses.
         RecipeError: the recipe has errors, or a tool is missing.
 
     Example:
@@ -114,6 +114,8 @@ class _Trial:
 
     def run(self, scenario: Scenario) -> ScenarioResult:
         """Run one scenario and compare what came out."""
+        if (problem := refused(self.recipe, scenario)) is not None:
+            return _result(scenario, None, Compared(passed=False, score=None), problem=problem)
         clock = self.clock or Clock()
         began = clock.ns()
         try:

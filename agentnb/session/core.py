@@ -66,8 +66,9 @@ class Core:
 
         Args:
             inputs: the first values on the board.
-            llm: what speaks for the model: a client, a text "provider:model", a callable of the request, a list, or a
-                mapping node -> list; see agentnb.world.llm.
+            llm: what speaks for the model: a client, a text "provider:model", a callable of the request, a list (in
+                the order in which calls begin: for parallel branches take a mapping), or a mapping node -> list; see
+                agentnb.world.llm.
             tools: name (of a tool, a function, an agent) -> callable.
             answers: what people answer: a list, or a mapping from node to a list or one value.
             budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...).
@@ -141,6 +142,8 @@ class Core:
         run, hooks = self.engine, self.hooks
         if code == SUSPENDED:  # it has begun, and is no step yet
             return code
+        if self.limits.asked:
+            self.limits.committed(act.work)
         if hooks.rows["step"]:
             hooks.tell("step", self.trace.steps[run.position - 1])
         if hooks.rows["error"] and run.position in run.history.errors:
@@ -297,6 +300,7 @@ class Core:
         """Get ready for an act of a person; where it `lands`, what waits or is in flight is cancelled."""
         not_running(self, verb)
         self._mend()
+        self.limits.lift()
         if lands:
             self._land()
 

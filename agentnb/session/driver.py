@@ -10,10 +10,10 @@ from agentnb.engine.run import FAILED, NEVER, PAUSED
 from agentnb.session import reading
 from agentnb.session.checks import check_until, not_inside, not_running, refuse_step
 from agentnb.session.core import Core
-from agentnb.session.pending import pending_of
 from agentnb.session.requirements import advise, unmet
 
 if TYPE_CHECKING:
+    from agentnb.engine.effects import Flight
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 CHUNK = 4_096  # after so many steps a run looks at the time
@@ -80,13 +80,15 @@ class Driver(Core):
             return False
         if stands == "waiting" and beside(run) is not None:  # another branch goes on while this one is asked
             return True
-        return stands in ("ready", "paused", "failed", "in_flight") or bool(run.flights and not pending_of(run))
+        return stands in ("ready", "paused", "failed", "in_flight") or not all(
+            flight.held for flight in run.flights.values()
+        )
 
-    def _one(self) -> int:
+    def _one(self, flight: Flight | None = None) -> int:
         run = self.engine
         run.halt.on = False
-        code = run_plain(run, once=True)
-        return in_own_loop(lambda: step_in_loop(run)) if code == LOOP else code
+        code = run_plain(run, once=True, flight=flight)
+        return in_own_loop(lambda: step_in_loop(run, flight)) if code == LOOP else code
 
     def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
         """Step until a breakpoint, the end, a person, a budget, `until` or `max_steps` of this call; return the trace.
@@ -172,9 +174,13 @@ class Driver(Core):
     # -- live ----------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Run on the kernel's loop while other cells and buttons work; `pause()` and `await wait()` go with it."""
-        not_running(self, "start()")
-        self.live.start()
+        """Run on the kernel's loop while other cells and buttons work; `pause()` and `await wait()` go with it.
+
+        Where it goes on already, since a person's answer, there is nothing to start.
+        """
+        if not (self.live.going and self.live.answered):
+            not_running(self, "start()")
+            self.live.start()
         return self
 
     async def wait(self, timeout: float | None = None) -> SimulationTrace:  # noqa: ASYNC109  (a public name)

@@ -32,6 +32,7 @@ class Live:
         self.awaited = 0  # how many `astep` and `arun` of other tasks are at it
         self.here = 0  # how many calls of this session are at work that await nothing: what they call may not move it
         self.onward = False  # whether the run that asks a person now was begun by start(), and goes on after it
+        self.answered = False  # whether it goes on since a person's answer, and not since a call of start()
         self._alarm: asyncio.TimerHandle | None = None
         self._late: asyncio.Task[Any] | None = None
 
@@ -59,7 +60,7 @@ class Live:
             )
         self._loop = loop
         self.begun += 1
-        self.going = True
+        self.going, self.answered = True, False
         self._session.engine.halt = Halt()
         if in_loop() and asyncio.get_running_loop() is loop:
             self._begin(self.begun)
@@ -104,6 +105,13 @@ class Live:
 
     # -- a question whose time runs out --------------------------------------------------------------------------
 
+    def go_on(self) -> None:
+        """Go on with a run that asked a person and was begun by start(), now that the answer is there."""
+        if self.onward and not self.moves and self._loop is not None and self._loop.is_running():
+            if self._session.may_go():
+                self.start()
+                self.answered = True
+
     def attend(self) -> None:
         """Where a person has only so long to answer, end that step when the time is up; a live run then goes on.
 
@@ -122,9 +130,10 @@ class Live:
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = loop.call_later(max(seconds, 0), self._ring, self._session.engine)
+        self._alarm = loop.call_later(max(seconds, 0), self._time_is_up, self._session.engine)
 
-    def _ring(self, engine: Run) -> None:
+    def _time_is_up(self, engine: Run) -> None:
+        """End the step of a question that nobody has answered in time."""
         self._alarm = None
         session = self._session
         late = [flight for flight in engine.flights.values() if flight.hold is not None and flight.hold.late]

@@ -70,7 +70,10 @@ def score_of(run: Run) -> float | None:
 
 
 def failure_of(run: Run) -> tuple[int, Failure] | None:
-    """Return the step and the failure at which the run stands; None where it does not stand at one."""
+    """Return the step and the failure at which the run stands; None where it does not stand at one.
+
+    A failed node that is tried once more and waits for a person is no failure any more.
+    """
     step = run.position
     for at in reversed(run.chain[: run.chain.index(run.at) + 1]):
         while step > at.base and at.s_flag[step - at.base] & STATUS == CANCELLED:
@@ -83,7 +86,9 @@ def failure_of(run: Run) -> tuple[int, Failure] | None:
 def _stands(run: Run, at: History, row: int) -> bool:
     """Say whether the step of a row failed, nothing handled it, and its node is still the next one."""
     head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
-    return bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
+    failed = bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
+    again = run.flights.get(at.s_act[row]) if failed else None
+    return failed and (again is None or not again.held)
 
 
 def problem_of(run: Run) -> Problem | None:

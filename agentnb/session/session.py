@@ -11,7 +11,9 @@ from agentnb.engine import people
 from agentnb.engine.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
 from agentnb.engine.events import emit_from_outside
 from agentnb.engine.hooks import Listener
+from agentnb.engine.run import GO
 from agentnb.engine.travel import open_tip
+from agentnb.errors import ExecutionError
 from agentnb.session import reading
 from agentnb.session.checks import not_running
 from agentnb.session.core import Status
@@ -50,7 +52,14 @@ class Session(Driver):
         return self.step()
 
     def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:
-        """Go on as if the next node had written this."""
+        """Go on as if the next node had written this.
+
+        Raises:
+            ExecutionError: X108, there is no next node; X121, the recipe's requirements do not hold yet.
+        """
+        problem = reading.problem_of(self.engine)
+        if problem is not None and problem.code == "X121":
+            raise ExecutionError(problem)
         self._act("skip()")
         self._safely(lambda: people.skip(self.engine, writes or {}))
         self.changed()
@@ -88,7 +97,7 @@ class Session(Driver):
         return self
 
     def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:
-        """Give a person's answer to the node that waits, and commit its step.
+        """Give a person's answer to the node that waits, and commit its step; a run that `start()` began then goes on.
 
         Raises:
             ExecutionError: X115, nobody is asked.
@@ -98,11 +107,14 @@ class Session(Driver):
         hold = flight.hold
         assert hold is not None
         hold.answer, hold.answered, hold.go = value, True, True
-        before = self.engine.position
-        self._safely(self._one)
+        before, codes = self.engine.position, list[int]()
+        self._safely(lambda: codes.append(self._one(flight)))
         people.note(self.engine, "answer", flight.act.node.id, ABSENT, value)  # an act of the step that it ended
         self.changed()
-        return self._last(before)
+        step = self._last(before)
+        if codes == [GO]:
+            self.live.go_on()
+        return step
 
     def change(self, id: str, arguments: Mapping[str, Any] | None = None, answer: Any = ABSENT) -> Self:
         """Change a held call: what it sends, or what it answers (before it goes out, the answer replaces it).

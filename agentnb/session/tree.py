@@ -10,6 +10,7 @@ from agentnb.engine.plan import Plan
 from agentnb.engine.run import Run
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session.checks import refuse_step
+from agentnb.session.wiring import rebound
 from agentnb.world.world import World
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Branches:
         plan = old.plan
         if llm is not None or tools is not None:
             world = old.world
-            both = {**world.tools, **(tools or {})}
+            both = {**world.tools, **rebound(plan.recipe, tools or {})}
             made = World(
                 tools=both,
                 llm=world.llm if llm is None else llm,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.secrets import hidden, short
-from agentnb.board.values import thaw
 from agentnb.engine.history import CARRIED, History
-from agentnb.engine.inside import given_at
+from agentnb.engine.inside import came_to, given_at
 from agentnb.engine.replica import Replica
 from agentnb.kinds.context import Context, InContext, strictly
 from agentnb.trace.reading import edits
@@ -75,7 +74,7 @@ def why_of(run: Run) -> Why:
     went = tuple(_went(run, history, row[1]))
     note = history.notes.get(step)
     board = _board_after(run, history, step, act.frame)
-    result = None if note is None else thaw(note.observation)
+    result = came_to(history, step)
     context = Context(board, lambda: given_at(run, act.frame), result, node.node)
     asked = tuple(_asked(run, node.node, context, board, went))
     return Why(step, node.id, "" if note is None else note.thought or "", went, asked)

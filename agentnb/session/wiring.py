@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ def world_of(
 
         llm = client_of(*provider)
     return World(tools=given, llm=llm, answers=answers, resources=resources, strict=strict)
+
+
+def rebound(recipe: Recipe, tools: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Return what is given in place of a recipe's tools, called as those are: with their config."""
+    named = {name: recipe.tools[name] for name in tools if name in recipe.tools}
+    return {**tools, **(_loaded(replace(recipe, tools=named), tools) if named else {})}
 
 
 def _loaded(recipe: Recipe, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:

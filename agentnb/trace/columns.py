@@ -228,7 +228,7 @@ class Columns:
         new = Values.of(self.w_new, where, self.secret)
         there = used(where, len(self.codes))
         deep = [number for number in there if len(self.codes[number][1]) > 1]
-        if not deep and new.plain and not (self.w_code & 3).any():
+        if not deep and new.plain and not hides() and not (self.w_code & 3).any():
             # Whole keys were set and nothing else: what was before is an atom too, and absent at a key's first write.
             absent = np.zeros(len(where), dtype=bool)
             absent[firsts(where, there)] = True

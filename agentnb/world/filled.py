@@ -206,9 +206,12 @@ class _Filler:
         )
         if not keys and isinstance(rest, Mapping) and rest and not small:
             keys = {f"{name} 1": None}
-        extra = (key for number in range(MOST) if (key := f"{name} {number + 1}") not in properties)
+        extra = (new for number in range(MOST) if (new := f"{name} {number + 1}") not in properties)
         while len(keys) < flat.get("minProperties", 0):
-            keys[next((key for key in optional if key not in keys), None) or next(extra)] = None
+            key = next((key for key in optional if key not in keys), None) or next(extra, None)
+            if key is None:
+                raise CannotError(f"no object has as many keys as {name!r} has to have")
+            keys[key] = None
         found = {}
         for key in keys:
             try:

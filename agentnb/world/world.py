@@ -71,9 +71,11 @@ class World:
         match effect.kind:
             case "human":
                 found = self._scripted(work)
+                _begun(work, "human")
                 return lambda asked: _typed(asked) if found is WAIT else found
             case "llm":
                 request, attempts = self._request(effect, work), _Attempts()
+                _begun(work, "llm")
                 return lambda _asked: self._complete(attempts.telling(request, work), work)
             case _ if effect.target is not None:
                 return call_target
@@ -172,7 +174,23 @@ def call_target(effect: Effect) -> Any:
 def asked_before(work: Work, kind: str, node: str | None = None) -> int:
     """Count the calls of a kind that the run has made before this one, so that a script goes on where it stands.
 
-    Attempts of one call count once.
+    Attempts of one call count once. Those of steps in flight count too: no two branches find the same place.
     """
-    made = work.run.calls_before(kind, node)
-    return made + len({call.call for call in work.calls if call.kind == kind}) if work.calls else made
+    made = work.run.calls_before(kind, node) + _made(work, kind)
+    for flight in tuple(work.run.flights.values()):  # a copy: a call in a thread may ask
+        other = flight.act.work
+        if other is not work and (node is None or other.node.id == node):
+            made += _made(other, kind)
+    return made
+
+
+def _begun(work: Work, kind: str) -> None:
+    """Note that a step has begun a call: it counts before its answer has come."""
+    work.asked.append(kind)
+    work.busy = True
+
+
+def _made(work: Work, kind: str) -> int:
+    """Count the calls of a kind that a step has begun, each once."""
+    rows = len({call.call for call in work.calls if call.kind == kind}) if work.calls else 0
+    return max(rows, work.asked.count(kind))

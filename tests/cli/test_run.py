@@ -108,3 +108,21 @@ def test_a_place_that_cannot_be_written_is_a_problem(there, capsys):
     assert code == 1
     assert "no/such/out.json" in err
     assert "Traceback" not in err
+
+
+def test_a_requirement_that_does_not_hold_is_told_with_the_recipes_own_words(tmp_path, capsys):
+    file = tmp_path / "needs.yaml"
+    rule = "requirements: [{variable: ticket, operator: eq, value: 1, error_message: A ticket is needed.}]\n"
+    file.write_text(RECIPE + rule)
+    code, out, err = called(capsys, "run", str(file), "-i", "ticket=a")
+    assert (code, "failed after 0 steps" in out) == (1, True)
+    assert "X121: A ticket is needed." in err
+    assert err.count("A ticket is needed.") == 1
+
+
+def test_a_run_that_is_used_up_names_its_limit(there, capsys):
+    words = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml", "--max-steps", "2")
+    code, out, _ = called(capsys, *words)
+    assert code == 3
+    assert "exhausted after 2 steps: its max_steps of 2 is used up" in out
+    assert json.loads(called(capsys, *words, "--json")[1])["limit"] == "max_steps"

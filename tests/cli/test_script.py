@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.making import called
+from agentnb.cli.script import script
+from agentnb.load import load
+from tests.cli.making import RECIPE, called
 
 
 def test_a_script_names_its_wrong_keys_all_at_once(there, capsys):
@@ -21,3 +23,10 @@ def test_a_script_is_a_mapping(there, capsys):
     code, _, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
     assert code == 1
     assert "U903" in err
+
+
+def test_for_a_run_the_judges_part_of_a_script_is_left_out(tmp_path):
+    (tmp_path / "script.yaml").write_text("llm: {read: [a], judge: [yes]}\n")
+    recipe = load(RECIPE)
+    assert script(str(tmp_path / "script.yaml"), recipe) == {"llm": {"read": ["a"]}}
+    assert script(str(tmp_path / "script.yaml"))["llm"].keys() == {"read", "judge"}

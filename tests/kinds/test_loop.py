@@ -3,7 +3,8 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.errors import RecipeError
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, RecipeError
+from tests.dialects.agentruntime.making import line, ran, text
 from tests.session.making import add, graph, looping, path, session
 
 
@@ -126,3 +127,115 @@ def test_an_error_edge_of_the_loop_catches_what_fails_inside():
     run.run()
     assert path(run) == ["again enter", "a", "b error", "again leave error", "rescue"]
     assert (run.status, run.board["rescued"], len(run.frames)) == ("finished", True, 1)
+
+
+# -- of one body, with rules and templates --------------------------------------------------------------------------
+
+
+def rounds_of(tmp_path, loop, body="{id: w, type: tool, uses: add, inputs: {n: '{{ n }}'}, map: {set: {n: '{{ result.result }}'}}}",
+              more="", **options):  # fmt: skip
+    nodes = f"nodes:\n  - {{id: l, type: loop, body: w, {loop}}}\n  - {body}\n"
+    return ran(tmp_path, text(f"{nodes}{line('after', 'rescue').removeprefix('nodes:')[1:]}\n{more or AFTER}"), **options)
+
+
+AFTER = """edges:
+  - {from: l, to: after}
+  - {from: after, to: rescue, when: {"==": [1, 2]}}
+"""
+
+
+def test_until_is_asked_after_each_round_and_sees_what_the_body_came_to(tmp_path):
+    for until in ('{">=": [{var: state.n}, 3]}', '{">=": [{var: result.result}, 3]}', '{"==": [{var: output.result}, "{{ 3 }}"]}'):
+        done = rounds_of(tmp_path, f"until: {until}, max_iterations: 5")
+        assert done.path == ["l enter", "w", "l again", "w", "l again", "w", "l leave", "after"]
+        assert done.state["n"] == 3
+
+
+def test_the_edges_of_a_loop_see_what_its_body_came_to(tmp_path):
+    ways = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
+    until = 'until: {">=": [{var: state.n}, 2]}'
+    assert rounds_of(tmp_path, until, more=ways).path[-2:] == ["after", "rescue"]
+
+
+def test_it_runs_once_at_least(tmp_path):
+    assert rounds_of(tmp_path, 'until: {"==": [1, 1]}').state["n"] == 1
+
+
+@pytest.mark.parametrize(("loop", "count"), [("max_iterations: 4", 4), ("name: ten", 10)])
+def test_without_until_it_ends_quietly_after_its_rounds(tmp_path, loop, count):
+    done = rounds_of(tmp_path, loop)
+    assert (done.state["n"], done.path[-1]) == (count, "after")
+
+
+NEVER = 'until: {"==": [1, 2]}, max_iterations: 2'
+
+
+def test_an_until_that_never_came_is_an_error(tmp_path):
+    with pytest.raises(AgentRuntimeError, match="X401.*'l' has run 2 times"):
+        rounds_of(tmp_path, NEVER)
+
+
+def test_which_the_loops_own_handler_catches(tmp_path):
+    done = rounds_of(tmp_path, f"{NEVER}, on_error: {{to: rescue}}")
+    assert (done.path[-2:], done.state["n"]) == (["l error leave", "rescue"], 2) or done.path[-2:] == ["l leave error", "rescue"]
+    assert rounds_of(tmp_path, f"{NEVER}, on_error: {{resume: true}}").path[-1] == "after"
+
+
+def test_or_it_says_otherwise(tmp_path):
+    assert rounds_of(tmp_path, f"{NEVER}, on_exhausted: continue").path[-1] == "after"
+    with pytest.raises(AgentRuntimeError, match="X401"):
+        rounds_of(tmp_path, "max_iterations: 2, on_exhausted: error")
+
+
+FAILS = "{id: w, type: tool, uses: raising%s}"
+
+
+def test_a_failing_body_ends_the_loop(tmp_path):
+    with pytest.raises(NodeExecutionError, match=r"'w' in 'l' failed \(type=tool, tool=raising\)"):
+        rounds_of(tmp_path, "max_iterations: 3", FAILS % "")
+
+
+def test_or_the_loops_handler_catches_it(tmp_path):
+    done = rounds_of(tmp_path, "max_iterations: 3, on_error: {to: rescue}", FAILS % "")
+    assert done.path == ["l enter", "w error", "l leave error", "rescue"]
+    done = rounds_of(tmp_path, "max_iterations: 3, on_error: {to: rescue, resume: true}", FAILS % "")
+    assert done.path[-2:] == ["rescue", "after"]
+
+
+def test_a_body_that_resumes_goes_round_again(tmp_path):
+    done = rounds_of(tmp_path, "max_iterations: 3", FAILS % ", on_error: {resume: true}")
+    assert done.path == ["l enter", "w error", "l again", "w error", "l again", "w error", "l leave", "after"]
+
+
+def test_until_sees_the_failure_of_a_body_that_resumes(tmp_path):
+    fails = "{id: w, type: tool, uses: failing, on_error: {resume: true}}"
+    done = rounds_of(tmp_path, 'until: {"==": [{var: result.error.type}, quota]}, max_iterations: 3', fails)
+    assert done.path == ["l enter", "w error", "l leave", "after"]
+
+
+def test_the_targets_of_a_router_as_body_are_not_followed(tmp_path):
+    routes = '{id: w, type: router, cases: [{when: {"==": [1, 1]}, to: rescue}], default: after}'
+    done = rounds_of(tmp_path, "max_iterations: 2", routes)
+    assert done.path == ["l enter", "w", "l again", "w", "l leave", "after"]
+
+
+def test_a_subgraph_as_body_is_run_in_each_round(tmp_path):
+    inner = "subgraphs:\n  one: {inputs: [k], outputs: [n], nodes: [{id: up, type: noop, map: {set: {n: '{{ k + 1 }}'}}}]}"
+    graph = """
+    nodes:
+      - {id: l, type: loop, body: sub, until: {"==": [{var: result.n}, 3]}}
+      - {id: sub, type: subgraph, graph: one, inputs: {k: "{{ n }}"}}
+    """
+    done = ran(tmp_path, text(graph, inner))
+    assert (done.state["n"], done.path.count("up")) == (3, 3)
+    assert done.path[:6] == ["l enter", "sub enter", "up", "sub leave", "l again", "sub enter"]
+
+
+def test_a_loop_as_body_of_a_loop(tmp_path):
+    graph = """
+    nodes:
+      - {id: outer, type: loop, body: inner, max_iterations: 2}
+      - {id: inner, type: loop, body: w, max_iterations: 3}
+      - {id: w, type: noop, map: {merge: {log: ["{{ n }}"]}}}
+    """
+    assert len(ran(tmp_path, text(graph)).state["log"]) == 6

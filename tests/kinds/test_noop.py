@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import networkx as nx
 
+from tests.dialects.agentruntime.making import ran, text
 from tests.session.making import session
 
 
@@ -12,3 +13,13 @@ def test_it_writes_and_reads_nothing():
     step = run.step()
     assert (step.outputs, step.reads, step.writes, dict(run.board)) == ({}, (), (), {"x": 1})
     assert step.type == "system_event"
+
+
+def test_it_writes_what_its_map_says(tmp_path):
+    graph = """
+    nodes:
+      - {id: here, type: noop, map: {set: {a: "{{ x }}"}, delete: [b]}, on_error: {to: wrong}}
+      - {id: wrong, type: noop}
+    """
+    done = ran(tmp_path, text(graph))
+    assert (done.path, done.state) == (["here"], {"n": 0, "log": [], "x": 1, "a": 1, "c": None})

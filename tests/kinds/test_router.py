@@ -4,6 +4,7 @@ import networkx as nx
 import pytest
 
 from agentnb.kinds.router import choice
+from tests.dialects.agentruntime.making import edges, line, ran, text
 from tests.session.making import path, session
 
 
@@ -87,3 +88,52 @@ def test_without_a_way_on_the_run_is_at_its_end():
     run.run()
     assert (run.status, path(run)) == ("finished", ["route"])
     assert "Go to the end" in run.trace.steps[0].thought
+
+
+# -- by cases ------------------------------------------------------------------------------------------------------
+
+
+HOLDS, FAILS = '{"==": [{var: state.x}, 1]}', '{"==": [{var: state.x}, 2]}'
+
+
+def routed(tmp_path, cases, *, default="", ways=()):
+    """Return the nodes that a router led to."""
+    made = ", ".join(f"{{when: {rule}, to: {target}}}" for rule, target in cases)
+    rest = f", default: {default}" if default else ""
+    nodes = f"{line('a', 'b', 'c')}\n  - {{id: route, type: router, cases: [{made}]{rest}}}\n"
+    # A router that a failure alone would lead to: so a, b and c are led to, and no entries.
+    nodes += "  - {id: start, type: noop, on_error: {to: spare}}\n"
+    nodes += "  - {id: spare, type: router, cases: [{when: true, to: a}, {when: true, to: b}, {when: true, to: c}]}\n"
+    done = ran(tmp_path, text(nodes + edges("start-route", *ways)))
+    assert done.path[:2] == ["start", "route"]
+    return done.path[2:]
+
+
+@pytest.mark.parametrize(
+    ("cases", "default", "ways", "led"),
+    [
+        ([(HOLDS, "a"), (FAILS, "b"), (HOLDS, "c")], "", (), ["a", "c"]),
+        ([(HOLDS, "c"), (HOLDS, "a")], "", (), ["c", "a"]),
+        ([(HOLDS, "a"), (HOLDS, "a")], "", (), ["a", "a"]),
+        ([(HOLDS, "a")], "b", ("route-c",), ["a"]),
+        ([(FAILS, "a")], "b", ("route-c",), ["b"]),
+        ([(FAILS, "a")], "", ("route-c", "route-b"), ["c", "b"]),
+        ([(FAILS, "a")], "", (), []),
+        ([("true", "a"), ("false", "b")], "", (), ["a"]),
+    ],
+)
+def test_all_cases_that_hold_are_next_then_the_default_then_the_edges(tmp_path, cases, default, ways, led):
+    assert routed(tmp_path, cases, default=default, ways=ways) == led
+
+
+def test_its_step_says_which_case_held(tmp_path):
+    graph = f"""
+nodes:
+  - {{id: route, type: router, cases: [{{when: {HOLDS}, to: a}}, {{when: {FAILS}, to: b}}], default: b}}
+  - {{id: a, type: noop}}
+  - {{id: b, type: noop}}
+"""
+    step = ran(tmp_path, text(graph)).session.trace.steps[0]
+    assert step.thought == "state.x == 1 holds: go to a"
+    assert step.observation == {"decision": ["a"], "cases": [True, False]}
+    assert [read.key for read in step.reads] == ["x"]

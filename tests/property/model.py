@@ -316,7 +316,7 @@ class Model(Moves):
         try:
             back = [] if rescue is None else self.rescued(state, entry, rescue)
         except (BrokenError, plain.RefusedError) as error:
-            raise FailedError from error
+            raise FailedError(late=state.late) from error  # its own rescue is none: what failed inside is told
         state.close(state.inside(entry.node, entry.frame))
         front = [Entry(name, entry.frame) for name in self.handlers(entry.node, state.late)]
         self.advance(state, entry, back, front)

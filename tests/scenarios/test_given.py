@@ -93,15 +93,18 @@ def test_what_cannot_be_read(given, cure):
     assert cure in raised.value.problems[0].do
 
 
-def test_code_of_its_own_is_refused():
-    raised = refused([{"id": "a", "compare": "code_eval"}])
-    assert codes(raised) == ["X413"]
-    assert "exact_match, fuzzy or llm_judge" in raised.value.problems[0].do
+def test_code_of_its_own_is_refused_and_the_others_run():
+    rows = [{"id": "a", "compare": "code_eval"}, {"id": "b", "expected": {"text": "Hi"}}]
+    report = nb.run_scenarios(writes(text="Hi"), rows)
+    assert [(row.passed, row.problem and row.problem.code, row.steps) for row in report] == [
+        (False, "X413", 0), (True, None, 1),
+    ]  # fmt: skip
+    assert "exact_match, fuzzy or llm_judge" in report["a"].problem.do
 
 
 def test_all_that_is_wrong_is_told_at_once():
     given = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
-    assert codes(refused(given)) == ["X412", "X413", "X412", "X412", "X411"]
+    assert codes(refused(given)) == ["X412", "X412", "X412", "X411"]
 
 
 def test_a_mistake_in_a_file_is_told_with_its_place():

@@ -187,3 +187,9 @@ schemas = st.recursive(
 @given(schemas, st.integers())
 def test_any_schema_of_usual_parts_can_be_filled(schema, seed):
     assert list(Schema(schema).faults(filled(schema, seed))) == []
+
+
+def test_an_object_that_has_to_have_more_keys_than_can_be_made_is_told():
+    with pytest.raises(ExecutionError, match="X408") as caught:
+        filled({"type": "object", "minProperties": 20_000}, seed=1)
+    assert "as many keys" in caught.value.problems[0].why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import Problem, did_you_mean
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe, Region, ToolSpec
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.graphs import Level
     from agentnb.dialects.agentruntime.nodes import Nodes
     from agentnb.dialects.agentruntime.schema import AgentDefinition
+
+
+MAX_SUBGRAPH_DEPTH: Final = 8
 
 
 def recognise(content: object) -> bool:
@@ -65,9 +68,6 @@ def _recipe(
             found.setdefault(node.id, node)
         edges += _edges(level, nodes, found, told)
     root, name = definition.graph, definition.meta.name
-    limits: dict[str, Any] = {"max_steps": root.max_steps, "max_subgraph_depth": 8}
-    if root.timeout is not None:
-        limits["max_seconds"] = root.timeout.seconds
     recipe = Recipe(
         name=name,
         dialect="agentruntime",
@@ -83,7 +83,7 @@ def _recipe(
         init=MappingProxyType(definition.state.init),
         routing="all",
         timeouts="error",
-        limits=MappingProxyType(limits),
+        limits=MappingProxyType(_limits(definition)),
         meta=MappingProxyType({
             "definition": definition,
             "required": tuple(name for name in root.inputs if definition.state.init.get(name) is None),
@@ -93,6 +93,13 @@ def _recipe(
         }),
     )  # fmt: skip
     return recipe, told
+
+
+def _limits(definition: AgentDefinition) -> dict[str, Any]:
+    """Return the budget of a run; a time-out of the graph is the time that the whole of it may take."""
+    root = definition.graph
+    timed = {} if root.timeout is None else {"max_seconds": root.timeout.seconds}
+    return {"max_steps": root.max_steps, "max_subgraph_depth": MAX_SUBGRAPH_DEPTH, **timed}
 
 
 def _nodes(level: Level, nodes: Nodes) -> Iterator[Node]:

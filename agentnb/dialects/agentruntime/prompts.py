@@ -34,9 +34,11 @@ __all__ = ["Prompt", "Prompts", "compile_prompts"]
 Prompts = dict[str, tuple[tuple[str, "Prompt"], ...]]
 _DEEPEST = 32
 _NOTHING = "{{ '' }}"  # keeps Jinja from trimming what stands beside it, and a lone expression from being a value
-_FLAT = r"\{[^{}]*\}"
-_NESTED = rf"\{{(?:[^{{}}]|{_FLAT})*\}}"
-_LAID = rf"\{{(?:[^{{}}]|{_NESTED})*\}}"
+# A mapping as it is written in a template, with two more inside one another: braces in quotes are none.
+_PLAIN = r"""[^{}'"]|"[^"\n]*"|'[^'\n]*'"""
+_FLAT = rf"\{{(?:{_PLAIN})*\}}"
+_NESTED = rf"\{{(?:{_PLAIN}|{_FLAT})*\}}"
+_LAID = rf"\{{(?:{_PLAIN}|{_NESTED})*\}}"
 # Comments and raw text are passed over; each alternative goes on to where it ends, so that it is one walk.
 _PASSED = r"\{\#.*?(?:\#\}|\Z)|\{%-?\s*raw\s*-?%\}.*?(?:\{%-?\s*endraw\s*-?%\}|\Z)"
 _MARK = re.compile(
@@ -67,8 +69,8 @@ class Prompt:
         whole = source if has_markers(source) else ""
         self._template = compile_template(whole + _NOTHING if whole else source, place=place)
         self._template.text = text
-        lone = compile_template(whole, strict=False, place=place)
-        self._lone: Template | None = lone if lone.native else None
+        lone = compile_template(whole, strict=False, place=place) if whole.lstrip().startswith("{{") else None
+        self._lone: Template | None = lone if lone is not None and lone.native else None
         self._strict, self._env = True, dict[str, str]()
         self.reads: tuple[Read, ...] = tuple(path for path in self._template.reads if path[0] != "env")
         self.needs = tuple(dict.fromkeys(path[1] for path in self._template.reads if path[0] == "env"))
@@ -246,6 +248,7 @@ class _Partials:
                               self._where(alone, match, path),
                               "a partial stands alone in its braces, and its name is plain text",
                               'write {{> name }}, or {{ partial("name", {"x": 1}) }}')  # fmt: skip
+                return  # what follows may be a part of it
 
     def _jinja_problems(self, alone: str, path: Path) -> list[Problem]:
         """R173: the environment is used otherwise than by a lone {{env.NAME}}."""

@@ -91,6 +91,8 @@ class GraphExecutor:
             if session.status != "waiting" or not in_kernel():
                 break
             await self._answered()
+            if session.status == "failed":  # its time was up: asked once more, it would be asked for ever
+                break
         problem = session.error
         if problem is not None:
             raise _error(session, problem)

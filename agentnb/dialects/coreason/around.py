@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.dialects.coreason.shapes import field_schema, is_required
 from agentnb.recipe.model import Requirement, Scenario
 
 if TYPE_CHECKING:
@@ -46,6 +47,21 @@ def origin(definition: RecipeDefinition) -> dict[str, Any]:
     elif provenance is not None:
         found["provenance"] = provenance
     return {"provenance": found} if found else {}
+
+
+def inputs_of(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any] | None]:
+    """Return an interface's inputs: the schema of each, the names that it requires, the schema of all where it has one.
+
+    A type's name stands for the schema of that type, and `required: true` within an input says that it has to be given.
+    """
+    given = properties_of(described)
+    inputs = {name: field_schema(schema) for name, schema in given.items()}
+    marked = [name for name, schema in given.items() if is_required(schema)]
+    if given == described:
+        return inputs, tuple(marked), None
+    named = described.get("required")
+    listed = [name for name in named if name in given] if isinstance(named, list) else []
+    return inputs, tuple(dict.fromkeys([*listed, *marked])), {**described, "properties": inputs}
 
 
 def properties_of(described: Mapping[str, Any]) -> dict[str, Any]:

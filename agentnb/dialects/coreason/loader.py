@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.coreason.around import limits, origin, properties_of, requirements, scenarios
+from agentnb.dialects.coreason.around import inputs_of, limits, origin, properties_of, requirements, scenarios
 from agentnb.dialects.coreason.nodes import node_of
 from agentnb.dialects.coreason.sections import Sections, sectioned
 from agentnb.dialects.coreason.ways import edges_of, ids, settled, twice
@@ -85,7 +85,8 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
     interface, name, entries = definition.interface, definition.metadata.name, (definition.topology.entry_point,)
     draft = definition.topology.status == "draft" and definition.status != "published"
     graph = _graph(definition, written, edges, draft=draft)
-    inputs, state = properties_of(interface.inputs), definition.state
+    inputs, required, whole = inputs_of(interface.inputs)
+    state = definition.state
     return Recipe(
         name=name,
         dialect="coreason",
@@ -105,8 +106,8 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
             "about": origin(definition),
             "draft": draft,
             "entry_place": written.place(("topology", "entry_point")),
-            "required": _required(interface.inputs),
-            "input_schema": interface.inputs if inputs != interface.inputs else None,
+            "required": required,
+            "input_schema": whole,
         }),
         notes=(*notes(definition, written), *graph.notes),
     )  # fmt: skip
@@ -128,12 +129,6 @@ def _graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *,
         nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
     graph = sectioned(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
     return graph._replace(notes=(*told, *graph.notes))
-
-
-def _required(described: Mapping[str, Any]) -> tuple[str, ...]:
-    names = described.get("required")
-    known = properties_of(described)
-    return tuple(name for name in names if name in known) if known != described and isinstance(names, list) else ()
 
 
 def _defaults(properties: Mapping[str, Any]) -> dict[str, Any]:

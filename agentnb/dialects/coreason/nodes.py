@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.dialects.coreason.shapes import output_schema
 from agentnb.errors import Place
 from agentnb.recipe.model import Node, Rescue
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # Nodes that ask an agent or a model.
 _ASKING: Final = frozenset({"agent", "evaluator", "generative"})
+LONGEST_WAIT: Final = 10**9  # seconds, some 30 years; a longer wait counts as none
 
 
 def node_of(
@@ -122,7 +124,7 @@ def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[st
 def _generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
     return {
         "goal": node.goal,
-        "schema": _frozen(node.output_schema),
+        "schema": _frozen(output_schema(node.output_schema)),
         "tools": tuple(node.allowed_tools),
         "solver": _plain(node.solver),
         "prompt": preamble,
@@ -145,7 +147,7 @@ def _options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
         return {}
     retries, delay = policy.max_retries if policy else 0, 0.0
     if node.recovery is not None and node.recovery.max_retries is not None:
-        retries, delay = node.recovery.max_retries, max(node.recovery.retry_delay_seconds, 0.0)
+        retries, delay = node.recovery.max_retries, _positive(node.recovery.retry_delay_seconds) or 0.0
     again = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
     return {"timeout": _positive(policy.timeout_seconds if policy else None), **again}
 
@@ -183,10 +185,10 @@ def _writes(node: RecipeNode, params: Mapping[str, Any]) -> tuple[str, ...]:
         case "evaluator":
             return (node.feedback_variable,)
         case "generative":
-            properties = node.output_schema.get("properties")
-            if isinstance(properties, Mapping):
+            schema = params["schema"]
+            if isinstance(properties := schema.get("properties"), Mapping):
                 return tuple(map(str, properties))
-            return (node.id,) if node.output_schema.get("type", "object") != "object" else ()
+            return (node.id,) if schema.get("type", "object") != "object" else ()
     return ()
 
 
@@ -197,7 +199,7 @@ def _chosen(model: Any) -> Any:
 
 
 def _positive(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and seconds > 0 else None
+    return seconds if seconds is not None and 0 < seconds <= LONGEST_WAIT else None
 
 
 def _joined(parts: Iterable[str | None]) -> str | None:

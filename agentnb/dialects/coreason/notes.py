@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.secrets import short
 from agentnb.dialects.coreason.around import properties_of
+from agentnb.dialects.coreason.nodes import LONGEST_WAIT
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode
+from agentnb.dialects.coreason.shapes import field_schema, is_required, output_schema
 from agentnb.errors import Problem
 from agentnb.expressions.schemas import Schema, asks_types_only
 from agentnb.recipe.words import listed
+from agentnb.world.filled import told
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.mistakes import Written
@@ -20,6 +24,7 @@ _SHOWN_ONLY: Final = ("guardrails", "identity", "compliance")
 _IN_POLICY: Final = ("rate_limit_rpm", "rate_limit_tpm", "sensitive_tools", "allowed_mcp_servers", "legal_disclaimer")
 # Policy numbers for which nothing at all is allowed makes no sense, and those for which it does.
 _ABOVE_ZERO: Final = ("timeout_seconds",)
+_WAITS: Final = ("timeout_seconds", "retry_delay_seconds")
 _FROM_ZERO: Final = ("max_retries", "budget_cap_usd", "token_budget")
 # What a described agent is not given: its model is told its role and its task, and no more.
 _MIND: Final = ("reasoning", "reflex", "knowledge_contexts", "memory_read", "memory_write")
@@ -30,6 +35,7 @@ def notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     yield from _not_enforced(definition, written)
     yield from _no_numbers(definition, written)
     yield from _no_schemas(definition, written)
+    yield from _fallbacks(definition, written)
     yield from _unready(definition, written)
     yield from _scenarios(definition, written)
     yield from _kept_nowhere(definition, written)
@@ -106,7 +112,7 @@ def _shown_only(path: Path, written: Written, at: str = "") -> Problem:
 
 
 def _no_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
-    """R139: a number below what makes sense counts as if it were not there."""
+    """R139: a number that makes no sense, below 0 or beyond all bounds, counts as if it were not there."""
     if definition.policy is not None:
         for word in (*_FROM_ZERO, *_ABOVE_ZERO):
             yield from _too_small(definition.policy, word, ("policy",), written)
@@ -121,10 +127,14 @@ def _no_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Prob
 
 def _too_small(part: Any, word: str, path: Path, written: Written) -> Iterator[Problem]:
     value = getattr(part, word)
-    if value is not None and (value < 0 or (word in _ABOVE_ZERO and value == 0)):
-        least = "more than 0" if word in _ABOVE_ZERO else "0 or more"
-        yield Problem("R139", f"{word!r} is {value}, which counts as none", str(written.place((*path, word))),
-                      f"it is a number of {least}", "give such a number, or leave it out", "warning")  # fmt: skip
+    if value is None:
+        return
+    least, most = "more than 0" if word in _ABOVE_ZERO else "0 or more", ""
+    if word in _WAITS:
+        most = f", and of {LONGEST_WAIT:,} at most (30 years)"
+    if not value >= 0 or (word in _ABOVE_ZERO and value == 0) or (word in _WAITS and value > LONGEST_WAIT):
+        yield Problem("R139", f"{word!r} is {short(value)}, which counts as none", str(written.place((*path, word))),
+                      f"it is a number of {least}{most}", "give such a number, or leave it out", "warning")  # fmt: skip
 
 
 def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
@@ -136,8 +146,62 @@ def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Prob
         fault = None if asks_types_only(schema) else next(Schema(schema).own_faults(), None)
         if fault is not None:
             yield Problem("R134", f"input {name!r} is described by what is no JSON Schema",
-                          str(written.place((*around, name))), f"{fault.message}; so it is not asked of the input",
-                          "write a JSON Schema, as {type: string}", "warning")  # fmt: skip
+                          str(written.place((*around, name))), f"{fault.message}; {_taken(schema)}",
+                          "write a JSON Schema, as {type: string}; inputs that have to be there are named by "
+                          "`required: [...]` beside `properties`", "warning")  # fmt: skip
+    yield from _no_outputs(definition, written)
+
+
+def _taken(schema: Any) -> str:
+    """Say how an input is taken that is described by no JSON Schema."""
+    meant = field_schema(schema)
+    if meant is schema or not (asks_types_only(meant) or Schema(meant).wrong is None):
+        return "so it is not asked of the input"
+    has = " that has to be given" if is_required(schema) else ""
+    kind = f" of type {meant['type']}" if isinstance(meant.get("type"), str) else ""
+    return f"it is taken as an input{has}{kind}"
+
+
+def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R140: what a node is to fill is described by what is no JSON Schema, or by more than stands in it."""
+    for number, node in enumerate(definition.topology.nodes):
+        if isinstance(node, GenerativeNode) and not asks_types_only(meant := output_schema(node.output_schema)):
+            schema = Schema(meant)
+            fault = schema.wrong or next(schema.lost(), None)
+            if fault is not None:
+                place = written.place(("topology", "nodes", number, "output_schema"))
+                yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
+                              told(fault), "mend it: the node's step would fail", "warning")  # fmt: skip
+
+
+def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R141: a node is to fall back, and it says not to which. R142: fallbacks lead round in a circle."""
+    leads: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for number, node in enumerate(definition.topology.nodes):
+        if node.recovery is None or node.recovery.behavior != "route_to_fallback":
+            continue
+        path: Path = ("topology", "nodes", number, "recovery")
+        if node.recovery.fallback_node_id:
+            leads[node.id] = node.recovery.fallback_node_id
+            places[node.id] = str(written.place((*path, "fallback_node_id")))
+        else:
+            yield Problem("R141", f"the recovery of {node.id!r} falls back to no node",
+                          str(written.place((*path, "behavior"))), "so a run fails with it",
+                          "name a node by 'fallback_node_id', or choose another behavior", "warning")  # fmt: skip
+    done: set[str] = set()
+    for start in leads:
+        way: dict[str, None] = {}
+        here = start
+        while here in leads and here not in way and here not in done:
+            way[here] = None
+            here = leads[here]
+        if here in way:
+            circle = list(way)[list(way).index(here):]
+            yield Problem("R142", f"fallbacks lead round: {' -> '.join([*circle, here])}", places[here],
+                          "while all of them fail, a run goes round until its steps are used up",
+                          "let one of them fail, or fall back to a node outside", "warning")  # fmt: skip
+        done.update(way)
 
 
 def _unready(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
@@ -150,13 +214,21 @@ def _unready(definition: RecipeDefinition, written: Written) -> Iterator[Problem
 
 
 def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
-    """R129: a scenario asks for code of its own to be run."""
+    """R129: a scenario asks for code of its own to be run.
+
+    R143: two scenarios have the same id.
+    """
+    first: dict[str, int] = {}
     for number, scenario in enumerate(definition.tests):
+        if first.setdefault(scenario.id, number) != number:
+            yield Problem("R143", f"scenario id {scenario.id!r} is there twice", str(written.place(("tests", number, "id"))),
+                          f"tests[{first[scenario.id]}] has it already, and no scenario runs while two have the same",
+                          "give it an id of its own", "warning")  # fmt: skip
         if scenario.validation_logic == "code_eval":
             place = written.place(("tests", number, "validation_logic"))
             yield Problem("R129", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", str(place),
-                          "no code that stands in a recipe is ever run",
-                          "compare by exact_match, fuzzy or llm_judge")  # fmt: skip
+                          "no code that stands in a recipe is ever run; the other scenarios run",
+                          "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
 
 
 def _kept_nowhere(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:

@@ -46,7 +46,6 @@ from agentnb.dialects.coreason.extras import (
 from agentnb.dialects.coreason.profiles import (
     AgentRef,
     CognitiveProfile,
-    ModelChoice,
     ModelPolicy,
     Profile,
     Reasoning,
@@ -280,7 +279,7 @@ class RecipeDefinition(Closed):
     topology: Annotated[GraphTopology, BeforeValidator(written_out)]
     status: Literal["draft", "published", "archived"] = "draft"
     environment: Environment | None = None
-    default_model_policy: ModelChoice | None = None
+    default_model_policy: ModelPolicy | None = None
     tests: list[SimulationScenario] = []
     compliance: Compliance | None = None
     identity: Identity | None = None

@@ -85,6 +85,13 @@ class LLMClient(Protocol):
         """Answer one request."""
 
 
+def told(response: LLMResponse, request: LLMRequest) -> LLMResponse:
+    """Tell who listens the text of an answer that came as a whole, and return the answer."""
+    if request.tell is not None and isinstance(response.content, str) and response.content:
+        request.tell(response.content)
+    return response
+
+
 class LLMError(ExecutionError):
     """A model's server, or the way to it, failed; the Problem says what the server said.
 
@@ -92,6 +99,7 @@ class LLMError(ExecutionError):
         status: the HTTP status that was answered, if any was.
         again: whether the same request may succeed later (a rate limit, a server's own failure, a cut connection).
         retry_after: the seconds to wait before that, where the server says so.
+        usage: what it took all the same, where the model has answered and the answer is of no use.
     """
 
     def __init__(
@@ -100,13 +108,14 @@ class LLMError(ExecutionError):
         status: int | None = None,
         again: bool = False,
         retry_after: float | None = None,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(*problems)
-        self.status, self.again, self.retry_after = status, again, retry_after
+        self.status, self.again, self.retry_after, self.usage = status, again, retry_after, usage
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with what is known of the answer."""
-        known = {"status": self.status, "again": self.again, "retry_after": self.retry_after}
+        known = {"status": self.status, "again": self.again, "retry_after": self.retry_after, "usage": self.usage}
         return (type(self), self.problems, known)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from agentnb.world.llm.failures import Unreadable, unfit
 from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient
 
-_DONE = frozenset({"STOP", "MAX_TOKENS"})
+_DONE: Final = frozenset({"STOP", "MAX_TOKENS"})
 
 
 class GeminiClient(VendorClient):

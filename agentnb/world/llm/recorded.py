@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from agentnb.board.secrets import masked, short
 from agentnb.board.values import thaw
 from agentnb.errors import ExecutionError, Problem, did_you_mean
-from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage
+from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, told
 
-_WHERE = "RecordedClient"
+_WHERE: Final = "RecordedClient"
 
 
 class RecordedClient:
@@ -52,9 +52,8 @@ class RecordedClient:
             _compare(request, call)
         if call.error is not None:
             raise _failed(request, call.error)
-        if request.tell is not None and isinstance(call.result, str):
-            request.tell(call.result)
-        return LLMResponse(thaw(call.result), "recorded", Usage(call.tokens_in, call.tokens_out, call.cost_usd))
+        usage = Usage(call.tokens_in, call.tokens_out, call.cost_usd)
+        return told(LLMResponse(thaw(call.result), "recorded", usage), request)
 
 
 def _calls_of(trace: Any) -> dict[str, list[Any]]:

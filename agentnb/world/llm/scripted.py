@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentnb.errors import ExecutionError, Problem
-from agentnb.world.llm.base import LLMRequest, LLMResponse
+from agentnb.world.llm.base import LLMRequest, LLMResponse, told
 
 
 class ScriptedClient:
     """Answers from a script. It keeps no place of its own: the request says how many came before.
 
-    So a run that goes back and on again gets the same answers again.
+    So a run that goes back and on again gets the same answers again. A text of a list or a mapping is told as one piece
+    to who listens; a function may call `request.tell` itself.
+
+    A list is taken in the order in which the calls begin, those of parallel branches that are still out among them: no
+    two of them get the same answer. Where branches ask more than once, that order depends on how they go: `run()`, which
+    runs them at the same time, may then give them other answers than `step()`. A mapping by node does not depend on it.
     """
 
     def __init__(self, script: Any) -> None:
@@ -31,8 +36,9 @@ class ScriptedClient:
             return _later(answer) if inspect.isawaitable(answer) else _response(answer)
         if isinstance(script, Mapping):
             of_node = script.get(request.node, ())
-            return _response(_at(of_node if isinstance(of_node, list | tuple) else [of_node], request.of_node, request))
-        return _response(_at(script, request.number, request))
+            answers = of_node if isinstance(of_node, list | tuple) else [of_node]
+            return told(_response(_at(answers, request.of_node, request)), request)
+        return told(_response(_at(script, request.number, request)), request)
 
 
 async def _later(answer: Any) -> LLMResponse:

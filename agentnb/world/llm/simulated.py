@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentnb.world.llm.base import LLMRequest, LLMResponse
+from agentnb.world.llm.base import LLMRequest, LLMResponse, told
 
 
 def mocked(name: str) -> str:
@@ -15,4 +15,4 @@ class SimulatedClient:
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the simulated answer."""
-        return LLMResponse(mocked(request.node), model="simulated")
+        return told(LLMResponse(mocked(request.node), model="simulated"), request)

@@ -220,24 +220,25 @@ class VendorClient:
         if reply.refused and not content and reply.value is None:
             raise LLMError(
                 Problem("X344", f"{self._name(ask)} gave no answer: {hidden(reply.refused)}", self._name(ask),
-                        "the model, or a filter of its server, refused", "ask in other words, or another model")
+                        "the model, or a filter of its server, refused", "ask in other words, or another model"),
+                usage=self._usage(reply),
             )  # fmt: skip
         if not reply.ended:
             raise Unreadable("the answer breaks off")
         if reply.value is not None:
             content = reply.value
         elif ask.schema is not None:
-            content = self._value(content, ask)
+            content = self._value(content, ask, self._usage(reply))
         return LLMResponse(content, reply.model or ask.model, self._usage(reply))
 
-    def _value(self, text: str, ask: Ask) -> Any:
+    def _value(self, text: str, ask: Ask, usage: Usage) -> Any:
         try:
             return json_in(text)
         except ValueError as error:
             raise LLMError(
                 Problem("X339", f"{self._name(ask)} did not answer with the JSON it was asked for", self._name(ask),
                         hidden(str(error)), "ask again, allow more max_tokens, or ask a model that keeps to a schema"),
-                again=True,
+                again=True, usage=usage,
             ) from None  # fmt: skip
 
     def _usage(self, reply: Reply) -> Usage:

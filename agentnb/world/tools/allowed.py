@@ -26,7 +26,7 @@ class Allowed:
     def of(cls, folder: Path | None, allow: Sequence[str]) -> Allowed:
         """Return what a recipe's folder and its `allow` let in; an entry may name a package and a folder alike."""
         words = tuple(dict.fromkeys(text for text in map(str, allow) if text.strip()))
-        own = None if folder is None else resolved(folder)
+        own = None if folder is None else resolved(Path(folder))
         folders = tuple(path for path in map(_existing, words) if path is not None)
         return cls(own, folders, tuple(word for word in words if is_dotted(word)), words)
 

@@ -133,7 +133,8 @@ def back_and_forth(session: Session) -> None:
     for number in range(tip + 1):
         fork = session.fork(at=number)
         assert dict(fork.board) == seen[number][0]
-        fork.run()
+        if fork.status != "failed":  # there it would try again
+            fork.run()
         assert (path(fork.trace), dict(fork.board), list(fork.board)) == (steps, *last)
     session.goto(tip)
 

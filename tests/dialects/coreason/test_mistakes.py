@@ -166,7 +166,7 @@ def test_a_value_of_another_sort_is_told(path, value):
         *((("policy", key), -1) for key in ("rate_limit_rpm", "rate_limit_tpm")),
         (("policy", "priority"), "urgent"),
         (("policy", "sensitive_tools"), "t"),
-        (("default_model_policy",), "fast"),
+        (("default_model_policy",), 3),
         (("default_model_policy", "strategy"), "best"),
         (("environment", "mcp_servers", 0, "name"), 3),
         (("tests", 0, "validation_logic"), "regex"),

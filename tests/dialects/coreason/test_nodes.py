@@ -242,3 +242,17 @@ def test_looks_and_wishes_that_no_kind_asks_for_are_not_among_the_params():
 def test_a_route_of_a_router_may_be_any_text():
     made = load(content([router("r", {"yes": "a", "": ""}, "a"), "a"])).nodes["r"]
     assert (made.params["input_key"], dict(made.params["routes"])) == (("topic",), {"yes": "a", "": ""})
+
+
+def test_a_wait_without_a_sensible_end_counts_as_none():
+    policy = {"timeout_seconds": 10**400, "max_retries": 1}
+    params = load(content(["a"], policy=policy)).nodes["a"].params
+    assert (params.get("timeout"), params["attempts"]) == (None, 2)
+    for delay in (float("inf"), float("nan"), -1.0):
+        made = load(content([agent("a", recovery={"max_retries": 1, "retry_delay_seconds": delay})]))
+        assert made.nodes["a"].params["backoff"] == 0
+
+
+def test_the_default_model_policy_may_be_a_models_name():
+    made = load(content([agent("a"), agent("b", model_policy="big")], [("a", "b")], default_model_policy="small"))
+    assert [made.nodes[name].params["model"] for name in "ab"] == ["small", "big"]

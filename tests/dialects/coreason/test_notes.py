@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.coreason.files import EVALUATOR
@@ -20,7 +21,7 @@ ONE = "topology: [{id: a, type: agent, agent_ref: x}]\n"
         (
             "tests: [{id: t, description: d, inputs: {}, validation_logic: code_eval}]",
             "R129",
-            "error",
+            "warning",
             "<text>:4:63, tests[0].validation_logic",
         ),
     ],
@@ -101,6 +102,16 @@ def test_an_environment_is_not_made():
     ("more", "path"),
     [
         ({"policy": {"max_retries": -1}}, "policy.max_retries"),
+        ({"policy": {"timeout_seconds": 10**400}}, "policy.timeout_seconds"),
+        ({"policy": {"budget_cap_usd": float("nan")}}, "policy.budget_cap_usd"),
+        (
+            {"nodes": [agent("a", recovery={"retry_delay_seconds": float("inf")})]},
+            "topology.nodes[0].recovery.retry_delay_seconds",
+        ),
+        (
+            {"nodes": [agent("a", recovery={"retry_delay_seconds": float("nan")})]},
+            "topology.nodes[0].recovery.retry_delay_seconds",
+        ),
         ({"policy": {"timeout_seconds": -1}}, "policy.timeout_seconds"),
         ({"policy": {"timeout_seconds": 0}}, "policy.timeout_seconds"),
         ({"policy": {"budget_cap_usd": -0.5}}, "policy.budget_cap_usd"),
@@ -124,7 +135,7 @@ def test_a_number_below_what_makes_sense_counts_as_none(more, path):
     ("inputs", "path"),
     [
         ({"q": {"type": 42}}, "q"),
-        ({"q": "string"}, "q"),
+        ({"q": "text"}, "q"),
         ({"q": {"type": "text"}}, "q"),
         ({"q": {"minLength": "x"}}, "q"),
         ({"q": {"pattern": "("}}, "q"),
@@ -158,3 +169,70 @@ def test_a_published_recipe_names_its_agents(ref):
 def test_an_agent_described_in_place_may_be_published():
     nodes = [{"id": "a", "type": "agent", "cognitive_profile": {"role": "writer"}}]
     assert problems(content(nodes, status="published")) == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        ({"q": "string", "more": {}}, "q"),
+        ({"q": {"type": "string", "required": True}}, "q"),
+        ({"type": "object", "properties": {"q": {"type": "string", "required": True}}}, "properties.q"),
+    ],
+)
+def test_an_input_in_short_is_told_and_taken_as_it_is_meant(inputs, path):
+    recipe = load(content(["a"], interface={"inputs": inputs}))
+    (problem,) = recipe.check()
+    assert (problem.code, problem.severity, problem.where) == ("R134", "warning", f"<dict>, interface.inputs.{path}")
+    assert "of type string" in problem.why
+    with pytest.raises(RecipeError, match="R206"):
+        Session(recipe, {"q": 1})
+    if path != "q" or "more" not in inputs:
+        with pytest.raises(RecipeError, match="R205"):
+            Session(recipe, {})
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "text"}, "'text' is not valid"),
+        ({"properties": {"a": {"pattern": "("}}}, "is not a 'regex'"),
+        ({"properties": {"a": {"$ref": "https://example.org/a.json"}}}, "not in it"),
+        ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "not in it"),
+    ],
+)
+def test_an_output_that_no_schema_describes_is_told_when_the_recipe_is_loaded(schema, why):
+    (problem,) = load(content([{**GOAL, "output_schema": schema}])).check()
+    assert (problem.code, problem.severity) == ("R140", "warning")
+    assert problem.where == "<dict>, topology.nodes[0].output_schema"
+    assert why in problem.why
+
+
+def test_an_output_that_refers_to_itself_is_not_told():
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}, "c": {"$ref": "#"}, "d": {"$ref": "#e"}},
+              "$defs": {"b": {"type": "string"}, "f": {"$anchor": "e"}}}  # fmt: skip
+    assert problems(content([{**GOAL, "output_schema": schema}])) == []
+
+
+def falls(name, to=None, **more):
+    return agent(name, recovery={"behavior": "route_to_fallback", "fallback_node_id": to}, **more)
+
+
+def test_a_fallback_to_no_node_is_told():
+    assert problems(content([falls("a")])) == [("R141", "warning", "<dict>, topology.nodes[0].recovery.behavior")]
+
+
+def test_fallbacks_that_lead_round_are_told_once():
+    nodes = [falls("a", "b"), falls("b", "c"), falls("c", "b"), falls("d", "d"), falls("e", "f"), "f"]
+    told = [problem for problem in load(content(nodes, [("a", "d"), ("d", "e")])).check() if problem.code == "R142"]
+    assert [problem.what for problem in told] == [
+        "fallbacks lead round: b -> c -> b",
+        "fallbacks lead round: d -> d",
+    ]
+    assert told[0].where == "<dict>, topology.nodes[1].recovery.fallback_node_id"
+
+
+def test_two_scenarios_with_one_id_are_told():
+    test = {"id": "t", "description": "d", "inputs": {}, "validation_logic": "exact_match"}
+    assert problems(content(["a"], tests=[test, {**test, "id": "u"}, test])) == [
+        ("R143", "warning", "<dict>, tests[2].id")
+    ]

@@ -8,6 +8,7 @@ import threading
 import networkx as nx
 import pytest
 
+from agentnb.engine.hooks import Token
 from agentnb.errors import AgentRuntimeError
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.session.making import session
@@ -144,6 +145,23 @@ def test_each_attempt_is_told_apart_and_what_comes_too_late_is_not_told():
     plain.gate.set()  # the first attempt still holds its thread
     assert plain.over.wait(10)
     assert heard == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
+
+
+def test_an_attempt_that_was_given_up_is_not_heard_any_more():
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        if len(asked) == 1:
+            raise ValueError("try again")
+        asked[0].tell("stale")
+        request.tell("fresh")
+        return "fresh"
+
+    run, heard = session(talk(attempts=2), {"q": "why"}, llm=answer), []
+    run.subscribe(heard.append, to="token")
+    run.run()
+    assert heard == [Token("one", "fresh", 2)]
 
 
 def test_a_fork_has_listeners_of_its_own():

@@ -86,6 +86,10 @@ def test_steps_that_a_fork_left_are_not_among_the_answers(first):
     assert [client.complete(LLMRequest((), node="ask", of_node=n)).content for n in (0, 1)] == ["why?", "how?"]
 
 
+def test_steps_behind_a_fork_are_no_part_of_it(first):
+    assert repr(RecordedClient(first.fork(at=2))) == "<RecordedClient of 2 answers>"
+
+
 def test_another_message_is_answered_all_the_same_unless_it_must_not(first):
     inputs = {"n": 0, "api_key": "k3y-of-another-run"}
     made = talk()

@@ -31,6 +31,26 @@ def test_a_script_without_an_answer_left_says_so(script):
         ask(script)
 
 
+@pytest.mark.parametrize("script", [["a", {"b": 1}], {"n": ["a", {"b": 1}]}])
+def test_a_text_is_told_as_one_piece(script):
+    heard = []
+    for number in (0, 1):
+        ScriptedClient(script).complete(LLMRequest((), node="n", number=number, of_node=number, tell=heard.append))
+    assert heard == ["a"]
+
+
+def test_a_function_tells_what_it_wants():
+    heard = []
+
+    def answer(request):
+        request.tell("a")
+        request.tell("b")
+        return "ab"
+
+    assert ScriptedClient(answer).complete(LLMRequest((), tell=heard.append)).content == "ab"
+    assert heard == ["a", "b"]
+
+
 def test_a_function_answers_with_text_a_mapping_or_a_response():
     assert ask(lambda request: request.node).content == "n"
     assert ask(lambda request: {"a": 1}).content == {"a": 1}

@@ -248,7 +248,7 @@ def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
 def test_an_answer_that_is_not_the_json_asked_for_is_told(protocol, serve):
     with pytest.raises(LLMError, match=r"X339.*\n.*\n.*no JSON in the answer") as raised:
         ask(client(protocol, serve(protocol.whole("I would rather not."))), request(settings={"schema": SCHEMA}))
-    assert raised.value.again
+    assert (raised.value.again, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
 
 
 # --------------------------------------------------------------------------------------------- loops, keys, laziness

@@ -38,6 +38,7 @@ def test_a_folder_is_allowed_with_what_lies_in_it(tmp_path):
     for folder in (own, shared, tmp_path / "shared2"):
         folder.mkdir()
     allowed = Allowed.of(own, [str(shared), str(tmp_path / "not there")])
+    assert Allowed.of(str(own), []).own == allowed.own
     assert allowed.holds_file(own / "x.py")
     assert allowed.is_own(own / "a" / "x.py")
     assert allowed.holds_file(shared / "a" / "x.py")

@@ -44,17 +44,28 @@ def test_a_file_is_found_from_the_recipe_s_folder(tmp_path):
     assert tool(f"{tmp_path}/tools/search.py#run", folder=tmp_path)(a=1) == {"a": 1}
 
 
-def test_loading_a_recipe_runs_nothing(tmp_path):
+AGENT = """
+meta: {name: a}
+state: {shape: {text: a text}}
+tools: [{id: search, kind: python, impl: "search.py#run"}]
+graph:
+  inputs: [text]
+  outputs: [text]
+  nodes: [{id: find, type: tool, uses: search, inputs: {a: "{{ text }}"}}]
+  edges: []
+"""
+
+
+def test_loading_and_checking_a_recipe_runs_nothing_and_a_session_does(tmp_path):
     mark = tmp_path / "mark"
     write(tmp_path, "search.py", f"open({str(mark)!r}, 'w').close()\n{RUN}")
-    write(
-        tmp_path,
-        "agent.yaml",
-        "metadata: {name: a}\ninterface: {}\ntopology: [{id: b, type: agent, agent_ref: 'search.py#run'}]",
-    )
-    nb.load(tmp_path / "agent.yaml").check()
+    recipe = nb.load(write(tmp_path, "agent.yaml", AGENT))
+    recipe.check()
+    assert recipe.graph.number_of_nodes() == 1
     assert not mark.exists()
-    tool("search.py#run", folder=tmp_path)
+    nb.Session(recipe, {"text": "cats"}, tools={"search": lambda **words: words})
+    assert not mark.exists()  # what is given takes the place of the file
+    nb.Session(recipe, {"text": "cats"})
     assert mark.exists()
 
 

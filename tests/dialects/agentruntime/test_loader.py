@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from agentnb.dialects.agentruntime import AgentRuntimeError, NodeExecutionError, build_agent_from_yaml
+from agentnb.dialects.agentruntime.loader import recognise
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.agentruntime.making import (
+    HEAD,
+    back_and_forth,
+    codes,
+    edges,
+    line,
+    path,
+    problems,
+    ran,
+    stepped,
+    text,
+    write,
+)
+
+
+def test_it_is_known_by_its_words_or_by_its_class(tmp_path):
+    content = yaml.safe_load(text(line("a")))
+    assert recognise(content)
+    assert recognise(build_agent_from_yaml(content, tmp_path))
+    assert load(build_agent_from_yaml(content, tmp_path)).dialect == "agentruntime"
+    assert not recognise({"graph": {}})
+
+
+def test_loading_imports_no_tool(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"))))
+    (tmp_path / "tools.py").write_text("raise RuntimeError('imported')")
+    assert [spec.impl for spec in recipe.tools.values()] == [
+        f"tools.py#{name}" for name in ("echo", "add", "failing", "raising")
+    ]
+    with pytest.raises(RecipeError, match="imported"):
+        Session(recipe, {"x": 1})
+
+
+def test_tools_are_looked_for_beside_the_file_or_in_the_base_path(tmp_path):
+    content = text("nodes: [{id: call, type: tool, uses: echo, inputs: {text: hello}, map: {set: {a: '{{ result.text }}'}}}]")
+    assert ran(tmp_path, content).state["a"] == "hello"
+    with pytest.raises(RecipeError, match="tools.py"):
+        build_agent_from_yaml(yaml.safe_load(content), tmp_path / "elsewhere").run({"x": 1})
+
+
+def test_a_tool_of_a_given_name_is_not_imported(tmp_path):
+    content = text("nodes: [{id: call, type: tool, uses: echo, map: {set: {a: '{{ result.n }}'}}}]")
+    only_echo = content.replace(content[content.index("  - {id: add") : content.index("graph:")], "")
+    agent = build_agent_from_yaml(yaml.safe_load(only_echo), tmp_path)  # there is no tools.py
+    assert agent.run({"x": 1}, tool_overrides={"echo": lambda: {"n": 5}, "strange": len})["a"] == 5
+
+
+# -- the document's own examples ----------------------------------------------------------------------------------
+
+
+def test_the_documents_map_works_as_printed(tmp_path):
+    graph = """
+    nodes:
+      - id: find
+        type: tool
+        uses: echo
+        inputs: {text: hello, items: [1, 2]}
+        map:
+          set:
+            output.answer: "{{ result.text }}"
+          merge:
+          history: { values: "{{ result['items'] }}" }
+          delete:
+            - temp_field
+    """
+    head = HEAD.replace("c: any}", "c: any, temp_field: any, history: any}")
+    state = ran(tmp_path, text(graph, head=head), {"x": 1}).state
+    assert (state["output"], state["history"]) == ({"answer": "hello"}, {"values": [1, 2]})
+    assert "temp_field" not in state
+
+
+# -- failures -----------------------------------------------------------------------------------------------------
+
+AFTER = line("next", "rescue").removeprefix("nodes:\n").replace("[next]}}", "[next]}}, on_error: {to: rescue}")
+
+
+def handled(on_error, uses="failing", when=""):
+    return f"""
+nodes:
+  - id: try
+    type: tool
+    uses: {uses}
+    inputs: {{q: 1}}
+    map: {{set: {{a: "{{{{ result.text }}}}"}}}}
+    on_error: {on_error}
+{AFTER}
+edges:
+  - {{from: try, to: next{when}}}
+"""
+
+
+@pytest.mark.parametrize("uses", ["failing", "raising"])
+@pytest.mark.parametrize(
+    ("on_error", "way"),
+    [("{to: rescue}", ["rescue"]), ("{resume: true}", ["next"]), ("{to: rescue, resume: true}", ["rescue", "next"])],
+)
+def test_a_failure_goes_to_its_handler_or_on_or_both(tmp_path, uses, on_error, way):
+    done = ran(tmp_path, text(handled(on_error, uses)))
+    assert done.path == ["try error", *way]
+    assert (done.state["log"], done.state["a"]) == (way, None)  # a failed node's map is not applied
+
+
+def test_handlers_go_to_the_front_of_the_queue_and_the_edges_to_its_end(tmp_path):
+    graph = handled("{to: rescue, resume: true}").replace("nodes:", "nodes:\n  - {id: start, type: noop}", 1)
+    graph = graph.replace("edges:", "  - {id: beside, type: noop}\nedges:\n  - {from: start, to: try}\n  - {from: start, to: beside}")
+    assert ran(tmp_path, text(graph)).path == ["start", "try error", "rescue", "beside", "next"]
+
+
+def test_the_rules_of_the_edges_see_the_failure(tmp_path):
+    when = ', when: {"==": [{var: result.error.type}, %s]}'
+    assert ran(tmp_path, text(handled("{resume: true}", when=when % "quota"))).path == ["try error", "next"]
+    assert ran(tmp_path, text(handled("{resume: true}", when=when % "other"))).path == ["try error"]
+
+
+def test_what_a_tool_raised_is_seen_as_an_exception(tmp_path):
+    when = ', when: {in: ["it broke", {var: result.exception}]}'
+    assert ran(tmp_path, text(handled("{resume: true}", "raising", when))).path == ["try error", "next"]
+
+
+def test_nothing_of_a_failure_comes_onto_the_board(tmp_path):
+    state = ran(tmp_path, text(handled("{to: rescue}"))).state
+    assert state == {"n": 0, "log": ["rescue"], "x": 1, "a": None, "b": None, "c": None}
+
+
+def test_a_mistake_in_a_map_is_a_failure_of_its_node(tmp_path):
+    graph = handled("{to: rescue}", "echo").replace("result.text", "result.text.deeper.still")
+    done = ran(tmp_path, text(graph))
+    assert (done.path, done.state["a"]) == (["try error", "rescue"], None)
+
+
+@pytest.mark.parametrize("uses", ["failing", "raising"])
+def test_without_a_handler_the_run_ends_there(tmp_path, uses):
+    graph = handled("{to: rescue}", uses).replace("    on_error: {to: rescue}\n", "")
+    file = write(tmp_path, text(graph))
+    session = stepped(file, {"x": 1})
+    assert (session.status, session.current) == ("failed", "try")
+    back_and_forth(session)
+
+
+def test_a_fallback_may_fail_and_have_one_of_its_own(tmp_path):
+    graph = """
+    nodes:
+      - {id: one, type: tool, uses: failing, on_error: {to: two}}
+      - {id: two, type: tool, uses: raising, on_error: {to: three}}
+      - {id: three, type: noop}
+    """
+    assert ran(tmp_path, text(graph)).path == ["one error", "two error", "three"]
+
+
+# -- steps --------------------------------------------------------------------------------------------------------
+
+CYCLE = """
+nodes:
+  - {id: start, type: noop}
+  - {id: add, type: tool, uses: add, inputs: {n: "{{ n }}"}, map: {set: {n: "{{ result.result }}"}}}
+  - id: route
+    type: router
+    cases: [{when: {"<": [{var: state.n}, 3]}, to: add}]
+    default: done
+  - {id: done, type: noop}
+edges: [{from: start, to: add}, {from: add, to: route}]
+"""
+
+
+def test_a_router_leads_back_and_so_makes_a_cycle(tmp_path):
+    done = ran(tmp_path, text(CYCLE))
+    assert done.path == ["start", *["add", "route"] * 3, "done"]
+    assert done.state["n"] == 3
+
+
+def test_max_steps_ends_a_cycle_that_does_not(tmp_path):
+    forever = CYCLE.replace('{"<": [{var: state.n}, 3]}', '{"==": [1, 1]}')
+    agent = build_agent_from_yaml(yaml.safe_load(text(forever + "max_steps: 9")), write(tmp_path, text(forever)).parent)
+    with pytest.raises(AgentRuntimeError, match=r"X420.*max_steps"):
+        agent.run({"x": 1})
+    assert len(agent.trace.steps) == 9
+    with pytest.raises(AgentRuntimeError, match="max_steps"):
+        agent.run({"x": 1}, max_steps=4)
+    assert len(agent.trace.steps) == 4
+    with pytest.raises(AgentRuntimeError, match="max_steps"):
+        agent.run({"x": 1}, max_steps=0)  # the graph's own
+    assert len(agent.trace.steps) == 9
+
+
+def test_a_run_that_just_fits_ends_well(tmp_path):
+    chain = "\n".join([line("a", "b", "c"), edges("a-b", "b-c")])
+    assert ran(tmp_path, text(chain), max_steps=3).path == ["a", "b", "c"]
+    with pytest.raises(AgentRuntimeError, match="max_steps"):
+        ran(tmp_path, text(chain), max_steps=2)
+
+
+def test_without_a_limit_of_its_own_a_graph_has_200_steps(tmp_path):
+    assert load(write(tmp_path, text(line("a")))).limits["max_steps"] == 200
+
+
+def test_rounds_of_a_loop_count_once_and_steps_of_a_subgraph_count_too(tmp_path):
+    rounds = text(line("w", "end") + "\n  - {id: l, type: loop, body: w, max_iterations: 5}\n" + edges("l-end"))
+    assert ran(tmp_path, rounds, max_steps=2).state["log"] == ["w"] * 5 + ["end"]
+    with pytest.raises(AgentRuntimeError, match="max_steps"):
+        ran(tmp_path, rounds, max_steps=1)
+    inner = "subgraphs:\n  one:\n    inputs: [x]\n    outputs: [log]\n    max_steps: 1\n    " + "\n    ".join(
+        "\n".join([line("p", "q"), edges("p-q")]).splitlines()
+    )
+    nested = text("nodes: [{id: s, type: subgraph, graph: one}]", inner)
+    assert ran(tmp_path, nested, max_steps=3).path == ["s enter", "p", "q", "s leave"]
+    with pytest.raises(AgentRuntimeError, match="max_steps"):
+        ran(tmp_path, nested, max_steps=2)
+
+
+# -- what is read, and told ---------------------------------------------------------------------------------------
+
+
+def test_the_time_of_the_whole_graph_is_a_limit():
+    assert load(text(line("a") + "\ntimeout: {seconds: 7}")).limits["max_seconds"] == 7
+
+
+def test_tracing_does_nothing_and_says_so_once():
+    head = HEAD.replace("{name: t}", "{name: t, defaults: {tracing: {enabled: true}}}")
+    assert problems(text(line("a"), head=head)) == [("R170", "warning")]
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_a_memory_of_another_kind_is_told(kind):
+    assert "R186" in codes(text(line("a"), f"memory: {{enabled: true, kind: {kind}, dsn: some}}"))
+
+
+def test_a_memory_that_is_off_does_nothing():
+    assert load(text(line("a"), "memory: {enabled: false, kind: redis}")).finish is None
+
+
+SUBGRAPH_TOOL = """
+subgraphs:
+  inner: {inputs: [q], outputs: [found], nodes: [{id: say, type: noop, map: {set: {found: "{{ q }}!"}}}]}
+"""
+
+
+def test_a_tool_may_be_a_subgraph(tmp_path):
+    graph = "nodes: [{id: call, type: tool, uses: deep, inputs: {q: '{{ x }}'}, map: {set: {a: '{{ result.found }}'}}}]"
+    content = text(graph, SUBGRAPH_TOOL).replace("graph:\n", "  - {id: deep, kind: subgraph, impl: inner}\ngraph:\n", 1)
+    done = ran(tmp_path, content, {"x": "sky"})
+    assert (done.state["a"], done.path) == ("sky!", ["call enter", "say", "call leave"])
+
+
+def test_a_tool_may_not_be_a_subgraph_that_there_is_not():
+    content = text("nodes: [{id: call, type: tool, uses: deep}]", SUBGRAPH_TOOL)
+    assert "R185" in codes(content.replace("graph:\n", "  - {id: deep, kind: subgraph, impl: iner}\ngraph:\n", 1))
+
+
+def test_a_failing_tool_raises_what_a_caller_expects(tmp_path):
+    file = write(tmp_path, text("nodes: [{id: call, type: tool, uses: failing}]"))
+    with pytest.raises(NodeExecutionError):
+        build_agent_from_yaml(yaml.safe_load(file.read_text()), tmp_path).run({"x": 1})
+
+
+def test_a_file_and_its_dict_are_the_same_recipe(tmp_path):
+    file = write(tmp_path, text(CYCLE))
+    agent = build_agent_from_yaml(yaml.safe_load(file.read_text()), tmp_path)
+    assert agent.recipe.fingerprint == load(file).fingerprint
+    assert path(stepped(file, {"x": 1}).trace)[0] == "start"

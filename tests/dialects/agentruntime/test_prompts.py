@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.agentruntime.prompts import compile_prompts
+from agentnb.dialects.agentruntime.schema import PromptsConfig
+from agentnb.errors import ExecutionError
+from agentnb.sources import plain_source, read_text
+
+
+def compiled(text="", partials=None, **template):
+    """Return the prompt "p" as compiled pairs, and what is wrong with it."""
+    config = {"partials": partials or {}, "templates": {"p": template or {"user": text}}}
+    found, problems = compile_prompts(PromptsConfig.model_validate(config), plain_source({"prompts": config}))
+    return found["p"], problems
+
+
+def only(text, **partials):
+    """Return the one text of a prompt that has nothing wrong."""
+    pairs, problems = compiled(text, {name.replace("__", "/"): partial for name, partial in partials.items()})
+    assert problems == []
+    return pairs[0][1]
+
+
+def shown(text, context=(), **partials):
+    return only(text, **partials).render(dict(context))
+
+
+def codes(text, **partials):
+    return [problem.code for problem in compiled(text, partials)[1]]
+
+
+def test_roles_come_in_their_order_and_with_their_keys():
+    messages = [{"role": "user", "content": "4"}, {"role": "assistant", "content": "5"}]
+    pairs, _ = compiled(messages=messages, user="2", assistant="3", system="1")
+    assert [(role, prompt.key, prompt.render({})) for role, prompt in pairs] == [
+        ("system", "system", "1"),
+        ("user", "user", "2"),
+        ("assistant", "assistant", "3"),
+        ("user", "messages[0]#user", "4"),
+        ("assistant", "messages[1]#assistant", "5"),
+    ]
+
+
+def test_an_empty_role_is_left_out():
+    assert [role for role, _ in compiled(system="", user="x")[0]] == ["user"]
+
+
+@pytest.mark.parametrize(("value", "text"), [(3, "3"), ([1, 2], "[1, 2]"), ({"a": 1}, "{'a': 1}"), ("1e5", "1e5")])
+def test_a_lone_expression_is_text_too(value, text):
+    assert shown("{{ x }}", {"x": value}) == text
+    assert shown(" {{ x }} ", {"x": value}) == f" {text} "
+
+
+@pytest.mark.parametrize("end", ["", "{{ x }}", "{% if x %}y{% endif %}"])
+def test_one_newline_at_the_end_is_taken_off(end):
+    value = {"x": "y"}
+    whole = "y" if end else ""
+    assert shown(f"a{end}\n", value) == f"a{whole}"
+    assert shown(f"a{end or 'b'}c\n\n", value) == f"a{whole or 'b'}c\n"
+
+
+def test_lines_of_blocks_leave_no_lines_behind():
+    text = "Facts:\n  {% for fact in facts %}\n- {{ fact }}\n  {% endfor %}\nEnd"
+    assert shown(text, {"facts": ["a", "b"]}) == "Facts:\n- a\n- b\nEnd"
+
+
+def test_what_a_text_reads_is_known():
+    prompt = only("{{ a.b }} {{> p }} {{ partial('q', {'x': c}) }}", p="{{ d }}", q="{{ x }}{{ e }}")
+    assert set(prompt.reads) == {("a", "b"), ("c",), ("d",), ("e",)}
+
+
+def test_two_texts_are_told_apart_by_their_partials():
+    assert only("{{> p }}", p="a").source != only("{{> p }}", p="b").source
+
+
+# ------------------------------------------------------------------------------------------------------------- partials
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["{{> base/top-1.x }}", "{{>base/top-1.x}}", '{{ partial("base/top-1.x") }}', "{{partial('base/top-1.x')}}",
+     "{{ partial('base/top-1.x', {}) }}"],
+)  # fmt: skip
+def test_a_partial_is_put_in(mark):
+    pairs, problems = compiled(f"A {mark} B", {"base/top-1.x": "be {{ how }}\n"})
+    assert problems == []
+    assert pairs[0][1].render({"how": "kind"}) == "A be kind B"
+
+
+def test_partials_stand_in_partials():
+    assert shown("{{> a }}", a="1{{> b }}", b="2{{> c }}{{> c }}", c="3") == "1233"
+
+
+def test_a_partial_in_a_block_sees_what_the_block_binds():
+    assert shown("{% for x in xs %}{{> row }}{% endfor %}", {"xs": [1, 2]}, row="[{{ x }}]") == "[1][2]"
+
+
+def test_a_block_in_a_partial_does_not_take_the_lines_around_it():
+    assert shown("a\n{{> p }}\nb", {"x": 1}, p="{% if x %}yes{% endif %}\n") == "a\nyes\nb"
+
+
+def test_white_space_beside_a_partial_can_be_taken_off():
+    assert shown("a  {{-> p -}}  b", p=" x ") == "a x b"
+
+
+def test_names_lie_over_the_board_for_one_partial():
+    text = '{{ partial("p", {"x": x + 1, "y": z}) }} {{> p }}'
+    assert shown(text, {"x": 1, "y": "b", "z": "c"}, p="{{ x }}{{ y }}") == "2c 1b"
+
+
+def test_names_lie_over_the_board_in_the_partials_inside_too():
+    assert shown('{{ partial("a", {"x": 1}) }}', {"x": 0}, a="{{> b }}", b="{{ x }}") == "1"
+
+
+def test_names_lie_over_the_board_in_a_block():
+    text = '{% for i in xs %}{{ partial("p", overrides={"x": {"n": i ~ "}"}}) }};{% endfor %}'
+    assert shown(text, {"xs": [1, 2]}, p="{{ x.n }}") == "1};2};"
+
+
+def test_a_mark_in_a_comment_or_in_raw_text_is_none():
+    assert shown("{# {{> nope }} #}a{% raw %}{{> nope }}{% endraw %}") == "a{{> nope }}"
+
+
+def test_what_is_put_in_is_not_read_again():
+    assert shown("{{ x }}", {"x": "{{> p }}{{ y }}"}, p="!") == "{{> p }}{{ y }}"
+
+
+def test_an_unknown_partial_is_told_with_one_that_is_near():
+    problem = compiled("{{> bse }}", {"base": "x"})[1][0]
+    assert (problem.code, problem.do) == ("R171", "did you mean 'base'?")
+    assert codes('{{ partial("nope") }}') == ["R171"]
+
+
+@pytest.mark.parametrize(
+    "mark", ["{{> a b }}", "{{ partial(x) }}", '{{ partial("p") | upper }}', "{% if partial('p') %}{% endif %}"]
+)
+def test_a_partial_that_is_named_otherwise_is_told(mark):
+    assert codes(mark, p="x") == ["R172"]
+
+
+@pytest.mark.parametrize("laid", ["{1: 2}", '{"a b": 1}', "{x: 1}", '{"loop": 1}'])
+def test_names_that_are_none_are_told(laid):
+    assert codes(f'{{{{ partial("p", {laid}) }}}}', p="x") == ["R174"]
+
+
+def test_a_circle_of_partials_is_told_once():
+    assert codes("{{> a }}{{> b }}", a="{{> b }}", b="{{> c }}", c="{{> a }}") == ["R175"]
+    assert codes("x", a="{{> a }}") == ["R175"]
+
+
+def test_partials_are_not_endlessly_deep():
+    chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" for n in range(40)}
+    assert codes("{{> p0 }}", **chain, p40="x") == ["R175"]
+
+
+def test_partials_do_not_grow_without_end():
+    chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" * 10 for n in range(12)}
+    found = codes("{{> p0 }}", **chain, p12="x" * 100)
+    assert found
+    assert set(found) == {"R302"}
+
+
+def test_a_mistake_in_a_partial_is_told_once_where_it_stands():
+    problems = compiled("{{> p }}{{> p }}", {"p": "{{ x | uper }}"})[1]
+    assert [(p.code, p.where, p.do) for p in problems] == [
+        ("R303", "<dict>, prompts.partials.p", "did you mean 'upper'?")
+    ]
+
+
+def test_a_partial_closes_its_own_blocks():
+    assert codes("{{> a }}x{{> b }}", a="{% if x %}", b="{% endif %}") == ["R301", "R301"]
+
+
+def test_a_partial_with_names_counts_as_a_loop():
+    loops = "{% for a in xs %}{% for b in xs %}{{ partial('p', {'x': a}) }}{% endfor %}{% endfor %}"
+    assert codes(loops, p="{{ x }}") == ["R305"]
+
+
+@pytest.mark.parametrize(
+    "bomb", ['{{ partial("a", {' * 1200, "{#" * 9000 + "{{ x }}", "{% raw %}" * 2000, "{{>" * 6000, "{% " * 6000]
+)
+def test_a_hostile_text_ends_in_problems(bomb):
+    assert codes(bomb)
+
+
+# ---------------------------------------------------------------------------------------------------- the environment
+
+
+def test_a_variable_of_the_environment_takes_its_place():
+    prompt = only("Key {{env.KEY}}, {{ env.OTHER }}, {{env.KEY}}; {{ x }}")
+    assert prompt.needs == ("KEY", "OTHER")
+    assert prompt.reads == (("x",),)
+    given = prompt.with_env({"KEY": "k", "OTHER": "{{ x }}"})
+    assert given.render({"x": 1, "env": {"KEY": "the board's"}}) == "Key k, {{ x }}, k; 1"
+
+
+def test_what_a_variable_holds_is_not_shown_with_the_text():
+    given = only("{{env.KEY}}").with_env({"KEY": "k-123456"})
+    assert "123456" not in f"{given!r} {given.text} {given.source}"
+
+
+def test_a_variable_in_a_partial_and_in_a_block_is_needed_too():
+    assert only("{% if x %}{{> p }}{% endif %}", p="{{env.KEY}}").needs == ("KEY",)
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ env.KEY | lower }}", "{% if env.KEY %}a{% endif %}", "{{ env }}", "{{ env['KEY'] }}"]
+)
+def test_the_environment_is_used_alone(text):
+    assert codes(text) == ["R173"]
+
+
+def test_a_key_of_the_board_that_is_called_env_is_reached_by_state():
+    assert shown("{{ state.env.x }}", {"state": {"env": {"x": 1}}}) == "1"
+
+
+# --------------------------------------------------------------------------------------------------- what is not there
+
+
+@pytest.mark.parametrize("text", ["{{ x }}", "a {{ x }}", "{{ x.y.z }}"])
+def test_what_is_not_there_is_an_error(text):
+    with pytest.raises(ExecutionError) as caught:
+        only(text).render({})
+    assert caught.value.problems[0].code == "X321"
+    assert "'x'" in caught.value.problems[0].what
+
+
+def test_a_lone_expression_that_is_undefined_is_no_text_if_not_strict():
+    prompt = only("{{ x }}").strictly(strict=False)
+    assert prompt.render({}) == ""
+    assert "undefined" in prompt.warning
+    assert prompt.render({"x": None}) == "None"
+    assert prompt.warning == ""
+    with pytest.raises(ExecutionError):
+        prompt.strictly(strict=True).render({})
+    with pytest.raises(ExecutionError):
+        only("a {{ x }}").strictly(strict=False).render({})
+
+
+def test_strictness_and_environment_go_together():
+    prompt = only("{{env.KEY}}").with_env({"KEY": "k"}).strictly(strict=False)
+    assert prompt.render({}) == "k"
+
+
+# --------------------------------------------------------------------------------------------------------------- places
+
+FILE = """\
+prompts:
+  templates:
+    p:
+      system: |
+        One.
+          {{ x | uper }}
+      user: "{{ y | uper }}"
+      assistant: |
+        {{> q }}
+
+        {{> nope }}
+  partials:
+    q: |-
+      fine
+      {{ z is od }}
+"""
+
+
+def test_a_problem_in_a_block_stands_at_its_line():
+    source = read_text(FILE)
+    _, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
+    assert [(p.code, p.where) for p in problems] == [
+        ("R303", "<text>:15:7, prompts.partials.q"),
+        ("R303", "<text>:6:11, prompts.templates.p.system"),
+        ("R303", "<text>:7:13, prompts.templates.p.user"),
+        ("R171", "<text>:11:9, prompts.templates.p.assistant"),
+    ]

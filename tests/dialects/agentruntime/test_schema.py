@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from agentnb.dialects.agentruntime.schema import AgentDefinition, MapConfig, PromptTemplate, read, type_of
+from agentnb.sources import plain_source, read_text
+
+HEAD = """\
+meta: {name: t}
+state: {shape: {a: str}}
+"""
+DOCUMENTED = """\
+set:
+  output.answer: "{{ result.text }}"
+merge:
+history: { values: "{{ result['items'] }}" }
+delete:
+  - temp_field
+"""
+
+
+def content(*nodes, **more):
+    graph = {"inputs": ["a"], "outputs": ["a"], "nodes": list(nodes) or [{"id": "n"}]}
+    return {"meta": {"name": "t"}, "state": {"shape": {"a": "str"}}, "graph": graph, **more}
+
+
+def node(**fields):
+    """Return the node of a definition that has just this one."""
+    return AgentDefinition.model_validate(content({"id": "n", **fields})).graph.nodes[0]
+
+
+def told(source):
+    """Return (code, severity, where) of all that is wrong with a text or a dict."""
+    source = read_text(source) if isinstance(source, str) else plain_source(source)
+    return [(problem.code, problem.severity, problem.where) for problem in read(source)[1]]
+
+
+def first(source):
+    source = read_text(source) if isinstance(source, str) else plain_source(source)
+    return read(source)[1][0]
+
+
+def test_nothing_can_be_changed():
+    agent = AgentDefinition.model_validate(content())
+    with pytest.raises(ValidationError):
+        agent.graph.max_steps = 3
+
+
+def test_what_is_left_out_has_the_defaults_of_the_system():
+    agent = AgentDefinition.model_validate(content())
+    assert (agent.meta.schema_version, agent.meta.defaults.temp, agent.meta.defaults.llm) == (1, 0.3, None)
+    assert (agent.state.reducer, agent.state.init) == ("deepmerge", {})
+    assert (agent.prompts.templates, agent.memory, agent.tools, agent.subgraphs) == ({}, None, [], {})
+    assert (agent.graph.edges, agent.graph.max_steps, agent.graph.timeout) == ([], 200, None)
+
+
+def test_a_section_that_is_left_empty_counts_as_left_out():
+    text = HEAD + "prompts:\ntools:\nsubgraphs:\nmemory:\ngraph: {inputs: [a], outputs: [a], nodes: [{id: n}], edges: }"
+    definition, problems = read(read_text(text))
+    assert problems == []
+    assert definition.tools == []
+    assert definition.prompts.templates == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "type"),
+    [
+        ({"uses": "search"}, "tool"),
+        ({"prompt": "ask"}, "llm"),
+        ({"cases": [{"when": True, "to": "a"}]}, "router"),
+        ({"body": "a"}, "loop"),
+        ({"graph": "inner"}, "subgraph"),
+        ({}, "noop"),
+        ({"uses": "search", "prompt": "ask"}, "tool"),
+        ({"type": "noop", "uses": "search"}, "noop"),
+    ],
+)
+def test_a_node_without_a_type_is_the_first_that_fits(fields, type):
+    assert node(**fields).type == type
+    assert type_of({"id": "n", **fields}) == type
+
+
+def test_the_documented_map_holds_as_printed():
+    given = read_text(DOCUMENTED)
+    found = MapConfig.model_validate(given.content)
+    assert found.set == {"output.answer": "{{ result.text }}"}
+    assert found.merge == {}
+    assert found.history == {"values": "{{ result['items'] }}"}
+    assert found.delete == ["temp_field"]
+
+
+@pytest.mark.parametrize("empty", [{}, {"set": {}}, {"merge": None}, {"delete": [], "history": {}}])
+def test_a_map_that_does_nothing_is_an_error(empty):
+    assert told(content({"id": "n", "map": empty})) == [("R114", "error", "<dict>, graph.nodes[0].map")]
+
+
+@pytest.mark.parametrize(("given", "seconds"), [(3, 3.0), (0.5, 0.5), ({"seconds": 2}, 2.0)])
+def test_a_timeout_is_a_number_or_says_its_seconds(given, seconds):
+    assert node(timeout=given).timeout.seconds == seconds
+
+
+@pytest.mark.parametrize("given", [0, -1, True, "soon", {"seconds": 0}, {"seconds": float("inf")}, [3]])
+def test_a_timeout_that_is_no_time_is_told_once(given):
+    found = told(content({"id": "n", "timeout": given}))
+    assert [code for code, _, _ in found] == ["R114"]
+    assert found[0][2].startswith("<dict>, graph.nodes[0].timeout")
+
+
+@pytest.mark.parametrize("word", ["backoff", "backoff_seconds"])
+def test_both_words_for_the_seconds_between_attempts_hold(word):
+    assert told(content({"id": "n", "uses": "x", "retry": {"max_attempts": 3, word: 0.5}})) == []
+    retry = node(retry={"max_attempts": 3, word: 0.5}).retry
+    assert (retry.max_attempts, retry.backoff) == (3, 0.5)
+
+
+def test_attempts_without_a_backoff_are_a_second_apart():
+    assert node(retry={"max_attempts": 3}).retry.backoff == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "end"),
+    [
+        ({}, "continue"),
+        ({"until": None}, "continue"),
+        ({"until": {}}, "continue"),
+        ({"until": {"var": "state.a"}}, "error"),
+        ({"until": {"var": "state.a"}, "on_exhausted": "continue"}, "continue"),
+        ({"on_exhausted": "error"}, "error"),
+    ],
+)
+def test_what_comes_after_a_loops_last_iteration(fields, end):
+    assert node(body="b", **fields).exhausted == end
+
+
+@pytest.mark.parametrize("rule", [{"var": "state.a"}, True, False])
+def test_a_rule_is_a_mapping_or_a_boolean(rule):
+    assert node(cases=[{"when": rule, "to": "b"}]).cases[0].when == rule
+
+
+@pytest.mark.parametrize("rule", ["state.a > 3", 3, ["a"]])
+def test_a_rule_of_another_sort_is_told(rule):
+    problem = first(content({"id": "n", "cases": [{"when": rule, "to": "b"}]}))
+    assert (problem.code, problem.where) == ("R114", "<dict>, graph.nodes[0].cases[0].when")
+    assert problem.do.startswith('write it as {"==":')
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "where"),
+    [
+        ({"type": "router", "cases": []}, "R114", ".cases"),
+        ({"type": "router"}, "R113", ""),
+        ({"type": "loop", "body": "b", "max_iterations": 0}, "R114", ".max_iterations"),
+        ({"type": "loop", "body": "b", "on_exhausted": "stop"}, "R114", ".on_exhausted"),
+        ({"type": "tool"}, "R113", ""),
+        ({"type": "llm", "prompt": 3}, "R114", ".prompt"),
+        ({"type": "tol"}, "R114", ".type"),
+        ({"on_error": {}}, "R114", ".on_error"),
+        ({"on_error": {"resume": False}}, "R114", ".on_error"),
+        ({"id": ""}, "R114", ".id"),
+    ],
+)
+def test_a_node_that_cannot_be_is_told_once(fields, code, where):
+    assert told(content({"id": "n", **fields})) == [(code, "error", f"<dict>, graph.nodes[0]{where}")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "where"),
+    [
+        ({"meta": {}}, "R113", "meta"),
+        ({"state": {"shape": {}}}, "R114", "state.shape"),
+        ({"state": {"shape": {"a": 1}, "init": {"b": 1}}}, "R114", "state.init.b"),
+        ({"state": {"shape": {"a": 1}, "reducer": "deep"}}, "R114", "state.reducer"),
+        ({"graph": {"inputs": [], "outputs": ["a"], "nodes": []}}, "R114", "graph.inputs"),
+        ({"graph": {"inputs": ["a"], "nodes": []}}, "R113", "graph"),
+        ({"prompts": {"templates": {"p": {}}}}, "R114", "prompts.templates.p"),
+        ({"prompts": {"templates": {"p": {"messages": [{"role": "user"}]}}}}, "R113",
+         "prompts.templates.p.messages[0]"),
+        ({"prompts": {"templates": {"p": {"messages": [{"role": "user", "content": None}]}}}}, "R114",
+         "prompts.templates.p.messages[0].content"),
+        ({"tools": [{"id": "t", "kind": "python"}]}, "R113", "tools[0]"),
+        ({"tools": [{"id": "t", "kind": "pyton", "impl": "x#y"}]}, "R114", "tools[0].kind"),
+        ({"tools": [{"id": "t", "kind": "http", "impl": "x#y", "mode": "class"}]}, "R114", "tools[0]"),
+        ({"subgraphs": {"s": {"inputs": ["a"], "outputs": ["a"]}}}, "R113", "subgraphs.s"),
+    ],
+)  # fmt: skip
+def test_a_part_that_cannot_be_is_told_with_its_place(changes, code, where):
+    assert told(content(**changes)) == [(code, "error", f"<dict>, {where}")]
+
+
+def test_prompts_may_be_left_out():
+    assert told(content()) == []
+    assert told(content(prompts={})) == []
+
+
+@pytest.mark.parametrize("kind", ["python", "langchain"])
+def test_a_tool_may_be_a_class(kind):
+    tool = {"id": "t", "kind": kind, "impl": "m.py#C", "mode": "class", "config": {"init": {"n": 1}}}
+    assert AgentDefinition.model_validate(content(tools=[tool])).tools[0].config == {"init": {"n": 1}}
+
+
+def test_a_prompt_has_one_text_at_least():
+    assert PromptTemplate(user="x").system is None
+    with pytest.raises(ValidationError, match="A prompt has a text"):
+        PromptTemplate(user="", messages=[])
+
+
+def test_an_unknown_key_is_a_warning_and_does_not_keep_the_file_from_loading():
+    definition, problems = read(plain_source(content({"id": "n", "uses": "t", "input": {}})))
+    assert definition is not None
+    assert [(p.code, p.severity, p.do) for p in problems] == [("R112", "warning", "did you mean 'inputs'?")]
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        {"meta": {"name": "t", "providers": {"openai": {"anything": 1, "kwargs": {"deep": 2}}}}},
+        {"state": {"shape": {"a": {"type": "x"}}, "init": {"a": {"b": 1}}}},
+        {"tools": [{"id": "t", "kind": "python", "impl": "m#f", "config": {"anything": {"deep": 1}}}]},
+        {"memory": {"config": {"anything": 1}}},
+    ],
+)
+def test_free_mappings_take_any_key(free):
+    assert told(content(**free)) == []
+
+
+def test_a_strange_key_of_a_node_without_a_type_is_asked_what_it_means():
+    problem = first(content({"id": "n", "use": "search"}))
+    assert (problem.severity, problem.do) == ("warning", "did you mean 'uses'?")
+    assert "uses, prompt, cases, body, graph" in problem.why
+
+
+def test_a_key_that_is_needed_is_found_under_another_name():
+    problems = read(plain_source(content({"id": "n", "type": "tool", "use": "t"})))[1]
+    assert [(p.code, p.do) for p in problems] == [
+        ("R112", "did you mean 'uses'?"),
+        ("R113", "write 'uses' where it says 'use'"),
+    ]
+
+
+def test_a_key_that_is_called_like_the_type_is_no_part_of_the_place():
+    assert told(content({"id": "n", "type": "tool", "tool": "t"})) == [
+        ("R112", "warning", "<dict>, graph.nodes[0].tool"),
+        ("R113", "error", "<dict>, graph.nodes[0]"),
+    ]
+
+
+def test_a_place_has_the_line_of_the_file():
+    text = HEAD + "graph:\n  inputs: [a]\n  outputs: [a]\n  nodes:\n    - {id: n, timeout: -3}\n    - words\n"
+    assert told(text) == [
+        ("R114", "error", "<text>:7:24, graph.nodes[0].timeout"),
+        ("R114", "error", "<text>:8:7, graph.nodes[1]"),
+    ]
+
+
+def test_edges_say_from_and_to():
+    edges = [{"from": "a", "to": "b", "when": {}}]
+    graph = {"inputs": ["a"], "outputs": ["a"], "nodes": [{"id": "a"}, {"id": "b"}], "edges": edges}
+    edge = AgentDefinition.model_validate(content(graph=graph)).graph.edges[0]
+    assert (edge.source, edge.target, edge.when) == ("a", "b", {})
+    graph["edges"] = [{"form": "a", "to": "b"}]
+    assert [code for code, _, _ in told(content(graph=graph))] == ["R112", "R113"]
+
+
+def test_tracing_is_read_and_told_once():
+    definition, problems = read(plain_source(content(meta={"name": "t", "defaults": {"tracing": {"enabled": True}}})))
+    assert definition.meta.defaults.tracing.sample == 1.0
+    assert [(p.code, p.severity) for p in problems] == [("R170", "warning")]

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.kinds.context import InContext, board_reads, strictly
+from agentnb.expressions.conditions import as_condition
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.agentruntime.making import HEAD, ran, stepped, text, write
+
+
+def value_of(tmp_path, template, inputs=None, head=HEAD, **options):
+    graph = f"nodes:\n  - {{id: look, name: Look, type: noop, map: {{set: {{a: {template!r}}}}}}}"
+    return ran(tmp_path, text(graph, head=head), inputs or {"x": 1}, **options).state["a"]
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("{{ x }}", 1),
+        ("{{ state.x }}", 1),
+        ("{{ state['x'] }}", 1),
+        ("{{ inputs.x }}", 1),
+        ("{{ inputs }}", {"x": 1}),
+        ("{{ result }}", {}),
+        ("{{ output }}", {}),
+        ("{{ node.type }}", "noop"),
+        ("{{ state.log }}", []),
+        ("{{ state }}", {"n": 0, "log": [], "x": 1, "a": None, "b": None, "c": None}),
+    ],
+)
+def test_what_a_template_knows(tmp_path, template, value):
+    assert value_of(tmp_path, template) == value
+
+
+@pytest.mark.parametrize("key", ["result", "output", "inputs", "node", "state"])
+def test_a_key_of_the_state_that_is_called_like_them_is_reached_through_the_state(tmp_path, key):
+    head = HEAD.replace("shape: {", f"shape: {{{key}: any, ").replace("init: {", f"init: {{{key}: mine, ")
+    assert value_of(tmp_path, f"{{{{ state.{key} }}}}", head=head) == "mine"
+    assert value_of(tmp_path, f"{{{{ {key} }}}}", head=head) != "mine"
+
+
+def test_a_mappings_name_is_its_key(tmp_path):
+    assert value_of(tmp_path, "{{ x.items }}", {"x": {"items": [1]}}) == [1]
+    assert value_of(tmp_path, "{{ x.items() | list }}", {"x": {"k": 1}}) == [("k", 1)]
+
+
+def test_a_literal_key_with_a_dot_comes_before_the_path(tmp_path):
+    head = HEAD.replace("shape: {", "shape: {b.c: any, ").replace("init: {", "init: {b.c: key, b: {c: path}, ")
+    assert value_of(tmp_path, "{{ state['b.c'] }}", head=head) == "key"
+    assert value_of(tmp_path, "{{ state.b.c }}", head=head) == "path"
+    head = HEAD.replace("init: {", "init: {b: {c: path}, ")
+    assert value_of(tmp_path, "{{ state['b.c'] }}", head=head) == "path"
+
+
+def test_two_expressions_are_text(tmp_path):
+    assert value_of(tmp_path, "{{ x }} and {{ x }}", {"x": 1}) == "1 and 1"
+
+
+def test_an_undefined_expression_alone_is_none_in_run_and_a_problem_in_a_strict_session(tmp_path):
+    assert value_of(tmp_path, "{{ gone }}", strict=False) is None
+    assert value_of(tmp_path, "{{ inputs.gone }}", strict=False) is None
+    graph = "nodes:\n  - {id: look, type: noop, map: {set: {a: '{{ gone }}'}}}"
+    session = stepped(write(tmp_path, text(graph)), {"x": 1})
+    assert (session.status, session.error.code) == ("failed", "X321")
+    assert "'gone'" in session.error.what
+
+
+@pytest.mark.parametrize("template", ["a {{ gone }}", "{{ gone.deeper }}"])
+def test_anywhere_else_it_is_an_error(tmp_path, template):
+    graph = f"nodes:\n  - {{id: look, type: noop, map: {{set: {{a: {template!r}}}}}, on_error: {{resume: true}}}}"
+    assert ran(tmp_path, text(graph)).path == ["look error"]
+
+
+# -- rules --------------------------------------------------------------------------------------------------------
+
+
+def holds(tmp_path, rule, inputs=None, **options):
+    graph = f"""
+nodes:
+  - {{id: look, type: tool, uses: echo, inputs: {{text: hello}}, map: {{set: {{a: 5}}}}}}
+  - {{id: then, type: noop, map: {{merge: {{log: [then]}}}}}}
+edges: [{{from: look, to: then, when: {rule}}}]
+"""
+    return ran(tmp_path, text(graph), inputs or {"x": 1}, **options).state["log"] == ["then"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        '{"==": [{var: node.id}, look]}',
+        '{"==": [{var: node.type}, tool]}',
+        '{"==": [{var: state.x}, 1]}',
+        '{"==": [{var: inputs.x}, 1]}',
+        '{"==": [{var: result.text}, hello]}',
+        '{"==": [{var: output.text}, hello]}',
+        '{"==": [{var: state.a}, 5]}',
+        '{"==": ["{{ x }}", 1]}',
+        '{"==": ["{{ state.a + x }}", 6]}',
+        '{"!!": [{var: result.text}]}',
+        '{"if": [true, true, false]}',
+        '{"==": [{var: [state.gone, 3]}, 3]}',
+        '{"===": [1, 1]}',
+        '{"missing": [state.gone]}',
+    ],
+)
+def test_what_a_rule_knows(tmp_path, rule):
+    assert holds(tmp_path, rule)
+
+
+def test_equality_is_that_of_jsonlogic_and_text_with_a_number_is_told(tmp_path):
+    assert holds(tmp_path, '{"==": [{var: state.x}, 1]}', {"x": "1"})
+    assert not holds(tmp_path, '{"===": [{var: state.x}, 1]}', {"x": "1"})
+
+
+def test_what_is_missing_in_an_ordered_comparison_is_a_problem_in_a_strict_session_only(tmp_path):
+    rule = '{"<": [{var: state.gone}, 3]}'
+    assert holds(tmp_path, rule, strict=False)
+    with pytest.raises(AssertionError, match="X310"):
+        holds(tmp_path, rule)
+
+
+def test_a_condition_asked_with_a_plain_board_knows_that_alone():
+    condition = InContext(as_condition({"==": [{"var": "state.x"}, 1]}))
+    assert condition({"x": 1})
+    assert not condition({"x": 2})
+    assert condition.reads == (("x",),)
+    assert not InContext(as_condition({"==": [{"var": "result.text"}, "a"]}))({"x": 1})
+    assert condition.explain(condition.context({"x": 1}))[-1] == ("state.x == 1", True)
+
+
+def test_strictness_is_changed_where_there_is_any():
+    condition = InContext(as_condition({"<": [{"var": "state.gone"}, 3]}))
+    assert strictly(condition, strict=True) is condition
+    assert strictly(condition, strict=False)({})
+    assert strictly(None, strict=False) is None
+
+
+def test_paths_of_the_board_are_told_by_paths_of_names():
+    paths = (("state", "a", "b"), ("a", "b"), ("inputs", "x"), ("result", "y"), ("node", "id"), ("c",), ("state",))
+    assert board_reads(paths) == (("a", "b"), ("c",))
+
+
+def test_reads_are_noted_in_the_step(tmp_path):
+    graph = "nodes:\n  - {id: look, type: noop, map: {set: {a: '{{ x }} {{ state.n }}'}}}"
+    session = Session(load(write(tmp_path, text(graph))), {"x": 1})
+    assert {read.key for read in session.step().reads} == {"x", "n"}
+    assert session.recipe.nodes["look"].reads == ("x", "n")
