@@ -199,19 +199,29 @@ def _owners(run: Run, frame: Any) -> list[str]:
 
 
 def _last(run: Run) -> tuple[list[str], list[str]]:
-    """Return the keys that the last step wrote and read."""
+    """Return the keys that the last step wrote and read, of the scopes that are seen from where the run stands."""
     at, row = run.at, run.position - run.at.base
-    codes = run.tables.codes
+    codes, seen = run.tables.codes, _scopes(run)
     start = at.s_wend[row - 1] if row else 0
-    wrote = [str(codes[code >> 2][1][0]) for code in at.w_code[start : at.s_wend[row]]]
+    written = [codes[code >> 2] for code in at.w_code[start : at.s_wend[row]]]
+    wrote = [str(path[0]) for scope, path in written if scope in seen]
     if run.position == 0:
         wrote = []
     reads = at.r_code[bisect_left(at.r_step, run.position) : bisect_right(at.r_step, run.position)]
-    read = [str(codes[code >> 2][1][0]) for code in reads]
+    read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
     act = run.tables.acts[at.s_act[row]] if row else None
     if act is not None and not act.what:  # what a node's inputs name is read each time, and not recorded
         read += first_keys(run.plan.nodes[act.node].node)
     return wrote, read
+
+
+def _scopes(run: Run) -> set[int]:
+    """Return the scopes that are seen from where a run stands: its own, and those that it reads through to."""
+    found, scope = set(), here(run)
+    while scope is not None:
+        found.add(scope.id)
+        scope = scope.parent  # type: ignore[assignment]  # the loop ends where there is none
+    return found
 
 
 def first_keys(node: Node) -> list[str]:

@@ -111,3 +111,15 @@ def test_the_keys_that_inputs_read():
     assert first_keys(run.recipe.nodes["check"]) == []
     assert add(1) == {"n": 2}
     assert path(run) == []
+
+
+def test_what_was_written_where_the_board_does_not_reach_is_not_marked_on_it():
+    inner = nx.DiGraph()
+    inner.add_node("deep", function=lambda: {"n": 7})
+    outer = nx.DiGraph()
+    outer.add_node("inner", graph=inner, inputs={}, outputs={"m": "n"})
+    run = session(outer, {"n": 1})
+    run.step(2)
+    assert (run.current, run.board["n"], run.view().written) == ("inner", 1, frozenset())
+    run.step()
+    assert run.view().written == {"m"}
