@@ -65,15 +65,19 @@ class Problem:
 
 
 class AgentNbError(Exception):
-    """The root of all errors of agentnb; `problems` holds every Problem at once."""
+    """The root of all errors of agentnb; `problems` holds every Problem at once.
 
-    def __init__(self, *problems: Problem) -> None:
-        self.problems: tuple[Problem, ...] = problems
+    Code of other people, a tool's for example, may raise one with a text of its own: that is its message.
+    """
+
+    def __init__(self, *problems: Problem | str) -> None:
+        self._given = problems
+        self.problems: tuple[Problem, ...] = tuple(each for each in problems if isinstance(each, Problem))
         super().__init__("\n".join(map(str, problems)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the problems, so that an error survives a worker process."""
-        return (type(self), self.problems)
+        return (type(self), self._given)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the problems as a DataFrame: code, what, where, why, do, severity."""

@@ -100,3 +100,9 @@ def test_an_error_that_cannot_be_told_is_told_as_that():
     assert [told(Mute()), told(ValueError("no")), told(RecipeError(ONE, TWO))] == [
         "it cannot be told", "no", f"{ONE.what}; {TWO.what}"
     ]  # fmt: skip
+
+
+def test_an_error_of_somebody_elses_making_has_a_text_and_no_problems():
+    error = errors.AgentRuntimeError("enough")
+    assert (str(error), error.problems, told(error)) == ("enough", (), "enough")
+    assert str(pickle.loads(pickle.dumps(error))) == "enough"

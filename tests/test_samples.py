@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.clock import FrozenClock
+from agentnb.dialects.table import DIALECTS
 from agentnb.errors import RecipeError
 from agentnb.samples import samples
 from agentnb.scenarios import run_scenarios
@@ -13,7 +14,7 @@ def test_the_list_names_each_sample_with_its_dialect():
     shown = repr(samples())
     for sample in samples():
         assert f"{sample.name} " in shown
-        assert sample.dialect in {"coreason", "networkx"}
+        assert sample.dialect in {"agentruntime", "coreason", "networkx"}
 
 
 @pytest.mark.parametrize("name", [sample.name for sample in samples()])
@@ -114,3 +115,86 @@ def test_the_loop_comes_near_enough():
     session = Session(samples("refine"), {"number": 9.0})
     session.run()
     assert session.board["root"] == 3.0
+
+
+# -- agentruntime's -----------------------------------------------------------------------------------------------
+
+
+def nodes(session):
+    return [step.node_id for step in session.trace.steps]
+
+
+def test_the_rag_agent_asks_with_what_its_search_has_found():
+    asked = []
+    session = Session(samples("rag"), llm=lambda request: asked.append(request) or "Light is scattered.")
+    session.run()
+    assert nodes(session) == ["find", "good_enough", "answer"]
+    assert session.board["answer"] == "Light is scattered."
+    assert session.board["sources"][0] == "sky"
+    assert all(passage["text"] in asked[0].prompt for passage in session.board["passages"])
+    assert "Answer in two sentences" in asked[0].messages[0].content
+    session.goto(2)
+    assert [answer.taken for answer in session.why().asked] == [True]
+
+
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("Who won the football match?", ["find", "nothing"]),
+        ("What does the earth do?", ["find", "good_enough", "nothing"]),
+    ],
+)
+def test_the_rag_agent_asks_nobody_where_it_has_found_too_little(question, path):
+    session = Session(samples("rag"), {"question": question}, llm=[], clock=FrozenClock())
+    session.run()
+    assert (nodes(session), session.status) == (path, "finished")
+    assert session.board["answer"] == "None of my texts says anything about that."
+
+
+def test_the_research_agent_goes_round_through_a_closed_archive():
+    session = Session(samples("research"), llm=["It is known."], clock=FrozenClock())
+    session.run()
+    assert (session.board["done"], session.board["report"]) == (2, "It is known.")
+    findings = session.board["history.findings"]
+    assert len(findings) == 2
+    assert "tide" in findings[0].lower()
+    calls = session.trace.frames.calls
+    assert calls[calls["name"] == "archive"]["attempt"].tolist() == [1, 2, 1, 2]
+    assert {step.frame.split("@")[0] for step in session.trace.steps} == {"root", "each", "look_up"}
+
+
+def test_the_research_agent_says_where_it_knows_nothing():
+    session = Session(samples("research"), {"topics": ["xylophones"]}, llm=["Nothing."], clock=FrozenClock())
+    session.run()
+    assert "unknown" in nodes(session)
+    assert session.board["history.findings"] == ["Nothing is known about What is known about xylophones?"]
+
+
+def test_the_assistant_remembers_each_conversation():
+    recipe, asked = samples("assistant"), []
+
+    def say(session_id, said):
+        session = Session(
+            recipe, {"session_id": session_id, "said": said}, llm=lambda request: asked.append(request) or "Hi!"
+        )
+        session.run()
+        return session.board
+
+    say("eve", "I am Eve.")
+    say("bob", "I am Bob.")
+    board = say("eve", "Who am I?")
+    assert [message["content"] for message in board["messages"]] == ["I am Eve.", "Hi!", "Who am I?", "Hi!"]
+    assert "user: I am Eve." in asked[-1].prompt
+    assert "Bob" not in asked[-1].prompt
+
+
+@pytest.mark.parametrize("name", ["rag", "research", "assistant"])
+def test_back_and_forth_it_is_the_same(name):
+    session = Session(samples(name), clock=FrozenClock())
+    session.run()
+    boards = {number: dict(session.goto(number).board) for number in range(session.position, -1, -1)}
+    for number in range(len(boards)):
+        assert dict(session.goto(number).board) == boards[number]
+        fork = session.fork(at=number)
+        fork.run()
+        assert dict(fork.board) == boards[len(boards) - 1]

@@ -61,7 +61,7 @@ def _line(step: SimulationStep) -> str:
 
 def _print_end(session: Session) -> None:
     limit = _limit(session)
-    used = "" if limit is None else f": its {limit} of {getattr(session.budget, limit)} is used up"
+    used = "" if limit is None else f": its {limit} is used up"
     print(f"\n{session.status} after {session.position} steps{used}")
     width = max(map(len, session.board), default=0)
     for key, value in session.board.items():

@@ -49,7 +49,6 @@ class Budget:
             ExecutionError: X201, a limit has an unknown name; X202, it is not a number of 0 or more.
         """
         names = [field.name for field in fields(cls)]
-        numbers = (int, float, Decimal)
         wanted = {**recipe, **(limits or {})}
         problems = [
             Problem("X201", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(names)}",
@@ -59,9 +58,13 @@ class Budget:
             Problem("X202", f"{value!r} is no limit", f"budget, {name}", "a limit is a number of 0 or more, or None",
                     "give a number")
             for name, value in wanted.items()
-            if name in names and value is not None
-            and (not isinstance(value, numbers) or isinstance(value, bool) or value < 0)
+            if name in names and value is not None and not _is_limit(value)
         ]  # fmt: skip
         if problems:
             raise ExecutionError(*problems)
         return cls(**wanted)
+
+
+def _is_limit(value: Any) -> bool:
+    number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return number and not Decimal(value).is_nan() and value >= 0

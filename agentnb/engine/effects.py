@@ -135,8 +135,11 @@ def in_loop() -> bool:
     return running_loop() is not None
 
 
-class Spent(BaseException):  # noqa: N818  (no error: no node shall catch it, and its step has not failed)
-    """Raised at the door where a limit lets no further attempt out: the step is given up, and runs again later."""
+class Spent(BaseException):
+    """Raised at the door where a limit lets no further attempt out: the step is given up, and runs again later.
+
+    It is no Exception: no node shall catch it, and its step has not failed.
+    """
 
 
 async def perform(run: Run, work: Work, effect: Effect) -> Any:

@@ -43,7 +43,7 @@ def _failed(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, An
 
     work, node = act.work, act.node
     work.result = getattr(failure.error, "result", {"exception": failure.message})  # for the edges of a rescue
-    fatal = isinstance(failure.error, AgentRuntimeError)  # of the run, not of this node: nothing in the recipe handles it
+    fatal = isinstance(failure.error, AgentRuntimeError)  # of the run: nothing in the recipe handles it
     targets = () if fatal else node.timeouts if failure.timeout else node.errors
     act, onward = _after_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
@@ -49,15 +47,3 @@ def came_to(history: History, step: int) -> Any:
         return getattr(failure.error, "result", {"exception": failure.message})
     note = history.notes.get(step)
     return None if note is None else thaw(note.observation)
-
-
-def answer_in(history: History, step: int, node: int, kinds: Sequence[str]) -> Iterator[Any]:
-    """Yield the last answer that effects of these kinds had in a node's step."""
-    calls, acts = history.calls, history.tables.acts
-    for row in range(bisect_right(calls, step, key=itemgetter(0)) - 1, -1, -1):
-        call = calls[row]
-        if call.step != step:
-            return
-        if call.error is None and call.kind in kinds and acts[call.act].node == node:
-            yield call.result
-            return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
@@ -16,8 +16,7 @@ from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.effects import NeedLoop, held_first, in_loop, perform
 from agentnb.engine.frames import Activation, Frame
-from agentnb.engine.history import ActRow, Event, FrameRow, History, Tables
-from agentnb.engine.inside import answer_in
+from agentnb.engine.history import ActRow, Event, FrameRow, History, Note, Tables
 from agentnb.engine.work import Append, Work, op_of
 from agentnb.engine.writing import closed, put
 from agentnb.errors import BoardError, Problem
@@ -327,10 +326,10 @@ class Run:
         number = None if node is None else self.plan.index.get(node, -1)
         return sum(history.calls_of(kind, number, end) for history, end in self.parts())
 
-    def answers_before(self, node: str, kinds: Sequence[str]) -> Iterator[Any]:
-        """Yield what a node's effects of some kinds were answered up to here, one a step, the latest first.
+    def last_note(self, node: str, kinds: Sequence[str]) -> Note | None:
+        """Return what a node's last step up to here noted in which its effects of some kinds were answered.
 
-        What a failed attempt or a failed step was answered is left out. The values are as the history keeps them.
+        A failed step is passed over. None where there is no such step, or it noted nothing.
         """
         number = self.plan.index.get(node, -1)
         for history, end in reversed(self.parts()):
@@ -342,7 +341,8 @@ class Run:
             ]
             for step, _ in groupby(merge(*steps, reverse=True)):
                 if step not in history.errors:
-                    yield from answer_in(history, step, number, kinds)
+                    return history.notes.get(step)
+        return None
 
     def parts(self) -> list[tuple[History, int]]:
         """Return the histories on the way to where the run stands, each with the last of its steps that lies on it."""

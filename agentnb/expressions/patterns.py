@@ -13,9 +13,11 @@ from math import inf, log2
 from typing import Any, Final, NamedTuple
 
 LONGEST: Final = 10_000  # characters of a text that a pattern is tried on
-MOST_STATES: Final = 2_000  # places in a pattern, its counted repeats written out
-_KEPT: Final = 10_000  # steps that are remembered
+MOST_STATES: Final = 1_000  # places in a pattern, its counted repeats written out
+_KEPT: Final = 1_000  # steps that are remembered
 _FEW: Final = 4  # bits: so many choices beside one open repeat are left to Python
+_MOST_TRIES: Final = 10**8  # of Python's own search, some seconds
+_SHORTEST: Final = 30  # characters; a pattern for shorter texts alone is none
 _OPEN: Final = 8  # from so many more repeats than the fewest on, a repeat counts as an open one
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _SIGNS: Final = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
@@ -36,9 +38,19 @@ class _Ways(NamedTuple):
     def few(self) -> bool:
         return self.bits <= _FEW and self.open <= 1
 
+    @property
+    def longest(self) -> int:
+        """How long a text may be, so that Python's own search, which begins at each of its characters, has an end."""
+        least = (log2(_MOST_TRIES) - self.bits) / (self.open + 1)
+        return min(LONGEST, int(2 ** max(least, 0))) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
+
 
 class Pattern:
-    """A regular expression, searched for as `re.search` does; `simple` says that Python's own search is quick.
+    """A regular expression, searched for as `re.search` does.
+
+    Attributes:
+        simple: whether Python's own search is quick, whatever the text.
+        longest: characters of the longest text that it is tried on; few where it looks around and has many ways.
 
     Raises:
         EndlessError: it looks ahead, or back, and has too many ways to match besides; or it is too large.
@@ -52,11 +64,18 @@ class Pattern:
             parsed = import_module("re._parser").parse(source)  # the standard library's reader; it has no public name
         except (RecursionError, OverflowError) as error:
             raise EndlessError("it is too large") from error
-        self.simple = _ways(parsed).few
-        self._machine = None if self.simple else _Machine(parsed)
+        ways = _ways(parsed)
+        self.simple, self.longest, self._machine = ways.few, LONGEST, None
+        if not ways.few:
+            try:
+                self._machine = _Machine(parsed)
+            except EndlessError:
+                self.longest = ways.longest
+                if self.longest < _SHORTEST:
+                    raise
 
     def search(self, text: str) -> bool:
-        """Return whether the pattern is found in a text; of one longer than LONGEST nobody asks."""
+        """Return whether the pattern is found in a text, which is not longer than `longest`."""
         return self._own.search(text) is not None if self._machine is None else self._machine.search(text)
 
 

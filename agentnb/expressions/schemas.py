@@ -181,9 +181,13 @@ def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[A
     """Try a pattern as the library does, but in a time that has an end."""
     from jsonschema import ValidationError
 
-    if isinstance(value, str) and len(value) > LONGEST_TRIED:
-        yield ValidationError(f"a text of {len(value):,} characters is too long to be tried on a pattern")
-    elif isinstance(value, str) and not pattern_of(source).search(value):
+    if not isinstance(value, str):
+        return
+    pattern = pattern_of(source)
+    if len(value) > pattern.longest:
+        most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,} are, for it looks around"
+        yield ValidationError(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
+    elif not pattern.search(value):
         yield ValidationError(f"{value!r} does not match {source!r}")
 
 

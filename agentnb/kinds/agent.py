@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.calls import arguments_of, check_signature, options_of, positional, settings_of
 from agentnb.world.llm.simulated import mocked
+from agentnb.world.llm.wording import in_words
 from agentnb.world.world import asked_before
 
 # Kinds that ask somebody: who is bound to them, else a model, else they make up what they answer.
@@ -75,11 +75,6 @@ def _asking(node: Node, ref: str, options: Options) -> EffectOf:
         return Effect("llm", ref, {**settings, "messages": messages}, **options)
 
     return effect
-
-
-def in_words(value: Any) -> str:
-    """Return a value as a model is told it: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, options: Options) -> EffectOf:

@@ -33,7 +33,7 @@ class Context(Mapping[str, Any]):
             case "result" | "output":
                 return self._result
             case "node":
-                return {"id": self._node.label or self._node.id, "type": self._node.kind}
+                return {"id": own_id(self._node), "type": self._node.kind}
         if not self._is_of_state(key):
             raise KeyError(key)
         return self._state[key]
@@ -52,6 +52,11 @@ class Context(Mapping[str, Any]):
     def _is_of_state(key: object) -> bool:
         """Say whether a key is the state's: a path that begins with one of the words above is none, and not asked."""
         return str(key).partition(".")[0] not in _AROUND
+
+
+def own_id(node: Node) -> str:
+    """Return what a node is called in the graph that it was written in; a recipe of several graphs may add to that."""
+    return str(node.params.get("own_id", node.id))
 
 
 def context_of(work: Work, result: Any = None) -> Context:
@@ -77,6 +82,11 @@ class InContext:
     def __repr__(self) -> str:
         return f"<InContext {self.text!r}>"
 
+    @property
+    def warning(self) -> str:
+        """What was odd about the last answer."""
+        return str(self.condition.warning)
+
     def context(self, board: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the names that the condition knows when it is asked with this board."""
         if isinstance(board, NodeBoard):
@@ -98,6 +108,12 @@ def strictly(condition: Condition | None, strict: bool) -> Any:
     """Return a condition, or what else is compiled, with another strictness, where it knows one."""
     change = getattr(condition, "strictly", None)
     return condition if change is None else change(strict)
+
+
+def odd(*parts: Any) -> str | None:
+    """Return what was odd the last time that templates and conditions were worked out, for a step's thought."""
+    found = [warning for part in parts if (warning := getattr(part, "warning", ""))]
+    return f"odd: {'; '.join(dict.fromkeys(found))}" if found else None
 
 
 def board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:

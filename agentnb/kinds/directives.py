@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentnb.board.places import Path
@@ -16,24 +16,29 @@ Places = list[tuple[Path, Any]]
 HISTORY = "history"
 
 
-def directives_of(node: Node, world: Any) -> Callable[[Work, Any], Places]:
-    """Return the function that makes a node's writes from its result, by `params["map"]`; none without it.
+class Directives:
+    """Makes a node's writes from its result, by `params["map"]`; none without it.
 
     `map` holds compiled structures: `set` (path -> value), `merge` (path -> what is merged into what stands there),
     `history` (name -> what is appended to the list `history.NAME`), `delete` (a list of paths). All of them are
     rendered before the first of them writes, so none sees another; then they are done in this order.
     """
-    spec: Mapping[str, Any] | None = node.params.get("map")
-    if not spec:
-        return lambda _work, _result: []
-    parts = {word: strictly(part, world.strict) for word, part in spec.items()}
 
-    def places(work: Work, result: Any) -> Places:
+    def __init__(self, node: Node, world: Any) -> None:
+        spec: Mapping[str, Any] = node.params.get("map") or {}
+        self.parts = {word: strictly(part, world.strict) for word, part in spec.items()}
+
+    def __call__(self, work: Work, result: Any) -> Places:
+        """Return the writes: (path, value)."""
+        if not self.parts:
+            return []
         context = context_of(work, result)
-        rendered = {word: part.render(context) for word, part in parts.items()}
-        return list(_places(work, rendered))
+        return list(_places(work, {word: part.render(context) for word, part in self.parts.items()}))
 
-    return places
+    @property
+    def warning(self) -> str:
+        """What was odd about the last rendering."""
+        return "; ".join(part.warning for part in self.parts.values() if part.warning)
 
 
 def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:

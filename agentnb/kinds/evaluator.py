@@ -1,7 +1,8 @@
 """evaluator: has a value judged, and goes on by its score: passed, or round again with the critique, so often at most.
 
 R135: a judge could never be called with the value alone.
-X403: a judge answered what is no score, or one that is not from 0 to 1 as the threshold is. X404: there is nothing to judge.
+X403: a judge answered what is no score, or one that is not from 0 to 1 as the threshold is.
+X404: there is nothing to judge.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agentnb.board.secrets import short
-from agentnb.board.values import ABSENT, thaw
+from agentnb.board.values import ABSENT
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.paths import path_text
-from agentnb.kinds.agent import in_words, is_simulated
+from agentnb.kinds.agent import is_simulated
 from agentnb.recipe.model import Node
 from agentnb.recipe.words import listed
 from agentnb.world.calls import options_of, settings_of
 from agentnb.world.llm.verdict import verdict_in
+from agentnb.world.llm.wording import in_words
 from agentnb.world.world import asked_before
 
 _WANTED: Final = (
@@ -111,19 +113,10 @@ def verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
 
 
 def _asked(work: Work, rules: Rules) -> int:
-    """Count the refinements asked for since the node last passed: by the run's own calls, so that forks agree."""
-    asked = 0
-    for answer in work.run.answers_before(work.node.id, ("agent", "llm")):
-        if asked >= rules.refinements:
-            break
-        try:
-            score, _ = verdict(thaw(answer), rules.threshold)
-        except ValueError:
-            continue
-        if score >= rules.threshold:
-            break
-        asked += 1
-    return asked
+    """Return the refinements asked for since the node last passed: as its last step says, so that forks agree."""
+    note = work.run.last_note(work.node.id, ("agent", "llm"))
+    said = note and note.observation
+    return 0 if not isinstance(said, Mapping) or said["passed"] else min(said["refinement"], max(rules.refinements, 0))
 
 
 def _outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any) -> Outcome:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
 from agentnb.board.secrets import hidden, is_secret, masked, short
 from agentnb.board.values import freeze
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.schemas import Fault, Schema
 from agentnb.recipe.model import Node
 from agentnb.world.calls import options_of, positional, settings_of
 from agentnb.world.filled import filled, told
 from agentnb.world.llm.structured import json_in
+from agentnb.world.llm.wording import in_words, json_text
 from agentnb.world.world import asked_before
 
 TRIES: Final = 3  # how often it is asked in all, until an answer fits
@@ -27,16 +30,18 @@ SYSTEM: Final = (
     "Work towards the goal that you are given, with what stands on the blackboard. "
     "Answer with one JSON value that fits the JSON Schema, and with nothing else: no words around it."
 )
+_GIVEN: Final = ("goal", "schema", "board")  # what a bound callable may ask for by name
 Messages = list[dict[str, str]]
 
 
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that fills `params["schema"]` on the way to `params["goal"]`, and writes what it got.
 
-    Who answers: a callable bound under the node's id (it gets the board, where it takes an argument), else the model,
-    which is told `params["prompt"]` first, else nobody: then it is one of `params["simulated"]` in turn, or is made up
-    from the schema and the run's seed. A model whose answer does not fit is told what is wrong and asked again, 3 times
-    in all. An object is merged into the board; anything else is written under the node's id.
+    Who answers: a callable bound under the node's id (it gets the board, where it takes an argument, and by name what
+    it calls `goal`, `schema` or `board`), else the model, which is told `params["prompt"]` first, else nobody: then it
+    is one of `params["simulated"]` in turn, or is made up from the schema and the run's seed. A model whose answer does
+    not fit is told what is wrong and asked again, 3 times in all. An object is merged into the board; anything else is
+    written under the node's id.
 
     Of `params["solver"]`: with the strategy `ensemble`, `n_samples` answers are asked for and one is taken by
     `aggregation_method` (`majority_vote` where there is none; `weighted_merge` takes the majority of each key,
@@ -45,7 +50,7 @@ def bind(node: Node, world: Any) -> Perform:
     `consensus_threshold` and `beam_width` have no effect; `params["tools"]` are shown only.
 
     Raises:
-        RecipeError: what is bound to it is not callable.
+        RecipeError: R203, what is bound to it is not callable; R202, it needs what it is not given.
         ExecutionError: at a step: X407, no answer fits the schema; X408, none can be made up; X409, the schema itself
             is wrong.
     """
@@ -151,11 +156,10 @@ def _counted(number: int, word: str) -> str:
 
 
 def _bound(task: _Task, function: Callable[..., Any]) -> Ask:
-    name, whole = task.node.id, bool(positional(function))
+    name, call = task.node.id, _call_of(task, function)
 
     async def ask(work: Work) -> tuple[Any, str]:
-        target = (lambda: function(work.board)) if whole else function
-        answer = await work.call(Effect("agent", name, {}, target=target, **task.options))
+        answer = await work.call(Effect("agent", name, {}, target=lambda: call(work.board), **task.options))
         value = getattr(answer, "content", answer)
         faults = task.faults(value)
         if faults and isinstance(value, str):  # it may be a model's text
@@ -165,6 +169,39 @@ def _bound(task: _Task, function: Callable[..., Any]) -> Ask:
         return value, ""
 
     return ask
+
+
+def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return what calls a function with the board: by name what it calls goal, schema or board, else the first one.
+
+    R202: a function needs what it is not given.
+
+    Raises:
+        RecipeError: R202, it needs something else besides.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin that does not tell
+        return function
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = [name for name, taken in signature.parameters.items() if name in _GIVEN and taken.kind in by_name]
+    first = next(iter(signature.parameters), "")
+    whole = bool(positional(function)) and first not in named
+
+    def call(board: Any) -> Any:
+        given = {"goal": task.goal, "schema": deepcopy(task.schema.rules), "board": board}
+        return function(*((board,) if whole else ()), **{name: given[name] for name in named})
+
+    try:
+        signature.bind(*((None,) if whole else ()), **dict.fromkeys(named))
+    except TypeError as error:
+        called = getattr(function, "__qualname__", repr(function))
+        raise RecipeError(
+            Problem("R202", f"{called} cannot be called for {task.node.id!r}: {error}", task.where,
+                    f"it is given the board, and by name what it calls {', '.join(_GIVEN)}; "
+                    f"its signature is {called}{signature}", "give each other parameter a default")
+        ) from None  # fmt: skip
+    return call
 
 
 def _simulated(task: _Task) -> Ask:
@@ -220,7 +257,7 @@ def _messages(task: _Task, work: Work) -> Messages:
     prompt = task.node.params.get("prompt")
     asked = (
         f"Goal: {task.goal}\n\nThe blackboard:\n{_board_text(work.board)}\n\n"
-        f"The JSON Schema of your answer:\n{_json(task.schema.rules)}"
+        f"The JSON Schema of your answer:\n{json_text(task.schema.rules)}"
     )
     system = f"{prompt}\n\n{SYSTEM}" if prompt else SYSTEM
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
@@ -228,7 +265,7 @@ def _messages(task: _Task, work: Work) -> Messages:
 
 def _correction(answer: Any, faults: Sequence[str]) -> Messages:
     content = getattr(answer, "content", answer)
-    said = content if isinstance(content, str) else _json(content)
+    said = in_words(content)
     wrong = "\n".join(f"- {fault}" for fault in faults[:MOST_FAULTS])
     asked = f"This does not fit the JSON Schema:\n{wrong}\nAnswer again: the whole value, corrected, and nothing else."
     return [{"role": "assistant", "content": hidden(said)[:MOST_SAID]}, {"role": "user", "content": asked}]
@@ -236,26 +273,16 @@ def _correction(answer: Any, faults: Sequence[str]) -> Messages:
 
 def _board_text(board: Mapping[str, Any]) -> str:
     """Return the blackboard as JSON, its secrets masked; of one that is too large the longest values are cut."""
-    texts = {key: hidden(_json(masked(freeze(board[key]), key))) for key in board}
+    texts = {key: hidden(json_text(masked(freeze(board[key]), key))) for key in board}
     if sum(map(len, texts.values())) > MOST_BOARD:
         share = max(100, MOST_BOARD // len(texts))
         texts = {key: _cut(text, share) for key, text in texts.items()}
-    lines = ",\n".join(f"{hidden(_json(key))}: {text}" for key, text in texts.items())
+    lines = ",\n".join(f"{hidden(json_text(key))}: {text}" for key, text in texts.items())
     return "{" + _cut(lines, 2 * MOST_BOARD) + "}"
 
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} characters left out)"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, skipkeys=True, default=_other)
-
-
-def _other(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
 
 
 # -- one of several answers --------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
-from agentnb.kinds.context import context_of, strictly
-from agentnb.kinds.directives import directives_of
+from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.directives import Directives
 from agentnb.kinds.results import answer_of, check_result
 from agentnb.recipe.model import Node
 from agentnb.world.calls import options_of, settings_of
@@ -22,7 +22,7 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params = node.params
     prompt = [(role, _ready(strictly(text, world.strict))) for role, text in params.get("prompt", ())]
-    name, places = str(params.get("template", node.id)), directives_of(node, world)
+    name, places = str(params.get("template", node.id)), Directives(node, world)
     settings, options = settings_of(params.get("model")), options_of(node)
 
     async def perform(work: Work) -> Outcome:
@@ -33,7 +33,9 @@ def bind(node: Node, world: Any) -> Perform:
         kind = "llm" if target is None else "agent"
         answer = await work.call(Effect(kind, name, arguments, check=check_result, target=target, **options))
         result = answer_of(answer)
-        return Outcome(places=places(work, result), observation=result, result=result)
+        writes = places(work, result)
+        thought = odd(*(text for _, text in prompt), places)
+        return Outcome(places=writes, thought=thought, observation=result, result=result)
 
     return perform
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from agentnb.engine.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.context import InContext, strictly
+from agentnb.kinds.context import InContext, odd, strictly
 from agentnb.recipe.model import Node
 
 MAX_ROUNDS: Final = 1000
@@ -16,11 +16,12 @@ def bind(node: Node, world: Any) -> Perform:
     """Return the function that checks `params`: `while` before each round, `until` after it, or `times`.
 
     `max` rounds (1,000 where it is left out) end the loop as a failure, X401: then its condition never came. An `until`
-    that asks for the result is given that of the body's last node, and the loop's result is the same.
+    that asks for the result is given that of the body's last node, and the loop's result is the same; so it is for a
+    loop that `tells`.
     """
     params = node.params
     before, until = (strictly(params.get(word), world.strict) for word in ("while", "until"))
-    times, tells = params.get("times"), isinstance(until, InContext)
+    times, tells = params.get("times"), params.get("tells") or isinstance(until, InContext)
     limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
     opening = Enter([Body(region) for region in node.bodies])
 
@@ -36,7 +37,7 @@ def bind(node: Node, world: Any) -> Perform:
         if tells and done:
             work.result = work.last
         if not goes_on(work, done):
-            return Outcome(observation=work.result, result=work.result) if tells else {}
+            return Outcome(thought=odd(until), observation=work.result, result=work.result) if tells else {}
         if done >= limit:
             raise ExecutionError(_endless(node, limit))
         return Again() if done else opening
@@ -45,6 +46,7 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _endless(node: Node, limit: int) -> Problem:
+    """X401: a loop has come to its `max` without an end."""
     return Problem(
         "X401",
         f"loop {node.id!r} has run {limit} times without an end",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.engine.work import Kind, Outcome, Perform, Work
-from agentnb.kinds.directives import directives_of
+from agentnb.kinds.context import odd
+from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
 
 
@@ -13,8 +14,12 @@ def bind(node: Node, world: Any) -> Perform:
     """Return a function that writes what `params["map"]` says; without it, nothing."""
     if "map" not in node.params:
         return nothing
-    places = directives_of(node, world)
-    return lambda work: Outcome(places=places(work, {}), result={})
+    places = Directives(node, world)
+
+    def perform(work: Work) -> Outcome:
+        return Outcome(places=places(work, {}), thought=odd(places), result={})
+
+    return perform
 
 
 def nothing(work: Work) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from agentnb.board.values import ABSENT
 from agentnb.engine.work import Kind, Outcome, Perform, Work
 from agentnb.expressions.paths import path_text
-from agentnb.kinds.context import strictly
+from agentnb.kinds.context import odd, strictly
 from agentnb.recipe.model import Node
 
 
@@ -58,7 +58,7 @@ def _by_cases(node: Node, world: Any) -> Perform:
         return Outcome(
             route=None if chosen is None else targets,
             value=values,
-            thought=f"{why}: {goes}",
+            thought=" - ".join(filter(None, [f"{why}: {goes}", odd(*(condition for condition, _ in cases))])),
             observation={"decision": targets, "cases": values},
         )
 

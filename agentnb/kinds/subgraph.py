@@ -8,8 +8,8 @@ from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, Problem
-from agentnb.kinds.context import context_of, strictly
-from agentnb.kinds.directives import directives_of
+from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
 
 
@@ -47,7 +47,7 @@ def bind(node: Node, world: Any) -> Perform:
 
 def _rendered(node: Node, world: Any) -> Perform:
     given, outputs = strictly(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
-    places = directives_of(node, world)
+    places = Directives(node, world)
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
@@ -59,8 +59,9 @@ def _rendered(node: Node, world: Any) -> Perform:
         found = {name: seen.get(name) for name in outputs}
         came = {**found, "state": seen, "outputs": found}
         result = thaw(freeze(came))
-        own: list[tuple[Any, Any]] = [((name,), seen[name]) for name in outputs if name in seen]
-        return Outcome(places=[*own, *places(work, result)], observation=came, result=result)
+        own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]  # what went, goes here too
+        own += places(work, result)
+        return Outcome(places=own, thought=odd(given, places), observation=came, result=result)
 
     return perform
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from agentnb.errors import Place, Problem
@@ -222,6 +223,11 @@ class Recipe:
     def __repr__(self) -> str:
         """Return one line: name, dialect and size."""
         return f"<Recipe {self.name!r} ({self.dialect}): {len(self.nodes)} nodes, {len(self.edges)} edges>"
+
+
+def frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a copy of a mapping that cannot be changed; what is in it is not copied."""
+    return MappingProxyType(dict(mapping))
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from agentnb.board.secrets import hidden, is_secret, masked, short
 from agentnb.board.values import ABSENT
+from agentnb.world.llm.wording import json_text
 
 COMPARES: Final = ("exact_match", "fuzzy", "llm_judge")
 LIKE: Final = 0.8  # how alike is enough, and how good a score, where nobody says
@@ -164,6 +164,6 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+        return json_text(value, ordered=True)
     except (TypeError, ValueError):  # keys of several kinds
         return repr(value)

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from agentnb.board.values import freeze, thaw
+from agentnb.dialects.table import DIALECTS, recipe_of
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Recipe, Scenario
 from agentnb.scenarios.compare import COMPARES
+from agentnb.sources import Source, plain_source
 
 # Our word -> the other one that a field may go by.
 _WORDS: Final = {
@@ -27,6 +29,49 @@ _REFUSED: Final = "code_eval"
 _EXAMPLE: Final = "{'id': 'greets', 'inputs': {'name': 'Ada'}, 'expected': {'text': 'Hi Ada'}}"
 
 
+def recipe_given(recipe: Any) -> Any:
+    """Return the recipe in a dict or in a dialect's own object, as a RecipeDefinition; anything else as it is.
+
+    Raises:
+        RecipeError: the recipe has errors.
+    """
+    if isinstance(recipe, Recipe | str):
+        return recipe
+    dialect = next((row for row in DIALECTS.values() if row.recognise(recipe)), None)
+    if dialect is None:
+        return recipe
+    source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
+    return recipe_of(source, dialect)
+
+
+def unwrapped(given: Any) -> tuple[Any, dict[int, Any]]:
+    """Return what is given as a list of scenarios, and by number the chaos that some of them ask for themselves.
+
+    One that stands alone counts as a list of one. A SimulationRequest is its scenario, under its chaos.
+    """
+    if given is None or isinstance(given, str):
+        return given, {}
+    if _is_request(given) or _fields(given) is not None:
+        given = [given]
+    elif not isinstance(given, Iterable):
+        return given, {}
+    rows: list[Any] = list(given)
+    chaos: dict[int, Any] = {}
+    for at, row in enumerate(rows):
+        if _is_request(row):
+            fields = row if isinstance(row, Mapping) else vars(row)
+            rows[at] = fields["scenario"]
+            if fields.get("chaos_config") is not None:
+                chaos[at] = fields["chaos_config"]
+    return rows, chaos
+
+
+def _is_request(row: Any) -> bool:
+    if isinstance(row, Mapping):
+        return "scenario" in row
+    return not isinstance(row, type) and "scenario" in getattr(row, "__dict__", ())
+
+
 def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
     """Return the scenarios that are to run: those that are given, else the recipe's own.
 
@@ -34,7 +79,7 @@ def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
         ExecutionError: X410, there are none; X411, two have the same id; X412, one cannot be read.
             All that are wrong are told at once.
     """
-    if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Iterable)):
+    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
         raise ExecutionError(
             Problem("X412", f"a {type(given).__name__} is no list of scenarios", "run_scenarios(scenarios=...)",
                     "scenarios come as a list, or are left out for the recipe's own", f"write [{_EXAMPLE}]")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agentnb.board.secrets import hidden
@@ -15,7 +15,7 @@ from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
 from agentnb.scenarios.compare import LIKE, Compared, alike, exact, found_of
-from agentnb.scenarios.given import expected_of, refused, scenarios_of
+from agentnb.scenarios.given import expected_of, recipe_given, refused, scenarios_of, unwrapped
 from agentnb.scenarios.judge import judged, without_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
 from agentnb.session import Session
@@ -28,11 +28,12 @@ Listener = Callable[[ScenarioResult], Any]
 
 
 def run_scenarios(
-    recipe: Recipe,
-    scenarios: Iterable[Scenario | Mapping[str, Any] | Any] | None = None,
+    recipe: Recipe | Mapping[str, Any] | Any,
+    scenarios: Iterable[Scenario | Mapping[str, Any] | Any] | Any = None,
     *,
     llm: Any = None,
     tools: Mapping[str, Callable[..., Any]] | None = None,
+    agents: Mapping[str, Callable[..., Any]] | None = None,
     answers: Any = None,
     chaos: Chaos | Mapping[str, Any] | Any = None,
     seed: int = 0,
@@ -43,18 +44,23 @@ def run_scenarios(
 ) -> ScenarioReport:
     """Run a recipe's scenarios as its tests, in order, and return how each went.
 
-    Each runs in a session of its own, so scripts of answers begin anew; nobody is asked, also on a terminal. A scenario
+    Each runs in a session of its own, so scripts of answers begin anew; nobody is asked, also on a terminal: a question
+    without a scripted answer that has a time-out has timed out at once, any other ends its scenario. A scenario
     passes when its run finishes and what then stands on the board is what it expects. What goes wrong with one is its
     result, and the next one runs; one that asks for `code_eval` is refused (X413).
 
     Args:
-        scenarios: Scenarios, mappings (id, inputs, expected, compare, about), or objects with the fields of a
-            SimulationScenario; left out: the recipe's own.
+        recipe: what load() returns, a RecipeDefinition, or a dict of a recipe.
+        scenarios: Scenarios, mappings (id, inputs, expected, compare, about), objects with the fields of a
+            SimulationScenario, or SimulationRequests, whose own chaos comes before `chaos`; one alone, or a list of
+            them; left out: the recipe's own.
         llm: what speaks for the model, and for the judge of `llm_judge`, whose node is called "judge".
+        agents: the same as `tools`, by coreason's word; its names come first.
         chaos: makes calls slow and lets some fail: latency_ms, error_rate, token_throttle. Each scenario is struck in
             places of its own; the judge is spared.
         seed: decides what is drawn by chance, and where chaos strikes.
-        fuzzy: how alike two texts have to be for `fuzzy`, 0 to 1; also the score that passes where a judge says no more.
+        fuzzy: how alike two texts have to be for `fuzzy`, 0 to 1; also the score from which on a judge that says no
+            more lets pass.
         clock: the time of every session.
         listener: called with each ScenarioResult as soon as there is one.
 
@@ -72,19 +78,23 @@ def run_scenarios(
         >>> report.ok, report["one more"].steps
         (True, 1)
     """
+    recipe = recipe_given(recipe)
     check_recipe(recipe)
     if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
         raise ExecutionError(
             Problem("X412", f"fuzzy={fuzzy!r} says not how alike two texts have to be", "run_scenarios(fuzzy=...)",
                     "it is a number from 0 (anything will do) to 1 (the same)", f"write fuzzy={LIKE}")
         )  # fmt: skip
-    chosen = scenarios_of(recipe, scenarios)
-    options = {"llm": without_judge(llm, recipe), "tools": tools, "answers": answers, "seed": seed, "budget": budget}
+    rows, strikes = unwrapped(scenarios)
+    chosen = scenarios_of(recipe, rows)
+    options = {"llm": without_judge(llm, recipe), "tools": {**(tools or {}), **(agents or {})}, "answers": answers,
+               "seed": seed, "budget": budget}  # fmt: skip
+    own = {at: Chaos.of(strike, seed) for at, strike in strikes.items()}
     trial = _Trial(recipe, options, llm, Chaos.of(chaos, seed), fuzzy, clock)
     trial.rehearse()
     results = []
-    for scenario in chosen:
-        results.append(trial.run(scenario))
+    for at, scenario in enumerate(chosen):
+        results.append((replace(trial, chaos=own[at]) if at in own else trial).run(scenario))
         listener = _told(listener, results[-1])
     return ScenarioReport(recipe.name, results)
 

@@ -148,7 +148,7 @@ class Limits:
             yield "max_tool_calls"
         if budget.max_tokens is not None and used.tokens >= budget.max_tokens:
             yield "max_tokens"
-        if budget.max_seconds is not None and used.ns >= float(budget.max_seconds) * 1e9:
+        if budget.max_seconds is not None and used.ns / 1e9 >= budget.max_seconds:
             yield "max_seconds"
         if self._cost is not None and used.cost >= self._cost:
             yield "max_cost_usd"

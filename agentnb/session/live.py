@@ -107,10 +107,10 @@ class Live:
 
     def go_on(self) -> None:
         """Go on with a run that asked a person and was begun by start(), now that the answer is there."""
-        if self.onward and not self.moves and self._loop is not None and self._loop.is_running():
-            if self._session.may_go():
-                self.start()
-                self.answered = True
+        runs = self._loop is not None and self._loop.is_running()
+        if self.onward and runs and not self.moves and self._session.may_go():
+            self.start()
+            self.answered = True
 
     def attend(self) -> None:
         """Where a person has only so long to answer, end that step when the time is up; a live run then goes on.

@@ -29,13 +29,16 @@ class Asked:
     value: Any
     taken: bool
     operands: tuple[tuple[str, Any], ...] = ()
+    warning: str = ""
 
     def line(self) -> str:
         """Return it as one line of text, without secrets."""
         read = ", ".join(f"{hidden(text)} = {short(value, text)}" for text, value in self.operands)
         mark = "->" if self.taken else "  "
-        return f"{mark} {self.target or 'the end'}: {hidden(self.condition) or 'always'} is {short(self.value)}" + (
-            f"  ({read})" if read else ""
+        return (
+            f"{mark} {self.target or 'the end'}: {hidden(self.condition) or 'always'} is {short(self.value)}"
+            + (f"  ({read})" if read else "")
+            + (f"  odd: {hidden(self.warning)}" if self.warning else "")
         )
 
 
@@ -120,4 +123,4 @@ def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str
 def _answer(condition: Any, target: str, context: Context, board: Board, went: tuple[str, ...]) -> Asked:
     rows = condition.explain(context if isinstance(condition, InContext) else board)
     *operands, (_, value) = rows
-    return Asked(condition.text, target, value, target in went, tuple(operands))
+    return Asked(condition.text, target, value, target in went, tuple(operands), getattr(condition, "warning", ""))

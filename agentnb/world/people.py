@@ -15,7 +15,10 @@ _ALONE: Final = ContextVar("_ALONE", default=False)
 
 @contextmanager
 def unattended() -> Iterator[None]:
-    """Ask nobody on a terminal while this lasts, also in the threads and loops that a run begins meanwhile."""
+    """Ask nobody while this lasts, also in the threads and loops that a run begins meanwhile.
+
+    As nobody will ever come, the time of a question that has one is up at once: what follows then can be tested.
+    """
     token = _ALONE.set(True)
     try:
         yield
@@ -44,8 +47,10 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
         timeout: for how many seconds a line is waited for; Windows' terminal cannot be asked so, and waits on.
 
     Raises:
-        TimeoutError: no line was typed in time.
+        TimeoutError: no line was typed in time, or nobody will come within any.
     """
+    if timeout is not None and _ALONE.get():
+        raise TimeoutError(f"nobody has answered within {timeout:g} s: no scripted answer is left, and nobody is asked")
     if not on_terminal():
         return WAIT
     if timeout is not None and sys.platform != "win32":

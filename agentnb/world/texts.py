@@ -80,7 +80,8 @@ def written(pattern: str, random: Random) -> str:
     """
     try:
         made = _Written(random).all(_parser().parse(pattern))
-        fits = pattern_of(pattern).search(made)
+        known = pattern_of(pattern)
+        fits = len(made) <= known.longest and known.search(made)
     except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
         fits = False
     if not fits:

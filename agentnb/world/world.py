@@ -51,13 +51,14 @@ class World:
         """
         found = self.tools.get(name)
         if found is None or not callable(found):
+            order = f"pass it: Session(recipe, tools={{{name!r}: function}})"
             raise RecipeError(
                 Problem(
                     "R203",
                     f"there is no function {name!r}" if found is None else f"{name!r} is not callable",
                     str(node.place or f"node {node.id!r}"),
                     f"the session was given: {', '.join(self.tools) or 'no tools'}",
-                    did_you_mean(name, self.tools, f"pass it: Session(recipe, tools={{{name!r}: function}})"),
+                    did_you_mean(name, self.tools, order) if found is None else order,
                 )
             )
         return found

@@ -124,5 +124,5 @@ def test_a_run_that_is_used_up_names_its_limit(there, capsys):
     words = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml", "--max-steps", "2")
     code, out, _ = called(capsys, *words)
     assert code == 3
-    assert "exhausted after 2 steps: its max_steps of 2 is used up" in out
+    assert "exhausted after 2 steps: its max_steps is used up" in out
     assert json.loads(called(capsys, *words, "--json")[1])["limit"] == "max_steps"

@@ -34,9 +34,23 @@ def networkx(when="x > 1"):
     return graph
 
 
+def agentruntime(uses="b"):
+    return {
+        "meta": {"name": "made"},
+        "state": {"shape": {"x": "the input"}},
+        "graph": {
+            "inputs": ["x"],
+            "outputs": ["x"],
+            "nodes": [{"id": "a", "type": "noop"}, {"id": "b", "type": "noop", "map": {"set": {"x": "{{ x }}"}}}],
+            "edges": [{"from": "a", "to": uses}],
+        },
+    }
+
+
 # dialect -> (makes a recipe 'made' of two nodes 'a' and 'b'; makes it with one mistake)
 EXAMPLES = {
     "coreason": (coreason, lambda: coreason("gone")),
+    "agentruntime": (agentruntime, lambda: agentruntime("gone")),
     "networkx": (networkx, lambda: networkx("x >")),
 }
 

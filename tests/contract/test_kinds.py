@@ -8,6 +8,7 @@ import networkx as nx
 import pytest
 
 from agentnb.engine.work import Kind
+from agentnb.expressions.templates import compile_template
 from agentnb.kinds import KINDS
 from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe, Region
@@ -23,6 +24,7 @@ ATTRIBUTES = {
     "generative": {"goal": "Name it", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}},
     "human": {"prompt": "Go on?"},
     "join": {},
+    "llm": {"prompt": (("user", compile_template("What is {{ word }}?")),)},
     "loop": {"graph": graph("inner"), "times": 2},
     "noop": {},
     "parallel": {},

@@ -25,3 +25,9 @@ def test_all_that_is_wrong_is_told_at_once():
 @pytest.mark.parametrize("value", [0, 5, 0.5, Decimal(1)])
 def test_limits_are_numbers_from_zero_on(value):
     assert Budget.of({"max_seconds": value}, {}).max_seconds == value
+
+
+@pytest.mark.parametrize("value", [float("nan"), Decimal("nan")])
+def test_what_is_not_a_number_is_no_limit(value):
+    with pytest.raises(ExecutionError, match="X202"):
+        Budget.of({"max_cost_usd": value}, {})

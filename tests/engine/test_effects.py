@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.engine.run import DONE, FAILED, SUSPENDED
+from agentnb.engine.run import DONE, EXHAUSTED, FAILED, SUSPENDED
 from agentnb.engine.work import Effect
 from tests.engine.making import data, run_of
 from tests.engine.shapes import go_on
@@ -180,3 +180,58 @@ def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
     run = run_of(node)
     go_on(run)
     assert (data(run), list(run.history.calls[0].result)) == ({"answer": [1, 2]}, [1])
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_tool_whose_iterator_has_nothing_left_fails_and_says_so(threaded, later):
+    left = iter([])
+
+    async def waits(a):
+        return next(left)
+
+    run = run_of(calls(waits if later else lambda a: next(left)))
+    run.threaded = threaded
+    assert go_on(run) == FAILED
+    failure = run.history.errors[1]
+    assert (failure.type, isinstance(failure.error.__cause__, StopIteration)) == ("RuntimeError", True)
+    assert failure.message.startswith("it raised StopIteration")
+    assert run.history.calls[0].error == f"RuntimeError: {failure.message}"
+
+
+def test_a_node_that_raises_stop_iteration_itself_says_so_too():
+    run = run_of(lambda work: next(iter([])))
+    assert go_on(run) == FAILED
+    assert run.history.errors[1].message.startswith("it raised StopIteration")
+
+
+class Spending:
+    """Lets so many attempts out."""
+
+    def __init__(self, left):
+        self.left, self.waits = left, []
+
+    def lets_out(self, run, work, effect, wait):
+        self.left, self.waits = self.left - 1, [*self.waits, wait]
+        return self.left >= 0
+
+
+def test_an_attempt_that_may_not_go_out_gives_its_step_up():
+    tried = []
+
+    async def node(work):
+        work.write("half", 1)
+        try:
+            return {"answer": await work.call(Effect("tool", "look", {}, target=lambda: tried.append(1) or 1 / 0,
+                                                     attempts=9, backoff=0.001))}  # fmt: skip
+        except Exception:  # noqa: BLE001  (a node that catches all that it can)
+            return {"caught": True}
+
+    run = run_of(node)
+    run.spending = Spending(2)
+    assert go_on(run) == EXHAUSTED
+    assert (len(tried), run.position, run.flights, data(run), run.history.errors) == (2, 0, {}, {}, {})
+    assert run.spending.waits == [0.0, 0.001, 0.001]
+    run.spending = None
+    assert go_on(run) == DONE
+    assert (len(tried), data(run)) == (11, {"half": 1, "caught": True})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.run import FAILED
+from agentnb.engine.run import DONE, FAILED
 from agentnb.engine.work import Body, Enter
 from agentnb.recipe.model import Edge, Node, Region, Rescue
 from tests.engine.making import data, run_of
@@ -77,6 +77,26 @@ def test_a_composite_node_around_a_failure_is_left_by_its_rescue():
     assert path(run) == ["nest enter", "f error", "nest leave error", "on"]
     assert data(run) == {"a": 1}
     assert len(run.frames) == 1
+
+
+@pytest.mark.parametrize("rescue", [Rescue({"a": 1}, ("nowhere",)), Rescue({"a": 1, 2: 3})])
+@pytest.mark.parametrize("handled", [False, True])
+def test_the_rescue_of_a_composite_node_that_fails_itself_is_none(rescue, handled):
+    def opens(work):
+        return Enter([Body("r", "child")]) if work.phase == "start" else {}
+
+    nodes = [
+        Node("nest", "do", params={"do": opens}, bodies=("r",), rescue=rescue),
+        Node("f", "do", scope="r", params={"do": fails}),
+        leaf("on", nothing),
+        leaf("aside", nothing),
+    ]
+    edges = [Edge("nest", "on"), *([Edge("nest", "aside", "error")] if handled else [])]
+    run = run_of(nodes=nodes, edges=edges, regions=[Region("r", ("f",), owner="nest")])
+    assert go_on(run) == (DONE if handled else FAILED)
+    assert path(run) == ["nest enter", "f error", *(["nest leave error", "aside"] if handled else ["nest error"])]
+    assert data(run) == {}
+    assert run.history.errors[3] is run.history.errors[2]  # what failed inside is told
 
 
 def test_an_error_edge_is_found_on_the_nearest_node_around():

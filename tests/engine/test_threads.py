@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from agentnb.engine.threads import in_thread
+from agentnb.engine.threads import in_thread, spelled_out
 
 here = contextvars.ContextVar("here", default="nowhere")
 
@@ -35,3 +37,33 @@ def test_many_wait_for_one_another():
 
     asyncio.run(main())
     assert not barrier.broken
+
+
+def test_an_iterator_that_has_nothing_left_is_told_and_waits_for_nothing():
+    with pytest.raises(RuntimeError, match="it raised StopIteration") as caught:
+        asyncio.run(in_thread(next, iter([])))
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
+def test_other_errors_are_as_they_are():
+    for error in (ValueError("no"), RuntimeError("coroutine"), RuntimeError("coroutine raised StopIteration")):
+        assert spelled_out(error) is error
+
+
+STUCK = """
+import asyncio, threading
+from agentnb.engine.threads import in_thread
+
+async def main():
+    try:
+        await asyncio.wait_for(in_thread(threading.Event().wait), 0.01)
+    except TimeoutError:
+        print("late")
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_ends_beside_a_call_that_never_does():
+    ended = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "late\n"

@@ -8,8 +8,9 @@ import pytest
 from agentnb.expressions.patterns import LONGEST, EndlessError, Pattern, pattern_of
 
 MANY_WAYS = [
-    r"^[a-z0-9]+(-[a-z0-9]+)*$", r"(a+)+$", r"^(a|aa)+$", r"\b\w+\b \bfoo\b.*x+y*$", r"(?i)^(ab+c?)+$", r"^\S+@\S+\.\S+$",
-    r"(x*)*y", r"(a?){20}a{20}$", r"^(?:[A-Z][a-z]*\s?)+$", r"((?i:a)b*)+c$", r"^(\d+,)*\d+\Z", r"(a*b*)+c",
+    r"^[a-z0-9]+(-[a-z0-9]+)*$", r"(a+)+$", r"^(a|aa)+$", r"\b\w+\b \bfoo\b.*x+y*$", r"(?i)^(ab+c?)+$",
+    r"^\S+@\S+\.\S+$", r"(x*)*y", r"(a?){20}a{20}$", r"^(?:[A-Z][a-z]*\s?)+$", r"((?i:a)b*)+c$", r"^(\d+,)*\d+\Z",
+    r"(a*b*)+c",
     r"^$|^(a+|b+)*$", r"(a|b|)+c", r"\A(.*,){12}x", r"\Ba+b*\B",
 ]  # fmt: skip
 SIMPLE = [

@@ -233,7 +233,13 @@ def test_a_pattern_that_might_be_tried_without_an_end_is_a_fault_of_the_schema(s
 
 def test_a_text_that_is_too_long_is_tried_on_no_pattern():
     long = "a" * 10_001
-    assert faults({"pattern": "^a+$"}, long) == [((), "a text of 10,001 characters is too long to be tried on a pattern")]
+    assert faults({"pattern": "^a+$"}, long) == [
+        ((), "a text of 10,001 characters is too long to be tried on the pattern")
+    ]
+    looks = {"pattern": r"^(?!.*\.\.)[\w.+-]+@[\w-]+\.[\w.-]+$"}
+    assert faults(looks, "ada@example.org") == []
+    assert "does not match" in faults(looks, "a..b@example.org")[0][1]
+    assert "at most 100 are" in faults(looks, "a" * 101)[0][1]
     keyed = {"patternProperties": {"^a+$": {}}}
     assert "longer than 10,000 characters" in faults(keyed, [{long: 1}])[0][1]
     assert faults(keyed, {"a": 1}) == faults({"type": "string"}, long) == []

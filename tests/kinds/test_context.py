@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.kinds.context import InContext, board_reads, strictly
 from agentnb.expressions.conditions import as_condition
+from agentnb.kinds.context import InContext, board_reads, strictly
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.agentruntime.making import HEAD, ran, stepped, text, write
@@ -146,3 +146,41 @@ def test_reads_are_noted_in_the_step(tmp_path):
     session = Session(load(write(tmp_path, text(graph))), {"x": 1})
     assert {read.key for read in session.step().reads} == {"x", "n"}
     assert session.recipe.nodes["look"].reads == ("x", "n")
+
+
+def test_what_is_odd_stands_in_the_step(tmp_path):
+    graph = """
+    nodes:
+      - {id: none, type: noop, map: {set: {a: "{{ gone }}"}}}
+      - {id: call, type: tool, uses: echo, inputs: {q: "{{ gone }}"}}
+      - {id: route, type: router, cases: [{when: {"==": [{var: state.x}, 1]}, to: end}]}
+      - {id: end, type: noop}
+    edges: [{from: none, to: call}, {from: call, to: route}]
+    """
+    done = ran(tmp_path, text(graph), {"x": "1"}, strict=False)
+    none, call, _, end = done.agent.trace.steps
+    assert none.thought.startswith("odd: ")
+    assert "'{{ gone }}'" in none.thought
+    assert "'{{ gone }}'" in call.thought
+    assert end.thought is None
+    strict = "\n".join(row for row in text(graph).splitlines() if "gone" not in row).replace(
+        "{from: none, to: call}, {from: call, to: route}", ""
+    )
+    session = stepped(write(tmp_path, strict), {"x": "1"})
+    assert session.trace.steps[0].thought == (
+        "state.x == 1 holds: go to end - odd: state.x == 1 compares text with a number"
+    )
+    assert "odd: state.x == 1 compares" in repr(session.goto(1).why())
+
+
+def test_a_node_is_known_by_its_own_id_and_not_by_its_name(tmp_path):
+    inner = (
+        "subgraphs: {one: {inputs: [x], outputs: [a], nodes: [{id: same, name: In, map: {set: {a: '{{ node.id }}'}}}]}}"
+    )
+    graph = """
+    nodes:
+      - {id: same, name: Out, map: {set: {b: "{{ node.id }}"}}}
+      - {id: s, graph: one}
+    """
+    done = ran(tmp_path, text(graph, inner))
+    assert (done.state["a"], done.state["b"], "one/same" in done.path) == ("same", "same", True)

@@ -26,7 +26,11 @@ def after(tmp_path, mapped, inputs=None, head=HEAD):
         (None, [1], [1]),
         ([1], None, [1]),
         ([1], [1, 2], [1, 1, 2]),
-        ({"a": 1, "b": {"c": [1]}}, {"b": {"c": [2], "d": None}, "e": 3}, {"a": 1, "b": {"c": [1, 2], "d": None}, "e": 3}),
+        (
+            {"a": 1, "b": {"c": [1]}},
+            {"b": {"c": [2], "d": None}, "e": 3},
+            {"a": 1, "b": {"c": [1, 2], "d": None}, "e": 3},
+        ),
         ({"a": 1}, {"a": None}, {"a": 1}),
         ({"a": 1}, [1], [1]),
         ([1], {"a": 1}, {"a": 1}),
@@ -51,8 +55,9 @@ def test_a_key_that_has_a_dot_is_that_key(tmp_path):
 
 
 def test_all_of_it_sees_the_state_as_it_was_before(tmp_path):
-    state = after(tmp_path, "{set: {x: 5, b: '{{ x }}'}, merge: {c: ['{{ x }}']}, history: {h: '{{ x }}'}, delete: ['k{{ x }}']}",
-                  head=HEAD.replace("init: {", "init: {k1: 1, k5: 5, ").replace("shape: {", "shape: {k1: any, k5: any, "))  # fmt: skip
+    mapped = "{set: {x: 5, b: '{{ x }}'}, merge: {c: ['{{ x }}']}, history: {h: '{{ x }}'}, delete: ['k{{ x }}']}"
+    head = HEAD.replace("init: {", "init: {k1: 1, k5: 5, ").replace("shape: {", "shape: {k1: any, k5: any, ")
+    state = after(tmp_path, mapped, head=head)
     assert (state["x"], state["b"], state["c"], state["history"]) == (5, 1, [1], {"h": [1]})
     assert "k1" not in state
     assert state["k5"] == 5
@@ -102,7 +107,9 @@ def test_delete_comes_last_and_what_is_not_there_is_none(tmp_path):
 
 
 def test_keys_are_never_templates_and_values_keep_their_type(tmp_path):
-    state = after(tmp_path, """{set: {"{{ x }}": 1, b: ["{{ x }}", {c: "{{ x }} and {{ x }}"}], d: 1e5, e: "1e5"}}""", {"x": [2]})
+    state = after(
+        tmp_path, """{set: {"{{ x }}": 1, b: ["{{ x }}", {c: "{{ x }} and {{ x }}"}], d: 1e5, e: "1e5"}}""", {"x": [2]}
+    )
     assert state["{{ x }}"] == 1
     assert state["b"] == [[2], {"c": "[2] and [2]"}]
     assert (state["d"], state["e"]) == ("1e5", "1e5")  # YAML's number needs a dot

@@ -2,20 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
-from decimal import Decimal
 
 import networkx as nx
 import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.errors import RecipeError
-from agentnb.kinds.evaluator import verdict
+from agentnb.kinds import evaluator
 from agentnb.load import load
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.trace.steps import StepType
-from agentnb.world.llm.base import LLMResponse
+from agentnb.world.llm.verdict import verdict_in
 from tests.dialects.coreason.making import agent, content
 from tests.session.making import path, session
 
@@ -179,6 +177,15 @@ def test_an_answer_that_a_person_has_changed_is_what_counts():
     assert [each[:2] for each in observed(run)] == [(1.0, 0), (0.2, 1), (0.3, 2), (0.4, 2)]
 
 
+def test_what_was_answered_before_is_not_read_again(monkeypatch):
+    read = []
+    monkeypatch.setattr(evaluator, "verdict_in", lambda answer: read.append(answer) or verdict_in(answer))
+    run = judged(*[0.1] * 8, max_refinements=7)
+    run.run()
+    assert observed(run)[-1] == (0.1, 7, None, True)
+    assert len(read) == 8
+
+
 def test_a_judges_failures_count_neither_as_scores_nor_as_refinements():
     answers = iter([0.1, "no idea", 0.2, 0.9])
     run = Session(recipe(), tools={"critic": lambda output: next(answers)})
@@ -321,59 +328,7 @@ def test_a_made_up_score_comes_from_the_runs_seed_and_says_so():
     assert all(0 <= score <= 1 for score in scores(3))
 
 
-# ------------------------------------------------------------------------------------------------ what is a score
-
-
-@pytest.mark.parametrize(
-    ("answer", "score", "critique"),
-    [(1, 1.0, None), (0.25, 0.25, None), (True, 1.0, None), (False, 0.0, None), (-2, -2.0, None), (7.5, 7.5, None),
-     ({"score": 0.5}, 0.5, None), ({"score": True, "critique": ""}, 1.0, None),
-     ({"score": 0.5, "critique": "c", "feedback": "f"}, 0.5, "c"), ({"score": 0.5, "feedback": ["f"]}, 0.5, ["f"]),
-     ("0.5", 0.5, None), ('{"score": 0.5, "critique": "c"}', 0.5, "c"),
-     (LLMResponse('{"score": 0.5}'), 0.5, None), (LLMResponse(0.5), 0.5, None), ({"score": "0.5"}, 0.5, None),
-     (Decimal("0.5"), 0.5, None), ((0.25, "c"), 0.25, "c"), ({"passed": True, "reason": "r"}, 1.0, "r"), ("no", 0.0, None)],
-)  # fmt: skip
-def test_what_is_a_score(answer, score, critique):
-    assert verdict(answer) == (score, critique)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [None, "good", "", [], [0.5], {}, {"critique": "c"}, {"score": "high"}, {"score": None}, {"score": [1]},
-     float("nan"), float("inf"), {"score": float("-inf")}, "NaN", '{"score": NaN}', 1j, 10**400, {"score": "nan"}],
-)  # fmt: skip
-def test_what_is_none_is_told_with_who_answered_it(answer):
-    with pytest.raises(ValueError, match=r"."):
-        verdict(answer)
-    run = Session(recipe(), tools={"critic": lambda output: answer})
-    run.run()
-    assert (run.status, run.current, run.trace.score) == ("failed", "judge", None)
-    assert "X403" in str(run.cause)
-    assert "'critic' answered" in str(run.cause)
-
-
-@pytest.mark.parametrize("answer", [85, "85", -0.1, {"score": 1.01, "critique": "c"}])
-def test_a_score_beyond_0_to_1_is_none_where_the_threshold_is_within(answer):
-    run = Session(recipe(), tools={"critic": lambda output: answer})
-    run.run()
-    assert (run.status, run.current, run.trace.score) == ("failed", "judge", None)
-    assert "X403" in str(run.cause)
-    assert "from 0 to 1" in str(run.cause)
-    scale = Session(recipe(pass_threshold=50), tools={"critic": lambda output: 85})
-    scale.run()
-    assert (path(scale)[-1], scale.trace.score) == ("publish", 85.0)
-
-
-def test_a_judge_may_answer_an_object_with_a_score():
-    @dataclass
-    class Said:
-        score: float
-        comments: str
-
-    run = Session(recipe(), tools={"critic": lambda output: Said(0.25, "longer")})
-    run.run(max_steps=2)
-    assert observed(run) == [(0.25, 1, "write", False)]
-    assert run.board["critique"] == "longer"
+# ------------------------------------------------------------------------------------------------ what is judged
 
 
 def test_where_nothing_stands_there_is_nothing_to_judge():

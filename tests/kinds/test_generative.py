@@ -307,6 +307,28 @@ def test_what_is_bound_has_to_be_callable():
         session(tools={"plan": "no function"})
 
 
+@pytest.mark.parametrize(
+    ("function", "wrote"),
+    [
+        (lambda goal, schema: {"city": goal, "days": len(schema["required"])}, {"city": "Choose", "days": 2}),
+        (lambda *, goal, board: {"city": f"{goal} {board['wish']}", "days": 1}, {"city": "Choose warm", "days": 1}),
+        (lambda given, schema=None: {"city": given["wish"], "days": len(schema)}, {"city": "warm", "days": 3}),
+        (lambda *given: {"city": given[0]["wish"], "days": 1}, {"city": "warm", "days": 1}),
+        (lambda **rest: {"city": "x", "days": len(rest) + 1}, {"city": "x", "days": 1}),
+    ],
+)
+def test_what_is_bound_may_ask_for_the_goal_and_the_schema(function, wrote):
+    schema = {"type": "object", "properties": {"city": {}, "days": {}}, "required": ["city", "days"]}
+    run = session(plan(goal="Choose", output_schema=schema), tools={"plan": function})
+    assert run.step().outputs == wrote
+
+
+@pytest.mark.parametrize("function", [lambda board, other: None, lambda *, other: None])
+def test_what_is_bound_and_needs_anything_else_is_told_when_the_session_is_made(function):
+    with pytest.raises(RecipeError, match=r"R202.*missing a required.*'other'"):
+        session(tools={"plan": function})
+
+
 def test_without_a_model_the_answer_is_made_up_from_schema_and_seed():
     run = session()
     step = run.step()

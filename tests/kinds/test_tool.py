@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from agentnb.clock import FrozenClock
+from tests.dialects.agentruntime.making import ran, stepped, text, write
 from tests.session.making import calling, graph, session
 
 
@@ -117,3 +119,146 @@ def test_its_options_hold_for_each_way_to_call_it(timeout, inputs):
     run = session(made, {"word": "rain"})
     run.run()
     assert (run.status, run.board["found"], calls) == ("finished", "rain", ["rain"] * 2)
+
+
+# -- with inputs that are templates, and a map ----------------------------------------------------------------------
+
+
+def given(
+    tmp_path,
+    inputs="{}",
+    rest="",
+    *,
+    uses="echo",
+    tools=None,
+    config="",
+    mapped="{set: {a: '{{ result.result }}'}}",
+    **options,
+):
+    tool = f'  - {{id: own, kind: python, impl: "tools.py#echo", config: {config or "{}"}}}\ngraph:\n'
+    content = text(f"nodes:\n  - {{id: call, type: tool, uses: {uses}, inputs: {inputs}, map: {mapped}{rest}}}")
+    return ran(tmp_path, content.replace("graph:\n", tool, 1), tool_overrides=tools, **options)
+
+
+def test_its_inputs_are_rendered_and_keep_their_type(tmp_path):
+    done = given(tmp_path, "{q: '{{ x }}', text: 'about {{ x }}', deep: [{k: '{{ log }}'}], plain: 1.5}")
+    assert done.state["a"] == {"q": 1, "text": "about 1", "deep": [{"k": []}], "plain": 1.5}
+    assert done.session.trace.steps[0].inputs == done.state["a"]
+
+
+def test_config_goes_beside_them_and_they_win(tmp_path):
+    done = given(tmp_path, "{k: 2}", uses="own", config="{k: 1, more: [1]}")
+    assert done.state["a"] == {"k": 2, "more": [1]}
+
+
+def test_overrides_are_given_the_config_too(tmp_path):
+    done = given(
+        tmp_path,
+        "{k: 2}",
+        uses="own",
+        config="{k: 1, more: [1]}",
+        tools={"own": lambda k, more: {"result": (k, *more)}},
+    )
+    assert list(done.state["a"]) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "text_"),
+    [
+        ("hello", "hello", "hello"),
+        (None, None, None),
+        (7, 7, None),
+        ([1], [1], None),
+        ({"result": 1, "text": "t"}, 1, "t"),
+    ],
+)
+def test_a_result_that_is_no_mapping_stands_under_result(tmp_path, answer, result, text_):
+    done = given(
+        tmp_path, mapped="{set: {a: '{{ result.result }}', b: '{{ result.text }}'}}", tools={"echo": lambda: answer}
+    )
+    assert (done.state["a"], done.state["b"]) == (result, text_)
+
+
+def test_a_timeout_is_never_forced_on_a_function_that_takes_none(tmp_path):
+    seen = []
+    done = given(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda: seen.append(None) or "fine"})
+    assert (done.state["a"], len(seen) > 0) == ("fine", True)
+
+
+def test_one_that_takes_a_timeout_is_given_it(tmp_path):
+    done = given(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
+    assert done.state["a"] == 60
+    done = given(tmp_path, "{timeout: 5}", ", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
+    assert done.state["a"] == 5
+
+
+def test_a_sync_tool_that_takes_too_long_is_a_timeout_and_takes_the_error_edge(tmp_path):
+    gate = threading.Event()
+    try:
+        done = given(
+            tmp_path,
+            rest=", timeout: {seconds: 0.02}, on_error: {resume: true}",
+            tools={"echo": lambda: gate.wait(None)},
+        )
+    finally:
+        gate.set()
+    assert done.path == ["call error"]
+    assert "took longer than 0.02 s" in done.session.trace.steps[0].error
+
+
+def test_each_attempt_may_take_the_whole_time(tmp_path):
+    gate, calls = threading.Event(), []
+
+    def slow_at_first():
+        calls.append(None)
+        if len(calls) == 1:
+            gate.wait()
+        return "fine"
+
+    content = text("nodes:\n  - {id: call, type: tool, uses: echo, timeout: {seconds: 0.05}, "
+                   "retry: {max_attempts: 2, backoff: 3}, map: {set: {a: '{{ result.text }}'}}}")  # fmt: skip
+    try:
+        done = stepped(write(tmp_path, content), {"x": 1}, tool_overrides={"echo": slow_at_first})
+    finally:
+        gate.set()
+    assert (done.status, done.board["a"]) == ("finished", "fine")
+    rows = done.trace.frames.calls
+    assert (rows["attempt"].tolist(), rows["wait"].tolist()) == ([1, 2], [0, 3])
+    assert "TimeoutError" in rows["error"].iloc[0]
+
+
+@pytest.mark.parametrize("fault", [{"error": "busy"}, OSError("no line")])
+def test_errors_that_are_told_and_raised_are_tried_again(tmp_path, fault):
+    calls = []
+
+    def flaky_tool():
+        calls.append(None)
+        if len(calls) < 3 and isinstance(fault, Exception):
+            raise fault
+        return fault if len(calls) < 3 else "fine"
+
+    content = text("nodes:\n  - {id: call, type: tool, uses: echo, retry: {max_attempts: 3, backoff_seconds: 4}, "
+                   "map: {set: {a: '{{ result.text }}'}}}")  # fmt: skip
+    done = stepped(write(tmp_path, content), {"x": 1}, tool_overrides={"echo": flaky_tool})
+    assert (done.status, done.board["a"], len(calls)) == ("finished", "fine", 3)
+    assert done.trace.frames.calls["wait"].tolist() == [0, 4, 4]
+
+
+def test_a_mistake_in_its_map_is_no_reason_to_try_again(tmp_path):
+    calls = []
+    content = text("nodes:\n  - {id: call, type: tool, uses: echo, retry: {max_attempts: 3, backoff: 0}, "
+                   "map: {set: {a: '{{ result.gone.deeper }}'}}}")  # fmt: skip
+    done = stepped(write(tmp_path, content), {"x": 1}, tool_overrides={"echo": lambda: calls.append(None)})
+    assert (done.status, len(calls)) == ("failed", 1)
+
+
+def test_an_async_tool_is_awaited(tmp_path):
+    async def later(q):
+        return {"result": q + 1}
+
+    assert given(tmp_path, "{q: '{{ x }}'}", tools={"echo": later}).state["a"] == 2
+
+
+def test_what_a_tool_changes_in_its_arguments_does_not_change_the_board(tmp_path):
+    done = given(tmp_path, "{items: '{{ log }}'}", tools={"echo": lambda items: items.append(1) or {"result": items}})
+    assert (done.state["a"], done.state["log"]) == ([1], [])

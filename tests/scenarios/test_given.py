@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.coreason import SimulationScenario
+from agentnb.dialects.coreason import RecipeDefinition, SimulationScenario
+from agentnb.dialects.coreason.extras import ChaosConfig, SimulationRequest
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Scenario
 from agentnb.scenarios.given import expected_of, scenarios_of
@@ -83,7 +84,7 @@ def test_two_of_one_id():
         ([5], "'id'"),
         (["a"], "'id'"),
         ("a", "'id'"),
-        ({"id": "a"}, "'id'"),
+        ({"a": 1}, "'id'"),
         (5, "'id'"),
     ],
 )
@@ -125,3 +126,48 @@ def test_what_is_expected_is_a_copy_and_can_stand_on_a_board():
     wanted["a"].append(wanted)
     with pytest.raises(BoardError):
         expected_of(Scenario("s", {}, wanted))
+
+
+GREETS = {"id": "a", "inputs": {}, "expected": {"text": "Hi"}}
+SAYS = {
+    "metadata": {"name": "says"},
+    "interface": {},
+    "topology": [{"id": "say", "type": "agent", "agent_ref": "speaker"}],
+}
+SPEAKER = {"speaker": lambda: {"text": "Hi"}}
+
+
+@pytest.mark.parametrize("recipe", [SAYS, RecipeDefinition.model_validate(SAYS), nb.load(SAYS)])
+def test_a_recipe_may_be_a_dict_or_a_definition(recipe):
+    assert nb.run_scenarios(recipe, [GREETS], agents=SPEAKER).ok
+    assert nb.run_scenarios(recipe, [GREETS], tools={"speaker": len}, agents=SPEAKER).ok
+
+
+def test_what_is_no_recipe_is_told():
+    with pytest.raises(ExecutionError, match="X117"):
+        nb.run_scenarios("says.yaml", [GREETS])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        GREETS,
+        Scenario("a", {}, {"text": "Hi"}),
+        SimulationScenario(id="a", description="", inputs={}, expected_output={"text": "Hi"}, validation_logic="fuzzy"),
+        {"scenario": GREETS},
+    ],
+)
+def test_one_scenario_may_stand_alone(given):
+    report = nb.run_scenarios(SAYS, given, agents=SPEAKER)
+    assert (len(report), report["a"].passed) == (1, True)
+
+
+def test_a_request_brings_its_own_chaos():
+    scenario = SimulationScenario(
+        id="a", description="", inputs={}, expected_output={"text": "Hi"}, validation_logic="exact_match"
+    )
+    request = SimulationRequest(scenario=scenario, chaos_config=ChaosConfig(error_rate=1))
+    report = nb.run_scenarios(SAYS, [request, {**GREETS, "id": "b"}], agents=SPEAKER)
+    assert [row.passed for row in report] == [False, True]
+    assert not nb.run_scenarios(SAYS, request, agents=SPEAKER, chaos={"error_rate": 0}).ok
+    assert nb.run_scenarios(SAYS, SimulationRequest(scenario=scenario), agents=SPEAKER).ok

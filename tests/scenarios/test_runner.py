@@ -13,6 +13,7 @@ import agentnb as nb
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.world.chaos import ChaosError
+from tests.dialects.coreason.making import content
 from tests.scenarios.making import ANSWERS, TESTS, TOOLS, codes, computed, ran, refunds, scenario, writes
 
 REFUND = {"ticket": "money back"}
@@ -254,3 +255,32 @@ def test_it_can_be_called_where_a_loop_is_running():
                                 tools={**TOOLS, "reader": reader})  # fmt: skip
 
     assert asyncio.run(cell()).ok
+
+
+def asks(**more):
+    nodes = [{"id": "ask", "type": "human", "prompt": "Go on?", "timeout_seconds": 3600, **more}, "go", "late"]
+    return nb.load(content(nodes, [("ask", "go")]))
+
+
+FALLS = {"recovery": {"behavior": "route_to_fallback", "fallback_node_id": "late"}}
+
+
+def test_a_question_that_has_a_time_out_has_timed_out_where_nobody_is_asked():
+    tools = {"late-agent": lambda: {"who": "nobody"}, "go-agent": lambda: {"who": "somebody"}}
+    nobody = ran(asks(**FALLS), scenario({"who": "nobody"}), tools=tools)
+    assert (nobody.passed, [step.node_id for step in nobody.session.trace.steps]) == (True, ["ask", "late"])
+    assert ran(asks(**FALLS), scenario({"who": "somebody"}), tools=tools, answers={"ask": ["yes"]}).passed
+    default = {"recovery": {"behavior": "continue_with_default", "default_output": {"response": "no"}}}
+    assert ran(asks(**default), scenario({"response": "no"}), tools=tools).passed
+
+
+def test_without_a_recovery_the_time_out_is_what_the_run_failed_with():
+    result = ran(asks(), scenario({"who": "somebody"}))
+    assert (result.passed, result.status) == (False, "failed")
+    assert "no scripted answer is left" in result.told
+
+
+def test_elsewhere_a_person_is_waited_for():
+    run = nb.Session(asks(**FALLS))
+    run.run()
+    assert run.status == "waiting"

@@ -9,8 +9,9 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.errors import ExecutionError
-from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.recipe.model import Edge, Node, Recipe, Rescue
 from agentnb.session import Session
+from tests.kinds.test_parallel import branching, function, human
 from tests.session.gates import live, until
 from tests.session.making import counter, path, session
 
@@ -129,3 +130,84 @@ def test_an_answered_question_rings_no_more():
         assert (path(run), run.status) == (["ask"], "paused")
 
     live(main)
+
+
+def two_asked():
+    """Return a session of two branches: `one` has so long to answer and a way out, `two` has all the time."""
+    one = Node("one", "human", params={"prompt": "?", "timeout": LONG, "output": "one"}, rescue=Rescue({"one": "none"}))
+    watch = Watch()
+    run = Session(branching([one], [human("two", "root")]), clock=watch)
+    run.run()
+    assert [asked.node for asked in run.pending] == ["one", "two"]
+    return run, watch
+
+
+def test_an_answer_commits_the_step_that_it_answers_though_another_question_is_late():
+    run, watch = two_asked()
+    watch.go_on(LONG)
+    step = run.answer("yes", "two")
+    assert (step.node_id, step.status) == ("two", "ok")
+    run.run()
+    assert path(run) == ["both enter", "two", "one error", "both leave", "done"]
+    assert (run.board["one"], run.board["two"]) == ("none", "yes")
+
+
+@pytest.mark.parametrize("by", ["run", "step"])
+def test_a_late_question_ends_beside_one_that_still_waits(by):
+    run, watch = two_asked()
+    watch.go_on(LONG)
+    assert run.status == "waiting"
+    getattr(run, by)()
+    assert (path(run)[-1], [asked.node for asked in run.pending]) == ("one error", ["two"])
+
+
+def test_a_live_run_ends_a_late_question_beside_one_that_still_waits():
+    one = Node("one", "human", params={"prompt": "?", "timeout": 0.02}, rescue=Rescue({"response": "none"}))
+
+    async def main():
+        run = Session(branching([one], [human("two", "root")]))
+        run.start()
+        await until(lambda: run.position == 2 and run.status == "waiting")
+        assert (path(run), [asked.node for asked in run.pending]) == (["both enter", "one error"], ["two"])
+        run.answer("yes")
+        await until(lambda: run.status == "finished")
+
+    live(main)
+
+
+def test_a_late_question_does_not_wait_for_a_branch_that_works():
+    one = Node("one", "human", params={"prompt": "?", "timeout": 0.02}, rescue=Rescue({"response": "none"}))
+    go = asyncio.Event()
+
+    async def works():
+        await go.wait()
+        return {"two": 1}
+
+    async def main():
+        run = Session(branching([one], [function("two", works)]))
+        run.start()
+        await until(lambda: run.position == 2)
+        assert (path(run), run.status) == (["both enter", "one error"], "running")
+        go.set()
+        await run.wait()
+        assert run.status == "finished"
+
+    live(main)
+
+
+def test_who_is_asked_once_more_after_a_time_out_does_not_stand_at_the_old_failure():
+    watch = Watch()
+    made = nx.MultiDiGraph(name="asking")
+    made.add_node("ask", kind="human", prompt="Go on?", timeout=LONG)
+    run = session(made, clock=watch)
+    run.run()
+    watch.go_on(LONG)
+    run.run()
+    assert (run.status, run.error.code) == ("failed", "X100")
+    run.run()
+    assert (run.status, run.error.code, run.cause) == ("waiting", "X110", None)
+    assert "Go on" not in run.trace.outcome["error"]
+    assert run.trace.outcome["error"].startswith("'ask' waits for a person")
+    watch.go_on(LONG)
+    run.run()
+    assert (run.status, run.error.code, run.position) == ("failed", "X100", 2)

@@ -90,7 +90,8 @@ def test_max_tool_calls():
     assert (run.position, run.trace.outcome["limit"]) == (2, "max_tool_calls")
 
 
-def test_attempts_of_one_call_are_one_call():
+@pytest.mark.parametrize(("limit", "status", "made"), [(4, "finished", 3), (3, "exhausted", 3), (2, "exhausted", 2)])
+def test_each_attempt_of_a_call_counts(limit, status, made):
     calls = []
 
     def look(word):
@@ -98,8 +99,8 @@ def test_attempts_of_one_call_are_one_call():
         if len(calls) < 3:
             raise OSError
 
-    run = limited(calling(look, attempts=3), {"max_tool_calls": 2}, {"word": "rain"})
-    assert run.status == "finished"
+    run = limited(calling(look, attempts=3), {"max_tool_calls": limit}, {"word": "rain"})
+    assert (run.status, len(calls)) == (status, made)
 
 
 def test_max_cost():

@@ -326,3 +326,66 @@ def test_it_can_be_started_from_another_thread():
         assert run.live.loop is asyncio.get_running_loop()
 
     live(main)
+
+
+def test_an_answer_lets_the_run_that_start_began_go_on_by_itself():
+    async def main():
+        run = session(asking())
+        run.start()
+        await run.wait()
+        step = run.answer("yes")
+        assert (step.node_id, run.status) == ("ask", "running")
+        assert run.start() is run  # it goes on already
+        await run.wait()
+        assert (run.status, path(run)) == ("finished", ["before", "ask", "after"])
+
+    live(main)
+
+
+def test_an_answer_moves_no_run_on_that_is_stepped_by_hand():
+    async def main():
+        run = session(asking())
+        run.start()
+        await run.wait()
+        assert await run.astep() is None
+        run.answer("yes")
+        await asyncio.sleep(0.01)
+        assert (run.status, path(run)) == ("paused", ["before", "ask"])
+        by_hand = session(asking())
+        await by_hand.arun()
+        by_hand.answer("yes")
+        await asyncio.sleep(0.01)
+        assert by_hand.status == "paused"
+
+    live(main)
+
+
+def test_an_answer_at_a_breakpoint_stops_there():
+    async def main():
+        run = session(asking())
+        run.breakpoints.add("after")
+        run.start()
+        await run.wait()
+        run.answer("yes")
+        await asyncio.sleep(0.01)
+        assert (run.status, run.current) == ("paused", "after")
+
+    live(main)
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_node_whose_iterator_has_nothing_left_ends_a_live_run(threaded):
+    left = iter(["once"])
+    made = calling(lambda word: next(left), blocking=threaded)
+
+    async def main():
+        run = session(made, {"word": "rain"})
+        run.start()
+        await run.wait()
+        assert run.status == "finished"
+        again = session(made, {"word": "rain"})
+        again.start()
+        await again.wait()
+        assert (again.status, "StopIteration" in again.error.what) == ("failed", True)
+
+    live(main)

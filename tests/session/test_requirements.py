@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentnb.errors import Place
+from agentnb.errors import ExecutionError, Place
 from agentnb.load import load
 from agentnb.recipe.model import Requirement
 from agentnb.session import Session
@@ -70,3 +70,12 @@ def test_a_live_run_does_not_begin_either():
         assert (run.status, run.position) == ("failed", 0)
 
     live(main)
+
+
+def test_nothing_is_skipped_before_a_requirement_that_does_not_hold():
+    run = asking(rule("n", "give me an n"))
+    with pytest.raises(ExecutionError, match="X121: give me an n"):
+        run.skip({"a": 1})
+    assert (run.position, run.status, dict(run.board)) == (0, "failed", {})
+    run.edit({"n": 1})
+    assert run.skip({"a": 1}).status == "skipped"

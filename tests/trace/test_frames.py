@@ -15,6 +15,7 @@ from agentnb.engine.history import Call, Event
 from agentnb.trace import SimulationTrace
 from agentnb.trace.export import text_of, trace_of
 from agentnb.trace.frames import NAMES, table
+from tests.session.making import graph, session
 from tests.trace.runs import counter, go, node, odyssey, started
 
 COLUMNS = {
@@ -241,3 +242,14 @@ def test_calls_and_events_become_rows():
     again = trace_of(text_of(SimulationTrace.of(run))).frames
     pd.testing.assert_frame_equal(again.calls, frames.calls)
     pd.testing.assert_frame_equal(again.events, frames.events)
+
+
+def test_what_a_hidden_value_stood_in_before_a_write_is_hidden_too(monkeypatch):
+    monkeypatch.setattr(secrets, "_HIDDEN", set())
+    hide("s3cr3t-4711")
+    run = session(graph("a"), {"note": "it is s3cr3t-4711"})
+    run.edit({"note": "clean"})
+    run.run()
+    writes = run.trace.frames.writes
+    assert writes[writes["key"] == "note"]["old"].tolist()[1:] == ["it is ********"]
+    assert "s3cr3t-4711" not in writes.to_string()

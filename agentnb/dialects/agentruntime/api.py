@@ -12,6 +12,7 @@ from agentnb.board.values import thaw
 from agentnb.dialects.agentruntime.asked import Caller, NoModel
 from agentnb.dialects.agentruntime.memory import MESSAGES
 from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem
+from agentnb.kinds.context import own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.sources import plain_source, read_file
@@ -219,7 +220,7 @@ def _told(node: Node, session: Session, problem: Problem, cause: BaseException |
     payload = result.get("error") if isinstance(result, Mapping) else None
     said = f"error={payload!r}" if payload else f"exception={type(cause).__name__}: {cause}"
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.frames) if frame.node)
-    return replace(problem, what=f"node {node.label or node.id!r}{inside} failed ({', '.join(about)}): {said}")
+    return replace(problem, what=f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")
 
 
 def build_agent_from_path(path: str | os.PathLike[str]) -> AgentRuntime:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.kinds.context import own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 
@@ -36,7 +37,9 @@ async def _later(answer: Any) -> LLMResponse:
 def asked_node(node: Node) -> SimpleNamespace:
     """Return what a caller's function is told of a node: its id, type, name and prompt."""
     prompt = node.params.get("template")
-    return SimpleNamespace(id=node.label or node.id, type=node.kind, name=node.label or None, prompt=prompt)
+    own = own_id(node)
+    name = None if node.label in ("", own) else node.label
+    return SimpleNamespace(id=own, type=node.kind, name=name, prompt=prompt)
 
 
 class NoModel:

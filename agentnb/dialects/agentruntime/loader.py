@@ -14,6 +14,7 @@ from agentnb.sources import Source
 
 if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.graphs import Level
+    from agentnb.dialects.agentruntime.memory import Memory
     from agentnb.dialects.agentruntime.nodes import Nodes
     from agentnb.dialects.agentruntime.schema import AgentDefinition
 
@@ -56,10 +57,9 @@ def _recipe(
     definition: AgentDefinition, source: Source, graphs: list[Level], nodes: Nodes
 ) -> tuple[Recipe, list[Problem]]:
     from agentnb.dialects.agentruntime.begin import Beginning
-    from agentnb.dialects.agentruntime.memory import Memory
 
-    folder, config = _folder(source), definition.memory
-    memory = Memory(config, folder) if config is not None and config.enabled else None
+    folder = _folder(source)
+    memory = _memory(definition, folder)
     found: dict[str, Node] = {}
     edges: list[Edge] = []
     told: list[Problem] = [*_unused(definition, source, graphs)]
@@ -95,6 +95,13 @@ def _recipe(
     return recipe, told
 
 
+def _memory(definition: AgentDefinition, folder: Path | None) -> Memory | None:
+    from agentnb.dialects.agentruntime.memory import Memory
+
+    config = definition.memory
+    return Memory(config, folder) if config is not None and config.enabled else None
+
+
 def _limits(definition: AgentDefinition) -> dict[str, Any]:
     """Return the budget of a run; a time-out of the graph is the time that the whole of it may take."""
     root = definition.graph
@@ -121,7 +128,7 @@ def _edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Pro
         if edge.source in level.inside:
             told.append(_not_followed(f"edge {edge.source!r} -> {edge.target!r}", edge.source, str(place(path))))
             continue
-        when = nodes.condition(edge.when, (*path, "when")) if edge.when else None
+        when = None if edge.when in (None, {}) else nodes.condition(edge.when, (*path, "when"))
         kind: EdgeKind = "sequential" if when is None else "conditional"
         text = "" if when is None else when.text
         yield Edge(ids.get(edge.source, edge.source), ids.get(edge.target, edge.target), kind, when, text, place(path))

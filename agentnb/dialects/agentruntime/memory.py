@@ -6,7 +6,9 @@ is kept. Which conversation it is, an input says (or the state), under `session_
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,8 @@ Message = dict[str, Any]
 MESSAGES, WINDOW = "messages", "messages_window"
 _TYPES: Final = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai"}
 _ROLES: Final = {"human": "user", "ai": "assistant"}
+_WORD: Final = re.compile(r"\{(\w+)\}")
+_LONGEST: Final = 80  # characters of one part of a file's name
 
 
 class History(Protocol):
@@ -65,7 +69,11 @@ class Memory:
         return {**state, **self.window([*before, *map(as_message, messages or ())])}
 
     def keep(self, inputs: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        """Keep what a finished run has said beyond what was kept already."""
+        """Keep what a finished run has said beyond what was kept already.
+
+        Raises:
+            AgentRuntimeError: X430, it cannot be kept; X423, what was kept before cannot be read.
+        """
         session, known = self.session(inputs, state), _known(inputs, state)
         messages = [as_message(message) for message in state.get(MESSAGES) or ()]
         more = messages[len(self.history.read(session, known)) :]
@@ -132,10 +140,9 @@ class _Files:
 
     def _file(self, session: str, known: Mapping[str, Any]) -> Path:
         words = {key: _safe(value) for key, value in known.items()}
-        name = self.path
-        for key, value in {**words, "session_id": _safe(session), "namespace": _safe(self.namespace)}.items():
-            name = name.replace(f"{{{key}}}", value)
-        return self.folder / name
+        words |= {"session_id": "_".join(map(_safe, session.split(":", bool(self.namespace))))}
+        words |= {"namespace": _safe(self.namespace)}
+        return self.folder / _WORD.sub(lambda found: words.get(found[1], found[0]), self.path)
 
     def read(self, session: str, known: Mapping[str, Any]) -> list[Message]:
         file = self._file(session, known)
@@ -149,11 +156,14 @@ class _Files:
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         with self.lock:
             kept, file = self.read(session, known), self._file(session, known)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            beside = file.with_name(f"{file.name}.new")
             text = json.dumps([_stored(message) for message in [*kept, *messages]], ensure_ascii=False, default=str)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(file)  # whole or not at all
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                beside = file.with_name(f"{file.name}.new")
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(file)  # whole or not at all
+            except (OSError, ValueError) as error:
+                raise _not_kept(str(file), error) from error
 
 
 class _Sqlite:
@@ -185,7 +195,10 @@ class _Sqlite:
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         statement = f"INSERT INTO {self.table} (session_id, message) VALUES (?, ?)"  # noqa: S608  (the same)
         rows = [(session, json.dumps(_stored(message), ensure_ascii=False, default=str)) for message in messages]
-        self._rows(statement, *rows)
+        try:
+            self._rows(statement, *rows)
+        except sqlite3.Error as error:
+            raise _not_kept(self.path, error) from error
 
 
 def _connected(path: str, only: sqlite3.Connection | None) -> Any:
@@ -206,9 +219,23 @@ class _Open:
 
 
 def _safe(value: Any) -> str:
-    """Return a value as a part of a file's name: what could lead elsewhere becomes `_`."""
-    text = "".join(char if char.isalnum() or char in "-_.@ " else "_" for char in str(value))
-    return text.replace("..", "__") or "_"
+    """Return a value as a part of a file's name: what could lead elsewhere becomes `_`.
+
+    Where that changes it, a mark is added, so that two values never have one name.
+    """
+    given = str(value)
+    text = "".join(char if char.isalnum() or char in "-_.@ " else "_" for char in given)
+    text = text.replace("..", "__")[:_LONGEST]
+    if text == given and text.strip(". "):
+        return text
+    return f"{text.strip('. ')}-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:12]}" if given else "_"
+
+
+def _not_kept(where: str, error: Exception) -> AgentRuntimeError:
+    return AgentRuntimeError(
+        Problem("X430", "what was said cannot be kept", where, f"{type(error).__name__}: {error}",
+                "see to it that the place can be written to; what was kept before is whole")
+    )  # fmt: skip
 
 
 def _unreadable(where: str, error: Exception) -> AgentRuntimeError:

@@ -48,6 +48,7 @@ class Nodes:
         kind, params = self._params(level, path, node, body=loop is not None)
         given = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
         paths = [path for path in _reads(params) if path[0] not in given]
+        params["own_id"] = None if id == node.id else node.id
         reads = tuple(dict.fromkeys(".".join(map(str, path)) for path in paths))
         return Node(
             id=id,
@@ -66,7 +67,7 @@ class Nodes:
     def _bodies(self, level: Level, node: NodeConfig, kind: str) -> tuple[str, ...]:
         if kind == "loop":
             return (level.ids[node.id],)
-        graph = self._graph(node)
+        graph = self._graph(node) or ""
         return (self.regions[graph],) if kind == "subgraph" and graph in self.regions else ()
 
     def _graph(self, node: NodeConfig) -> str | None:
@@ -95,7 +96,9 @@ class Nodes:
 
     def _tool(self, level: Level, node: ToolNode, path: Path) -> dict[str, Any]:
         given = self._structure(dict(node.inputs), (*path, "inputs"))
-        return {"function": node.uses, "given": given, **self._options(level, node, self.tools.get(node.uses))}
+        tool = self.tools.get(node.uses)
+        tells = tool is None or "timeout" not in tool.config or None
+        return {"function": node.uses, "given": given, "tells_timeout": tells, **self._options(level, node, tool)}
 
     def _subgraph(self, node: SubgraphNode | ToolNode, path: Path) -> dict[str, Any]:
         graph = self.definition.subgraphs.get(self._graph(node) or "")
@@ -118,7 +121,7 @@ class Nodes:
 
     def _loop(self, node: LoopNode, path: Path) -> dict[str, Any]:
         until = self._condition(node.until, (*path, "until")) if node.until else None
-        return {"until": until, "max" if node.exhausted == "error" else "times": node.max_iterations}
+        return {"until": until, "tells": True, "max" if node.exhausted == "error" else "times": node.max_iterations}
 
     def _options(self, level: Level, node: NodeConfig, tool: ToolConfig | None) -> dict[str, Any]:
         defaults = self.definition.meta.defaults

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentnb.clock import Clock
 from agentnb.dialects.coreason.around import MAX_STEPS
-from agentnb.errors import ExecutionError, NodeExecutionError, Problem
+from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Recipe
+from agentnb.recipe.words import listed
 from agentnb.session import Session
 from agentnb.trace import SimulationTrace
 from agentnb.world.people import in_kernel
@@ -45,7 +47,7 @@ class GraphExecutor:
         agents: Mapping[str, Callable[..., Any]] | None = None,
         answers: Any = None,
         llm: Any = None,
-        max_steps: int = MAX_STEPS,
+        max_steps: int | None = MAX_STEPS,
         validate_inputs: bool = False,
         clock: Clock | None = None,
         seed: int = 0,
@@ -55,24 +57,27 @@ class GraphExecutor:
         """Make an executor; nothing runs yet. `recipe` is a RecipeDefinition, a dict of one, or what load() returns.
 
         With a FrozenClock, a seed and a run_id the trace comes out the same each time, ids and times included.
+        `max_steps` of None means 50, and below 0 counts as 0. An agent that no node asks for is warned of.
 
         Raises:
-            ExecutionError: X117, the recipe is something else.
+            ExecutionError: X117, the recipe is something else; X202, `max_steps` is no number.
             RecipeError: the recipe has errors, or `validate_inputs` finds the state wrong.
         """
+        found = _recipe_of(recipe)
         self.session = Session(
-            _recipe_of(recipe),
+            found,
             initial_state,
             tools=agents,
             answers=answers,
             llm=llm,
-            budget={"max_steps": max(max_steps, 0)},
+            budget={"max_steps": _steps(max_steps)},
             validate_inputs=validate_inputs,
             clock=clock,
             seed=seed,
             run_id=run_id,
             chaos=chaos,
         )
+        _warn_of_strangers(found, agents or {})
 
     async def run(self) -> SimulationTrace:
         """Run from the entry to the end, and return the trace; called again it begins a new run with a new trace.
@@ -88,18 +93,18 @@ class GraphExecutor:
             session.reset()
         while True:
             await session.arun()
-            if session.status != "waiting" or not in_kernel():
-                break
-            await self._answered()
-            if session.status == "failed":  # its time was up: asked once more, it would be asked for ever
+            if session.status != "waiting" or not in_kernel() or not await self._answered():
                 break
         problem = session.error
         if problem is not None:
             raise _error(session, problem)
         return session.trace
 
-    async def _answered(self) -> None:
-        """Wait until somebody has answered."""
+    async def _answered(self) -> bool:
+        """Wait until nobody is asked any more; say whether the run may go on.
+
+        Where the time was up, the node may have failed: tried once more, it would ask for ever.
+        """
         loop, answered = asyncio.get_running_loop(), asyncio.Event()
 
         def changed(session: Session) -> None:
@@ -111,6 +116,7 @@ class GraphExecutor:
             await answered.wait()
         finally:
             stop()
+        return self.session.status != "failed"
 
     @property
     def context(self) -> dict[str, Any]:
@@ -121,6 +127,25 @@ class GraphExecutor:
     def trace(self) -> SimulationTrace:
         """The trace of the run so far."""
         return self.session.trace
+
+
+def _steps(most: Any) -> Any:
+    """Return a limit of steps; what is no number is left to the budget, which refuses it."""
+    if most is None:
+        return MAX_STEPS
+    return max(most, 0) if isinstance(most, int | float) and not isinstance(most, bool) else most
+
+
+def _warn_of_strangers(recipe: Recipe, agents: Mapping[str, Any]) -> None:
+    """Warn of agents that no node asks for: recipes may share what is bound, but a name may also be misspelt."""
+    if recipe.dialect != "coreason":
+        return
+    asked = list(dict.fromkeys(str(node.params.get("ref", node.id)) for node in recipe.nodes.values()))
+    bound = [name for name in asked if name not in agents]
+    for name in agents:
+        if name not in asked:
+            told = did_you_mean(name, bound, f"the names that are asked for: {listed(asked)}")
+            warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} asks for it; {told}", stacklevel=3)
 
 
 def _recipe_of(recipe: Any) -> Recipe:

@@ -183,7 +183,7 @@ class AdversaryProfile(Ignoring):
 
 
 class ChaosConfig(Ignoring):
-    """What is put in a run's way: milliseconds of waiting, the share of calls that fail, fewer tokens."""
+    """What is put in a run's way: milliseconds of waiting, the share of calls that fail, long answers slowed."""
 
     latency_ms: int = 0
     error_rate: float = 0.0

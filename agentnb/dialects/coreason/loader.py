@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agentnb.dialects.coreason.around import inputs_of, limits, origin, properties_of, requirements, scenarios
 from agentnb.dialects.coreason.nodes import node_of
 from agentnb.dialects.coreason.sections import Sections, sectioned
-from agentnb.dialects.coreason.ways import edges_of, ids, settled, twice
+from agentnb.dialects.coreason.ways import edges_of, idle_fallbacks, ids, settled, twice
 from agentnb.errors import Problem
 from agentnb.recipe.checks import dangling, missing_entry
-from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region, frozen
 from agentnb.sources import Source, plain_source
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
         # The checks will not see this recipe, so its graph is looked at here.
         draft = written.at(("topology", "status")) == "draft"
         entry = written.at(("topology", "entry_point"))
-        problems += dangling(edges, known, "", draft=draft)
+        problems += dangling([*edges, *idle_fallbacks(written)], known, "", draft=draft)
         if written.steps is None and isinstance(entry, str) and entry not in known:
             place = written.place(("topology", "entry_point"))
             problems.append(missing_entry(entry, known, str(place), draft=draft))
@@ -90,18 +89,18 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
     return Recipe(
         name=name,
         dialect="coreason",
-        nodes=_frozen(graph.nodes),
+        nodes=frozen(graph.nodes),
         edges=graph.edges,
         entry=entries,
-        inputs=_frozen(inputs),
+        inputs=frozen(inputs),
         outputs=tuple(properties_of(interface.outputs)),
-        regions=_frozen({ROOT: Region(ROOT, entries, name), **graph.regions}),
+        regions=frozen({ROOT: Region(ROOT, entries, name), **graph.regions}),
         timeouts="error",
-        init=_frozen(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
-        limits=_frozen(limits(definition)),
+        init=frozen(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
+        limits=frozen(limits(definition)),
         requires=tuple(requirements(definition, written)),
         scenarios=tuple(scenarios(definition, written)),
-        meta=_frozen({
+        meta=frozen({
             "definition": definition,
             "about": origin(definition),
             "draft": draft,
@@ -137,7 +136,3 @@ def _defaults(properties: Mapping[str, Any]) -> dict[str, Any]:
         for key, schema in properties.items()
         if isinstance(schema, Mapping) and "default" in schema
     }
-
-
-def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(mapping))

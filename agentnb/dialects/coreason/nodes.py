@@ -8,12 +8,11 @@ person has the node's own, and is never asked again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.coreason.shapes import output_schema
 from agentnb.errors import Place
-from agentnb.recipe.model import Node, Rescue
+from agentnb.recipe.model import Node, Rescue, frozen
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.extras import PolicyConfig
@@ -39,17 +38,15 @@ def node_of(
     rescue = _rescue(node)
     own = getattr(node, "model_policy", None)
     params = _params(node, policy, _chosen(model if own is None else own)) | _options(node, policy)
-    if node.recovery is not None:
-        params["recovery"] = node.recovery.model_dump()  # says whether its fallback is a way
     inputs = {argument: (key,) for argument, key in node.inputs_map.items()} if node.type == "agent" else None
     return Node(
         id=node.id,
         kind=node.type,
         label=(node.presentation and node.presentation.label) or "",
-        inputs=None if inputs is None else _frozen(inputs),
+        inputs=None if inputs is None else frozen(inputs),
         reads=_reads(node),
         writes=tuple(dict.fromkeys([*_writes(node, params), *(rescue.writes if rescue else ())])),
-        params=_frozen({key: value for key, value in params.items() if value is not None}),
+        params=frozen({key: value for key, value in params.items() if value is not None}),
         rescue=rescue,
         place=place,
     )
@@ -64,7 +61,7 @@ def _params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[s
         case "human":
             return _human(node)
         case "router":
-            return {"input_key": (node.input_key,), "routes": _frozen(node.routes), "default": node.default_route}
+            return {"input_key": (node.input_key,), "routes": frozen(node.routes), "default": node.default_route}
         case "evaluator":
             return _evaluator(node, preamble, model)
         case "generative":
@@ -124,7 +121,7 @@ def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[st
 def _generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
     return {
         "goal": node.goal,
-        "schema": _frozen(output_schema(node.output_schema)),
+        "schema": frozen(output_schema(node.output_schema)),
         "tools": tuple(node.allowed_tools),
         "solver": _plain(node.solver),
         "prompt": preamble,
@@ -162,7 +159,7 @@ def _rescue(node: RecipeNode) -> Rescue | None:
     if node.type in ("router", "evaluator"):  # their edges are never asked
         target = node.default_route if node.type == "router" else node.pass_route
         route = (target,) if target else ()
-    return Rescue(_frozen(default or {}), route)
+    return Rescue(frozen(default or {}), route)
 
 
 def _reads(node: RecipeNode) -> tuple[str, ...]:
@@ -208,7 +205,3 @@ def _joined(parts: Iterable[str | None]) -> str | None:
 
 def _plain(value: Any) -> Any:
     return value.model_dump() if hasattr(value, "model_dump") else value
-
-
-def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(mapping))

@@ -197,7 +197,7 @@ def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Probl
             way[here] = None
             here = leads[here]
         if here in way:
-            circle = list(way)[list(way).index(here):]
+            circle = list(way)[list(way).index(here) :]
             yield Problem("R142", f"fallbacks lead round: {' -> '.join([*circle, here])}", places[here],
                           "while all of them fail, a run goes round until its steps are used up",
                           "let one of them fail, or fall back to a node outside", "warning")  # fmt: skip
@@ -221,7 +221,8 @@ def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Probl
     first: dict[str, int] = {}
     for number, scenario in enumerate(definition.tests):
         if first.setdefault(scenario.id, number) != number:
-            yield Problem("R143", f"scenario id {scenario.id!r} is there twice", str(written.place(("tests", number, "id"))),
+            twice = written.place(("tests", number, "id"))
+            yield Problem("R143", f"scenario id {scenario.id!r} is there twice", str(twice),
                           f"tests[{first[scenario.id]}] has it already, and no scenario runs while two have the same",
                           "give it an id of its own", "warning")  # fmt: skip
         if scenario.validation_logic == "code_eval":

@@ -2,7 +2,8 @@
 
 A fork is a node with two or more ordinary edges to different targets. It meets in the node that all its ways come to;
 where there is none, its ways run to the end. Where the ways between lie apart from each other and from the rest, they
-become the bodies of a composite node, put between the fork and its meeting point.
+become the bodies of a composite node, put between the fork and its meeting point. It is not counted as a step: the
+recipe's author has not written it, so `max_steps` counts as in sequential mode (docs/decisions/0012).
 """
 
 from __future__ import annotations

@@ -11,14 +11,17 @@ from typing import Any, Final
 from agentnb.expressions.schemas import TYPES
 
 # The words of JSON Schema that ask something of a value, and those that only remark on it.
-_ASKS: Final = frozenset(
-    "type enum const properties required additionalProperties patternProperties propertyNames minProperties "
-    "maxProperties dependencies dependentRequired dependentSchemas unevaluatedProperties items prefixItems "
-    "additionalItems unevaluatedItems contains minContains maxContains minItems maxItems uniqueItems minimum maximum "
-    "exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern allOf anyOf oneOf not if then else "
-    "definitions contentSchema contentEncoding contentMediaType".split()
+_ASKS: Final = frozenset({
+    "type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "propertyNames",
+    "minProperties", "maxProperties", "dependencies", "dependentRequired", "dependentSchemas",
+    "unevaluatedProperties", "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "minContains",
+    "maxContains", "minItems", "maxItems", "uniqueItems", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "allOf", "anyOf", "oneOf", "not", "if",
+    "then", "else", "definitions", "contentSchema", "contentEncoding", "contentMediaType",
+})  # fmt: skip
+_REMARKS: Final = frozenset(
+    {"title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly"}
 )
-_REMARKS: Final = frozenset("title description default examples format deprecated readOnly writeOnly".split())
 _MOST: Final = 50  # levels that are looked at
 
 

@@ -28,7 +28,7 @@ def settled(
 ) -> Ways:
     """Return the ways as they run: of a node's ordinary edges the first, or all of them where they run in parallel."""
     kept, ignored = _without_ignored(edges, nodes, written)
-    kept, strays = _without_idle_fallbacks(kept, nodes)
+    strays = list(dangling(idle_fallbacks(written), nodes, ""))
     if not draft:
         return Ways(tuple(kept), {}, (*ignored, *strays))
     told = dangling((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
@@ -59,23 +59,42 @@ def twice(written: Written) -> Iterator[Problem]:
 
 
 def edges_of(written: Written) -> Iterator[Edge]:
-    """Yield the ways as they are written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges."""
+    """Yield the ways as they are written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges.
+
+    A fallback of a node whose recovery is another one is none of them.
+    """
     for number, edge in written.items("edges"):
         source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
         if isinstance(source, str) and isinstance(target, str):
             place = written.place(("topology", "edges", number))
             yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
     for number, node in written.items("nodes"):
-        if isinstance(name := node.get("id"), str):
-            for path, condition, target in _ways(node):
-                place = written.place(("topology", "nodes", number, *path))
-                kind: EdgeKind = "error" if path[0] == "recovery" else "route"
-                if isinstance(target, str) and target != END:
-                    yield Edge(name, target, kind, condition=condition, place=place)
+        for path, condition, target in _ways(node):
+            yield from _edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
+        yield from _fallback(node, number, written, idle=False)
+
+
+def idle_fallbacks(written: Written) -> Iterator[Edge]:
+    """Yield the fallbacks of nodes whose recovery is another one. They have to exist all the same."""
+    for number, node in written.items("nodes"):
+        yield from _fallback(node, number, written, idle=True)
+
+
+def _fallback(node: Mapping[str, Any], number: int, written: Written, *, idle: bool) -> Iterator[Edge]:
+    recovery = node.get("recovery")
+    if isinstance(recovery, Mapping) and idle == (recovery.get("behavior") != "route_to_fallback"):
+        place = written.place(("topology", "nodes", number, "recovery", "fallback_node_id"))
+        yield from _edge(node, recovery.get("fallback_node_id"), "error", "", place)
+
+
+def _edge(node: Mapping[str, Any], target: Any, kind: EdgeKind, condition: str, place: Place) -> Iterator[Edge]:
+    name = node.get("id")
+    if isinstance(name, str) and isinstance(target, str) and target != END:
+        yield Edge(name, target, kind, condition=condition, place=place)
 
 
 def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """Yield (path in the node, condition, target) of each way out that a node names itself."""
+    """Yield (path in the node, condition, target) of each way out that a node may choose."""
     match node.get("type"):
         case "router":
             routes = node.get("routes")
@@ -85,8 +104,6 @@ def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]
         case "evaluator":
             yield ("pass_route",), "pass", node.get("pass_route")
             yield ("fail_route",), "fail", node.get("fail_route")
-    if isinstance(recovery := node.get("recovery"), Mapping):
-        yield ("recovery", "fallback_node_id"), "", recovery.get("fallback_node_id")
 
 
 def _without_ignored(
@@ -131,17 +148,3 @@ def _without_missing(
             missing.setdefault(edge.target, edge.place)
         kept.append(edge)
     return kept, missing, notes
-
-
-def _without_idle_fallbacks(edges: list[Edge], nodes: Mapping[str, Node]) -> tuple[list[Edge], list[Problem]]:
-    """Leave out the fallbacks of nodes whose recovery is another one. They have to exist all the same."""
-    kept: list[Edge] = []
-    idle: list[Edge] = []
-    for edge in edges:
-        falls_back = edge.kind != "error" or _recovers_so(nodes[edge.source], "route_to_fallback")
-        (kept if falls_back else idle).append(edge)
-    return kept, list(dangling(idle, nodes, ""))
-
-
-def _recovers_so(node: Node, behavior: str) -> bool:
-    return bool(node.params.get("recovery", {}).get("behavior") == behavior)

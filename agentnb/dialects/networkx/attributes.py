@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from agentnb.errors import Place, Problem, RecipeError
 from agentnb.expressions.paths import parse_path
+from agentnb.recipe.model import frozen
 
 Path = tuple[str | int, ...]
 Reader = Callable[[Any], Any]
@@ -102,7 +103,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
     """Values by name."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise Unfit("a mapping with texts as keys is needed here", "write it as {'key': value}")
-    return MappingProxyType(dict(value))
+    return frozen(value)
 
 
 def schemas(value: Any) -> Mapping[str, Any]:

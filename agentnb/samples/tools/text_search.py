@@ -11,8 +11,8 @@ from typing import Any
 HERE = Path(__file__).parent.parent
 _WORD = re.compile(r"[a-z]{3,}")
 _COMMON = frozenset(
-    {"and", "are", "does", "for", "from", "has", "have", "how", "its", "that", "the", "there", "this", "was", "what"}
-    | {"when", "which", "why", "with"}
+    {"about", "and", "are", "does", "for", "from", "has", "have", "how", "its", "that", "the", "there", "this"}
+    | {"was", "what", "when", "which", "why", "with"}
 )
 
 

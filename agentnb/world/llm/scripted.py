@@ -17,8 +17,9 @@ class ScriptedClient:
     to who listens; a function may call `request.tell` itself.
 
     A list is taken in the order in which the calls begin, those of parallel branches that are still out among them: no
-    two of them get the same answer. Where branches ask more than once, that order depends on how they go: `run()`, which
-    runs them at the same time, may then give them other answers than `step()`. A mapping by node does not depend on it.
+    two of them get the same answer. Where branches ask more than once, that order depends on how they go: `run()`,
+    which runs them at the same time, may then give them other answers than `step()`. A mapping by node has no such
+    order.
     """
 
     def __init__(self, script: Any) -> None:

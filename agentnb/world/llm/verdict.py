@@ -68,6 +68,8 @@ def _or_more(text: str) -> Any:
 
 def _fields(answer: Any) -> Any:
     """Return an object with a score, or a model's or a dataclass's, as a mapping; anything else as it is."""
+    if getattr(answer, "ndim", None) == 0 and callable(getattr(answer, "item", None)):
+        return answer.item()  # a number or a truth value of numpy's
     if isinstance(answer, Mapping | type):
         return answer
     if callable(dump := getattr(answer, "model_dump", None)):

@@ -63,7 +63,7 @@ def test_inputs_that_are_not_declared_are_seen_as_inputs_only(tmp_path):
 
 def test_missing_inputs_are_all_named(tmp_path):
     agent = ran(tmp_path, text(line("a"), inputs="[x, y, z]"), {"x": 1, "y": 2, "z": 3}).agent
-    with pytest.raises(AgentRuntimeError, match="X419.*y, z"):
+    with pytest.raises(AgentRuntimeError, match=r"X419.*y, z"):
         agent.run({"x": 1})
 
 
@@ -75,7 +75,7 @@ def test_a_session_names_them_too_and_takes_what_the_first_values_have(tmp_path)
 
 def test_the_callers_own_values_stay_as_they_are(tmp_path):
     given = {"x": {"deep": [1]}}
-    graph = 'nodes:\n  - {id: put, type: noop, map: {merge: {x: {deep: [2]}}}}'
+    graph = "nodes:\n  - {id: put, type: noop, map: {merge: {x: {deep: [2]}}}}"
     state = ran(tmp_path, text(graph), given).state
     assert (given, state["x"]) == ({"x": {"deep": [1]}}, {"deep": [1, 2]})
 

@@ -36,13 +36,17 @@ def test_all_nodes_that_nothing_leads_to_are_entries_in_their_order(tmp_path):
 
 
 def test_an_edge_is_taken_where_its_rule_holds_and_an_empty_one_always_does(tmp_path):
-    graph = line("S", "one", "two", "empty", "result") + """
+    graph = (
+        line("S", "one", "two", "empty", "result")
+        + """
 edges:
   - {from: S, to: one, when: {"==": [{var: state.x}, 1]}}
   - {from: S, to: two, when: {"==": [{var: state.x}, 2]}}
   - {from: S, to: empty, when: {}}
+  - {from: S, to: two, when: false}
   - {from: S, to: result, when: {"==": [{var: state.log.0}, S]}}
 """
+    )
     assert ran(tmp_path, text(graph)).path == ["S", "one", "empty", "result"]  # rules see what the map has written
 
 
@@ -57,10 +61,13 @@ def test_a_fallback_that_only_failures_lead_to_is_no_entry(tmp_path):
 
 
 def test_targets_of_routers_and_bodies_of_loops_are_no_entries(tmp_path):
-    graph = line("case", "other", "body") + """
+    graph = (
+        line("case", "other", "body")
+        + """
   - {id: route, type: router, cases: [{when: {"==": [1, 1]}, to: case}], default: other}
   - {id: loop, type: loop, body: body, max_iterations: 1}
 """
+    )
     assert ran(tmp_path, text(graph)).path == ["route", "loop enter", "body", "loop leave", "case"]
 
 
@@ -107,10 +114,13 @@ def test_nodes_of_one_name_in_several_graphs_have_names_of_their_own(tmp_path):
 
 
 def test_a_body_that_is_reached_otherwise_too_is_copied_into_the_loop(tmp_path):
-    graph = line("first", "work") + """
+    graph = (
+        line("first", "work")
+        + """
   - {id: loop, type: loop, body: work, max_iterations: 2}
 edges: [{from: first, to: work}]
 """
+    )
     done = ran(tmp_path, text(graph))
     assert done.path == ["first", "loop enter", "loop/work", "loop again", "loop/work", "loop leave", "work"]
     assert done.state["log"] == ["first", "work", "work", "work"]
@@ -118,20 +128,26 @@ edges: [{from: first, to: work}]
 
 
 def test_two_loops_may_run_one_body(tmp_path):
-    graph = line("work") + """
+    graph = (
+        line("work")
+        + """
   - {id: one, type: loop, body: work, max_iterations: 2}
   - {id: two, type: loop, body: work, max_iterations: 1}
 edges: [{from: one, to: two}]
 """
+    )
     done = ran(tmp_path, text(graph))
     assert done.state["log"] == ["work"] * 3
 
 
 def test_the_ways_of_a_body_are_not_followed_and_that_is_told(tmp_path):
-    graph = line("work", "after") + """
+    graph = (
+        line("work", "after")
+        + """
   - {id: loop, type: loop, body: work, max_iterations: 2}
 edges: [{from: work, to: after}, {from: loop, to: after}]
 """
+    )
     assert ("R119", "warning") in problems(text(graph))
     done = ran(tmp_path, text(graph))
     assert done.state["log"] == ["work", "work", "after"]
@@ -148,7 +164,9 @@ def cycle_of(graph, *more):
 
 
 def test_edges_that_lead_round_are_a_cycle():
-    assert cycle_of("\n".join([line("a", "b", "c"), edges("a-b", "b-c", "c-b")])) == ["the graph has a cycle: b -> c -> b"]
+    assert cycle_of("\n".join([line("a", "b", "c"), edges("a-b", "b-c", "c-b")])) == [
+        "the graph has a cycle: b -> c -> b"
+    ]
 
 
 def test_an_edge_to_itself_is_one():

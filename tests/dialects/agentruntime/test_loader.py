@@ -42,9 +42,11 @@ def test_loading_imports_no_tool(tmp_path):
 
 
 def test_tools_are_looked_for_beside_the_file_or_in_the_base_path(tmp_path):
-    content = text("nodes: [{id: call, type: tool, uses: echo, inputs: {text: hello}, map: {set: {a: '{{ result.text }}'}}}]")
+    content = text(
+        "nodes: [{id: call, type: tool, uses: echo, inputs: {text: hello}, map: {set: {a: '{{ result.text }}'}}}]"
+    )
     assert ran(tmp_path, content).state["a"] == "hello"
-    with pytest.raises(RecipeError, match="tools.py"):
+    with pytest.raises(RecipeError, match=r"tools\.py"):
         build_agent_from_yaml(yaml.safe_load(content), tmp_path / "elsewhere").run({"x": 1})
 
 
@@ -112,7 +114,9 @@ def test_a_failure_goes_to_its_handler_or_on_or_both(tmp_path, uses, on_error, w
 
 def test_handlers_go_to_the_front_of_the_queue_and_the_edges_to_its_end(tmp_path):
     graph = handled("{to: rescue, resume: true}").replace("nodes:", "nodes:\n  - {id: start, type: noop}", 1)
-    graph = graph.replace("edges:", "  - {id: beside, type: noop}\nedges:\n  - {from: start, to: try}\n  - {from: start, to: beside}")
+    graph = graph.replace(
+        "edges:", "  - {id: beside, type: noop}\nedges:\n  - {from: start, to: try}\n  - {from: start, to: beside}"
+    )
     assert ran(tmp_path, text(graph)).path == ["start", "try error", "rescue", "beside", "next"]
 
 

@@ -287,3 +287,25 @@ def test_what_is_no_recipe_is_told_of_load(given, order):
     (problem,) = caught.value.problems
     assert problem.code == "X117"
     assert order in problem.do
+
+
+def test_max_steps_of_none_is_the_usual_50_and_a_text_is_told():
+    endless = recipe(["a", "b"], [("a", "b"), ("b", "a")])
+    assert len(run(endless, {}, max_steps=None).trace.steps) == 50
+    assert run(endless, {}, max_steps=-1).trace.steps == []
+    with pytest.raises(ExecutionError, match="X202"):
+        GraphExecutor(endless, {}, max_steps="x")
+
+
+def test_an_agent_that_no_node_asks_for_is_warned_of():
+    made = recipe([agent("write"), agent("read")], [("write", "read")])
+    with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' asks for it; did you mean 'write-agent'"):
+        GraphExecutor(made, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
+    with pytest.warns(UserWarning, match="the names that are asked for: write-agent, read-agent"):
+        GraphExecutor(made, {}, agents={"other": lambda: 1})
+
+
+def test_an_agent_that_is_not_callable_is_told_without_another_name_to_mean():
+    with pytest.raises(RecipeError, match="R203: 'write-agent' is not callable") as caught:
+        GraphExecutor(recipe([agent("write")]), {}, agents={"write-agent": 5})
+    assert "did you mean" not in caught.value.problems[0].do

@@ -236,7 +236,7 @@ def test_what_simulated_agents_answer_is_a_mapping_or_several():
 
 def test_looks_and_wishes_that_no_kind_asks_for_are_not_among_the_params():
     made = node("agent", interaction={}, visualization={}, collaboration={}, reasoning={}, recovery={})
-    assert set(made.params) == {"ref", "output", "recovery"}
+    assert set(made.params) == {"ref", "output"}
 
 
 def test_a_route_of_a_router_may_be_any_text():

@@ -349,3 +349,9 @@ def test_a_loop_without_an_end_is_cut_by_max_steps():
     run.run()
     counted = [name for name in path(run) if not name.startswith("f.parallel")]
     assert (run.status, len(counted)) == ("exhausted", 50)
+
+
+def test_a_section_itself_does_not_count_as_a_step():
+    run = Session(parallel(["f", "a", "b", "j"], DIAMOND), budget={"max_steps": 1})
+    run.run()
+    assert (path(run), run.status) == (["f", "f.parallel enter"], "exhausted")

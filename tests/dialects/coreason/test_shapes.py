@@ -24,7 +24,10 @@ def of(fields, *required):
         ({"who": {"name": "string"}}, of({"who": of({"name": TEXT}, "name")}, "who")),
         ({"type": "object", "total": {"type": "number"}}, of({"total": {"type": "number"}}, "total")),
         ({"type": "object", "a": TEXT, "b": TEXT, "required": ["a"]}, of({"a": TEXT, "b": TEXT}, "a")),
-        ({"description": "string", "x": {"$ref": "#/a"}}, of({"description": TEXT, "x": {"$ref": "#/a"}}, "description", "x")),
+        (
+            {"description": "string", "x": {"$ref": "#/a"}},
+            of({"description": TEXT, "x": {"$ref": "#/a"}}, "description", "x"),
+        ),
     ],
 )
 def test_fields_are_written_out_as_an_object_of_them(written, meant):

@@ -6,8 +6,11 @@ import networkx as nx
 import pytest
 
 from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Node
+from agentnb.session import Session
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 from agentnb.world.llm.scripted import ScriptedClient
+from tests.kinds.test_parallel import branching
 from tests.session.making import session
 
 
@@ -118,3 +121,44 @@ def test_an_async_model_is_awaited_whether_or_not_a_loop_runs():
         return dict(inner.board)
 
     assert asyncio.run(main())["a2"] == "two"
+
+
+def branches(number):
+    return branching(*([Node(f"b{each}", "agent", params={"output": f"b{each}"})] for each in range(number)))
+
+
+@pytest.mark.parametrize("way", ["run", "step", "live"])
+def test_branches_at_the_same_time_take_the_answers_of_a_list_in_turn(way):
+    run = Session(branches(4), llm=["w", "x", "y", "z"])
+    if way == "live":
+
+        async def main():
+            run.start()
+            await run.wait()
+
+        asyncio.run(main())
+    while way == "step" and run.step():
+        pass
+    if way == "run":
+        run.run()
+    assert run.status == "finished"
+    assert [run.board[f"b{each}"] for each in range(4)] == ["w", "x", "y", "z"]
+
+
+def test_no_two_calls_that_are_out_have_the_same_number():
+    numbers = []
+
+    async def answer(request):
+        numbers.append((request.node, request.number, request.of_node))
+        await asyncio.sleep(0.001 * (3 - len(numbers)))  # who asks first is answered last
+        return "x"
+
+    Session(branches(3), llm=answer).run()
+    assert numbers == [("b0", 0, 0), ("b1", 1, 0), ("b2", 2, 0)]
+
+
+def test_people_are_asked_in_turn_too():
+    nodes = [[Node(f"h{each}", "human", params={"prompt": "?", "output": f"h{each}"})] for each in range(3)]
+    run = Session(branching(*nodes), answers=["a", "b", "c"])
+    run.run()
+    assert [run.board[f"h{each}"] for each in range(3)] == ["a", "b", "c"]

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+import yaml
+
+import agentnb.dialects.agentruntime as front
+from agentnb.dialects.agentruntime import (
+    AgentDefinition,
+    AgentRuntimeError,
+    LLMClient,
+    NodeExecutionError,
+    RetryPolicy,
+    build_agent_from_path,
+    build_agent_from_yaml,
+)
+from agentnb.errors import ExecutionError, RecipeError
+from tests.dialects.agentruntime.making import HEAD, TOOLS, edges, line, text, write
+
+PROMPTS = "prompts: {templates: {ask: {user: '{{ x }}'}}}"
+ASKS = "nodes: [{id: say, type: llm, prompt: ask, map: {set: {a: '{{ result.text }}'}}%s}]"
+
+
+def built(tmp_path, graph, *more, **options):
+    (tmp_path / "tools.py").write_text(TOOLS)
+    return build_agent_from_yaml(yaml.safe_load(text(graph, *more, **options)), tmp_path)
+
+
+# -- building -----------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_is_built_from_its_file_and_run(tmp_path):
+    agent = build_agent_from_path(str(write(tmp_path, text("\n".join([line("a", "b"), edges("a-b")])))))
+    state = agent.run({"x": 1})
+    assert type(state) is dict
+    assert state["log"] == ["a", "b"]
+    assert [step.node_id for step in agent.trace.steps] == ["a", "b"]
+
+
+def test_its_state_is_the_callers_own(tmp_path):
+    agent = built(tmp_path, line("a"))
+    agent.run({"x": 1})["log"].append("mine")
+    assert agent.run({"x": 1})["log"] == ["a"]
+
+
+def test_a_dict_without_a_base_path_looks_in_the_working_directory(tmp_path, monkeypatch):
+    write(tmp_path, "")
+    monkeypatch.chdir(tmp_path)
+    graph = "nodes: [{id: call, type: tool, uses: echo, inputs: {text: hello}, map: {set: {a: '{{ result.text }}'}}}]"
+    assert build_agent_from_yaml(yaml.safe_load(text(graph))).run({"x": 1})["a"] == "hello"
+
+
+def test_mistakes_are_a_value_error_with_every_problem():
+    with pytest.raises(ValueError, match="R182") as caught:
+        build_agent_from_yaml(
+            yaml.safe_load(text("nodes: [{id: a, type: tool, uses: gone}, {id: b, type: llm, prompt: other}]"))
+        )
+    assert isinstance(caught.value, RecipeError)
+    assert len(caught.value.problems) == 2
+
+
+def test_a_file_that_is_not_there_is_a_problem(tmp_path):
+    with pytest.raises((RecipeError, FileNotFoundError)):
+        build_agent_from_path(tmp_path / "gone.yaml")
+
+
+def test_before_its_first_run_an_agent_has_no_trace(tmp_path):
+    assert built(tmp_path, line("a")).trace is None
+
+
+def test_every_name_of_the_front_door_is_there():
+    assert all(getattr(front, name) is not None for name in front.__all__)
+    assert AgentDefinition.model_validate(yaml.safe_load(text(line("a")))).meta.name == "t"
+    with pytest.raises(AttributeError, match="create_openai"):
+        _ = front.create_openai_client
+
+
+# -- models -------------------------------------------------------------------------------------------------------
+
+
+def test_a_client_and_a_callable_are_too_many(tmp_path):
+    agent = built(tmp_path, line("a"))
+    with pytest.raises(ValueError, match="llm_client or llm_callable"):
+        agent.run({"x": 1}, llm_client=LLMClient(lambda **_: {}), llm_callable=lambda node, prompt: {})
+
+
+def provided(settings, llm="mine:some"):
+    return HEAD.replace("{name: t}", f"{{name: t, defaults: {{llm: '{llm}'}}, providers: {settings}}}")
+
+
+def test_without_either_the_recipes_provider_is_asked(tmp_path):
+    agent = built(tmp_path, ASKS % "", PROMPTS, head=provided("{mine: {type: simulated}}"))
+    assert agent.run({"x": 1})["a"] == "Mocked output from say"
+    assert agent.session({"x": 1}).run().frames.calls["kind"].tolist() == ["llm"]
+    assert agent.run({"x": 1}, llm_callable=lambda node, prompt: "own")["a"] == "own"
+
+
+@pytest.mark.parametrize(
+    ("settings", "llm", "told"),
+    [
+        ("{other: {type: simulated}}", "mine:some", "X417"),
+        ("{mine: {type: gone}}", "mine:some", "X330"),
+        ("{mine: {type: openai_compatible, api_key: '{{env.AGENT_TEST_KEY}}'}}", "mine:some", "X333.*AGENT_TEST_KEY"),
+    ],
+)
+def test_a_provider_that_cannot_be_asked_is_told(tmp_path, monkeypatch, settings, llm, told):
+    monkeypatch.delenv("AGENT_TEST_KEY", raising=False)
+    with pytest.raises(AgentRuntimeError, match=f"(?s){told}"):
+        built(tmp_path, ASKS % "", PROMPTS, head=provided(settings, llm)).run({"x": 1})
+
+
+def test_a_providers_mistake_comes_before_missing_inputs(tmp_path):
+    with pytest.raises(AgentRuntimeError, match="X330"):
+        built(tmp_path, line("a"), head=provided("{mine: {type: gone}}")).run({})
+
+
+def test_no_model_is_told_when_one_is_asked_and_nothing_catches_that(tmp_path):
+    graph = ASKS % ", on_error: {resume: true}"
+    with pytest.raises(AgentRuntimeError, match=r"X417.*'say'") as caught:
+        built(tmp_path, graph, PROMPTS).run({"x": 1})
+    assert not isinstance(caught.value, NodeExecutionError)
+    never = graph.replace("nodes: [", "nodes: [{id: r, cases: [{when: false, to: say}]}, ")
+    assert built(tmp_path, never, PROMPTS).run({"x": 1})["a"] is None
+
+
+def test_a_failing_model_is_asked_again_as_its_node_says(tmp_path):
+    asked = []
+
+    def ask(node, prompt):
+        asked.append(prompt)
+        return {"error": "busy"} if len(asked) < 3 else {"text": "fine"}
+
+    graph = ASKS % ", retry: {max_attempts: 3, backoff: 0}"
+    assert built(tmp_path, graph, PROMPTS).run({"x": 1}, llm_callable=ask)["a"] == "fine"
+    asked.clear()
+    with pytest.raises(NodeExecutionError, match="busy"):
+        built(tmp_path, graph.replace("3", "2"), PROMPTS).run({"x": 1}, llm_callable=ask)
+
+
+def test_a_client_retries_by_itself_only_where_it_is_asked_to():
+    answers = [ValueError("no"), {"error": "busy"}, {"text": "fine"}]
+
+    def call(**_):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert LLMClient(call).generate("node", {}, retry=RetryPolicy(3)) == {"text": "fine"}
+    answers[:] = [{"error": "busy"}]
+    assert LLMClient(call).generate("node", {}) == {"error": "busy"}
+    answers[:] = [ValueError("first"), ValueError("last")]
+    with pytest.raises(ValueError, match="last"):
+        LLMClient(call).generate("node", {}, retry=RetryPolicy(2))
+
+
+def test_a_policy_has_two_names_for_its_seconds():
+    assert RetryPolicy(2, 0.5).backoff == RetryPolicy(2, backoff=0.5).backoff_seconds == 0.5
+    assert (RetryPolicy().max_attempts, RetryPolicy().backoff) == (1, 0.0)
+
+
+# -- what is raised -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("{id: a, type: tool, uses: failing}", ["'a'", "type=tool", "tool=failing", "error={", "come back tomorrow"]),
+        (
+            "{id: a, type: tool, uses: raising}",
+            ["'a'", "type=tool", "tool=raising", "exception=ValueError", "it broke"],
+        ),
+        ("{id: a, type: llm, prompt: ask}", ["'a'", "type=llm", "prompt=ask", "exception=OSError", "no line"]),
+        ("{id: a, type: noop, map: {set: {b: '{{ x.y.z }}'}}}", ["'a'", "type=noop", "exception=", "x.y"]),
+        ("{id: a, name: Ada, type: tool, uses: raising}", ["'a'", "tool=raising"]),
+    ],
+)
+def test_a_failed_node_names_itself_its_type_its_tool_or_prompt_and_what_failed(tmp_path, node, said):
+    def ask(node, prompt):
+        raise OSError("no line")
+
+    with pytest.raises(NodeExecutionError) as caught:
+        built(tmp_path, f"nodes: [{node}]", PROMPTS).run({"x": 1}, llm_callable=ask)
+    assert all(word in str(caught.value) for word in said), str(caught.value)
+    assert caught.value.__cause__ is not None
+
+
+def test_the_errors_have_a_family():
+    assert issubclass(NodeExecutionError, ExecutionError)
+    assert issubclass(AgentRuntimeError, ExecutionError)
+
+
+def test_what_a_tool_raises_of_the_runs_own_is_not_caught(tmp_path):
+    def ends():
+        raise AgentRuntimeError("enough")
+
+    graph = "nodes: [{id: a, type: tool, uses: echo, on_error: {resume: true}}]"
+    with pytest.raises(AgentRuntimeError, match="enough"):
+        built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": ends})
+
+
+def test_an_output_that_nobody_wrote_is_told_and_none_is_a_value(tmp_path):
+    with pytest.raises(AgentRuntimeError, match=r"X421.*gone"):
+        built(tmp_path, line("a"), outputs="[log, gone]").run({"x": 1})
+    assert built(tmp_path, line("a"), outputs="[log, a]").run({"x": 1})["a"] is None
+
+
+def test_missing_inputs_are_listed(tmp_path):
+    with pytest.raises(AgentRuntimeError, match="inputs are missing: x, n"):
+        built(tmp_path, line("a"), inputs="[x, a, n]").run({"a": 1})
+
+
+def test_a_tool_that_hangs_is_ended_by_its_time(tmp_path):
+    gate = threading.Event()
+    graph = "nodes: [{id: a, type: tool, uses: echo, timeout: {seconds: 0.02}}]"
+    try:
+        with pytest.raises(NodeExecutionError, match=r"TimeoutError.*0\.02"):
+            built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": lambda: gate.wait(None)})
+    finally:
+        gate.set()
+
+
+# -- beside -------------------------------------------------------------------------------------------------------
+
+
+def test_async_code_awaits_it(tmp_path):
+    agent = built(tmp_path, ASKS % "", PROMPTS)
+    state = asyncio.run(agent.arun({"x": 1}, llm_callable=lambda node, prompt: {"text": "hi"}))
+    assert state["a"] == "hi"
+    with pytest.raises(ValueError, match="not both"):
+        asyncio.run(agent.arun({"x": 1}, llm_callable=len, llm_client=len))
+    with pytest.raises(TypeError):
+        asyncio.run(agent.arun({"x": 1}, strange=1))
+
+
+def test_run_works_while_a_loop_is_running(tmp_path):
+    agent = built(tmp_path, line("a"))
+
+    async def inside():
+        return agent.run({"x": 1})
+
+    assert asyncio.run(inside())["log"] == ["a"]
+
+
+def test_it_is_stepped_as_a_session(tmp_path):
+    session = built(tmp_path, "\n".join([line("a", "b"), edges("a-b")])).session({"x": 1})
+    assert session.step().node_id == "a"
+    assert session.back().board["log"] == []
+    assert session.run().outcome["outputs"] == {"log": ["a", "b"]}
+
+
+def test_two_runs_at_the_same_time_do_not_meet(tmp_path):
+    agent = built(tmp_path, "nodes: [{id: a, type: tool, uses: echo, map: {set: {a: '{{ result.n }} {{ x }}'}}}]")
+    both, found = threading.Barrier(2, timeout=20), {}
+
+    def one(number):
+        def tool():
+            both.wait()
+            return {"n": number}
+
+        found[number] = agent.run({"x": number}, tool_overrides={"echo": tool})["a"]
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {1: "1 1", 2: "2 2"}

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+import yaml
+
+from agentnb.dialects.agentruntime import AgentRuntimeError, build_agent_from_path, build_agent_from_yaml
+from agentnb.dialects.agentruntime.memory import as_message
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.agentruntime.making import back_and_forth, text, write
+
+HEAD = """
+meta: {name: t}
+state:
+  reducer: replace
+  shape: {said: any, session_id: any, messages: any, a: any}
+"""
+GRAPH = """
+nodes:
+  - id: say
+    type: noop
+    map: {merge: {messages: [{role: user, content: "{{ said }}"}, {role: assistant, content: "{{ said }}!"}]}}
+  - id: check
+    type: tool
+    uses: %s
+edges: [{from: say, to: check}]
+"""
+KINDS = {
+    "inmemory": "{enabled: true, kind: inmemory}",
+    "file": '{enabled: true, kind: file, path: "kept/{session_id}.json"}',
+    "sqlite": '{enabled: true, kind: sqlite, dsn: "sqlite:///kept.db"}',
+    "sqlite in memory": '{enabled: true, kind: sqlite, dsn: ":memory:"}',
+}
+
+
+def content(memory, uses="echo", inputs="[said]"):
+    return text(GRAPH % uses, f"memory: {memory}", head=HEAD, inputs=inputs, outputs="[messages]")
+
+
+def agent_of(folder, memory="file", **options):
+    return build_agent_from_path(write(folder, content(KINDS.get(memory, memory), **options)))
+
+
+def said(state):
+    return [message["content"] for message in state["messages"]]
+
+
+@pytest.fixture(params=list(KINDS))
+def agent(request, tmp_path):
+    return agent_of(tmp_path, request.param)
+
+
+def test_what_was_said_stands_before_the_next_runs_messages(agent):
+    assert said(agent.run({"said": "one"})) == ["one", "one!"]
+    state = agent.run({"said": "two"})
+    assert said(state) == ["one", "one!", "two", "two!"]
+    assert said(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
+    assert [(message["type"], message["role"]) for message in state["messages"][:2]] == [
+        ("human", "user"),
+        ("ai", "assistant"),
+    ]
+
+
+def test_each_conversation_is_kept_by_itself(agent):
+    agent.run({"said": "one", "session_id": "ada"})
+    assert said(agent.run({"said": "two", "session_id": "bob"})) == ["two", "two!"]
+    assert said(agent.run({"said": "three", "session_id": "ada"})) == ["one", "one!", "three", "three!"]
+    assert said(agent.run({"said": "four"})) == ["four", "four!"]  # `default`
+
+
+def test_a_run_that_fails_keeps_nothing(tmp_path):
+    agent = agent_of(tmp_path)
+    agent.run({"said": "one"})
+    with pytest.raises(AgentRuntimeError):
+        build_agent_from_path(write(tmp_path, content(KINDS["file"], "raising"), "other.yaml")).run({"said": "lost"})
+    assert said(agent.run({"said": "two"})) == ["one", "one!", "two", "two!"]
+
+
+def test_a_session_keeps_once_however_often_it_goes_back(agent):
+    agent.run({"said": "one"})
+    session = Session(load(agent), {"said": "two"})
+    session.run()
+    assert said(session.board) == ["one", "one!", "two", "two!"]
+    back_and_forth(session)
+    session.goto(1).run()
+    assert said(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
+
+
+def test_a_fork_keeps_nothing(agent):
+    session = Session(load(agent), {"said": "one"})
+    session.step()
+    fork = session.fork(edit={"messages": [{"role": "user", "content": "other"}]})
+    fork.run()
+    assert fork.status == "finished"
+    assert said(agent.run({"said": "two"})) == ["two", "two!"]
+
+
+def test_other_code_may_go_on_with_files_and_tables(tmp_path):
+    for kind in ("file", "sqlite"):
+        agent_of(tmp_path, kind).run({"said": "one"})
+        assert said(agent_of(tmp_path, kind).run({"said": "two"})) == ["one", "one!", "two", "two!"]
+    rows = json.loads((tmp_path / "kept/default.json").read_text())
+    assert rows[0] == {"type": "human", "data": {"role": "user", "content": "one"}}
+    with sqlite3.connect(tmp_path / "kept.db") as connection:
+        found = connection.execute("SELECT session_id, message FROM message_store ORDER BY id").fetchall()
+    connection.close()
+    assert (found[0][0], json.loads(found[0][1])) == ("default", rows[0])
+
+
+def test_a_table_has_the_name_that_is_given(tmp_path):
+    agent_of(tmp_path, '{enabled: true, kind: sqlite, dsn: kept.db, table: "odd \\"; name"}').run({"said": "one"})
+    connection = sqlite3.connect(tmp_path / "kept.db")
+    assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [('odd "; name',)]
+    connection.close()
+
+
+@pytest.mark.parametrize("memory", ["{enabled: true, k: 3}", "{enabled: true, k: 3, kind: file, path: m.json}"])
+def test_the_window_are_the_last_messages(tmp_path, memory):
+    agent = agent_of(tmp_path, memory)
+    state = agent.run({"said": "one"})
+    assert [message["content"] for message in state["messages_window"]] == ["one", "one!"]
+    state = agent.run({"said": "two"})
+    assert [message["content"] for message in state["messages_window"]] == ["one!", "two", "two!"]
+    assert len(state["messages"]) == 4
+    session = Session(load(agent), {"said": "three"})
+    assert [message["content"] for message in session.board["messages_window"]] == ["one!", "two", "two!"]
+
+
+def test_without_k_there_is_no_window(tmp_path):
+    assert "messages_window" not in agent_of(tmp_path).run({"said": "one"})
+
+
+def test_the_key_of_a_conversation_may_be_another_and_a_namespace_comes_before_it(tmp_path):
+    memory = (
+        '{enabled: true, kind: file, path: "{namespace}/{session_id}.{said}.json", namespace: team, session_key: who}'
+    )
+    agent_of(tmp_path, memory).run({"said": "one", "who": "ada"})
+    assert [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")] == ["team/team_ada.one.json"]
+
+
+def test_the_state_may_say_whose_conversation_it_is(tmp_path):
+    file = write(tmp_path, content(KINDS["file"]).replace("  reducer:", "  init: {session_id: carol}\n  reducer:"))
+    build_agent_from_path(file).run({"said": "one"})
+    assert (tmp_path / "kept/carol.json").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../escaped", "/etc/escaped", "..", ".", "a/../../b", "c:\\d", "e\0f", "~root", "x" * 300, "{said}"]
+)
+def test_no_name_leads_out_of_the_folder(tmp_path, name):
+    home = tmp_path / "home"
+    home.mkdir()
+    agent = agent_of(home)
+    agent.run({"said": "one", "session_id": name})
+    assert said(agent.run({"said": "two", "session_id": name})) == ["one", "one!", "two", "two!"]
+    assert [file for file in tmp_path.rglob("*.json") if file.parent != home / "kept"] == []
+    assert len(list(home.rglob("*.json"))) == 1
+
+
+def test_names_that_differ_are_kept_apart(tmp_path):
+    agent = agent_of(tmp_path)
+    for name in ("a/b", "a_b", "a:b", "A_b"):
+        agent.run({"said": name, "session_id": name})
+    for name in ("a/b", "a_b", "a:b", "A_b"):
+        assert said(agent.run({"said": "x", "session_id": name}))[:2] == [name, f"{name}!"]
+
+
+@pytest.mark.parametrize("broken", ["{", "[1]", '{"a": 1}', '[{"type": "human"}, {}]', "\xff"])
+def test_a_broken_file_is_told_and_stays_as_it_is(tmp_path, broken):
+    agent = agent_of(tmp_path)
+    agent.run({"said": "one"})
+    file = tmp_path / "kept/default.json"
+    file.write_bytes(broken.encode("latin-1"))
+    with pytest.raises(AgentRuntimeError, match=r"(?s)X423.*default\.json"):
+        agent.run({"said": "two"})
+    assert file.read_bytes() == broken.encode("latin-1")
+
+
+def test_a_broken_table_is_told(tmp_path):
+    (tmp_path / "kept.db").write_text("this is no database, and it is longer than a header of one would ever be" * 20)
+    with pytest.raises(AgentRuntimeError, match="X423"):
+        agent_of(tmp_path, "sqlite").run({"said": "one"})
+
+
+def test_a_place_that_cannot_be_written_to_is_told(tmp_path):
+    (tmp_path / "kept").write_text("a file where the folder should be")
+    with pytest.raises(AgentRuntimeError, match=r"X430|X423"):
+        agent_of(tmp_path).run({"said": "one"})
+    (tmp_path / "kept.db").mkdir()
+    with pytest.raises(AgentRuntimeError, match=r"X430|X423"):
+        agent_of(tmp_path, "sqlite").run({"said": "one"})
+
+
+def test_messages_are_a_list_or_nothing(tmp_path):
+    file = write(tmp_path, content(KINDS["inmemory"], inputs="[said, messages]"))
+    with pytest.raises(AgentRuntimeError, match="X422"):
+        build_agent_from_path(file).run({"said": "one", "messages": "text"})
+
+
+def test_messages_that_a_caller_brings_stand_behind_what_was_kept(tmp_path):
+    agent = build_agent_from_path(write(tmp_path, content(KINDS["inmemory"], inputs="[said, messages]")))
+    agent.run({"said": "one", "messages": None})
+    state = agent.run({"said": "two", "messages": [{"role": "system", "content": "rule"}, "bare"]})
+    assert said(state) == ["one", "one!", "rule", "bare", "two", "two!"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("hi", ("human", "user", "hi")),
+        (5, ("human", "user", "5")),
+        ({"role": "user", "content": "a"}, ("human", "user", "a")),
+        ({"role": "assistant", "content": "a"}, ("ai", "assistant", "a")),
+        ({"type": "ai", "content": "a"}, ("ai", "assistant", "a")),
+        ({"role": "system", "content": "a"}, ("system", "system", "a")),
+        ({"role": "tool"}, ("tool", "tool", "")),
+        ({"role": "critic", "content": "a"}, ("critic", "critic", "a")),
+    ],
+)
+def test_what_stands_there_is_one_message_with_a_role(given, message):
+    found = as_message(given)
+    assert (found["type"], found["role"], found["content"]) == message
+
+
+def test_more_that_a_message_holds_is_kept(tmp_path):
+    agent = build_agent_from_path(write(tmp_path, content(KINDS["file"], inputs="[said, messages]")))
+    agent.run({"said": "one", "messages": [{"role": "user", "content": "a", "mark": [1]}]})
+    assert agent.run({"said": "two", "messages": []})["messages"][0]["mark"] == [1]
+
+
+@pytest.mark.parametrize("memory", ["{enabled: true, kind: file}", "{enabled: true, kind: sqlite}"])
+def test_it_says_where(memory):
+    with pytest.raises(RecipeError, match="needs"):
+        build_agent_from_yaml(yaml.safe_load(content(memory)))

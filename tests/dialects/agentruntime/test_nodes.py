@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.load import load
+from tests.dialects.agentruntime.making import HEAD, codes, line, ran, text
+
+OPTIONS = {
+    "node": {"retry": "{max_attempts: 2, backoff: 0.2}", "timeout": "{seconds: 2}"},
+    "tool": {"retry": "{max_attempts: 3, backoff_seconds: 0.3}", "timeout": "{seconds: 3}"},
+    "graph": {"retry": "{max_attempts: 4, backoff: 0.4}", "timeout": "{seconds: 4}"},
+    "defaults": {"retry": "{max_attempts: 5}", "timeout": "{seconds: 5}"},
+}
+PROMPTS = "prompts: {templates: {ask: {user: hello}}}"
+
+
+def options_of(*levels, node="type: tool, uses: own"):
+    """Return timeout, attempts and backoff of a node where these levels say something of them."""
+
+    def said(level):
+        return ", ".join(f"{word}: {value}" for word, value in OPTIONS[level].items()) if level in levels else ""
+
+    head = HEAD.replace("{name: t}", f"{{name: t, defaults: {{{said('defaults')}}}}}")
+    own = said("node")
+    graph = f"nodes:\n  - {{id: call, {node}{', ' if own else ''}{own}}}\n"
+    graph += "".join(f"{row.strip()}\n" for row in said("graph").split("}, ") if row).replace("0.4\n", "0.4}\n")
+    tool = f'  - {{id: own, kind: python, impl: "tools.py#echo"{", " if said("tool") else ""}{said("tool")}}}\ngraph:\n'
+    recipe = load(text(graph, PROMPTS, head=head).replace("graph:\n", tool, 1))
+    params = recipe.nodes["call"].params
+    return params.get("timeout"), params.get("attempts"), params.get("backoff")
+
+
+@pytest.mark.parametrize(
+    ("levels", "found"),
+    [
+        (("node", "tool", "graph", "defaults"), (2, 2, 0.2)),
+        (("tool", "graph", "defaults"), (3, 3, 0.3)),
+        (("graph", "defaults"), (4, 4, 0.4)),
+        (("defaults",), (5, 5, 1.0)),
+        ((), (None, None, None)),
+        (("node", "defaults"), (2, 2, 0.2)),
+    ],
+)
+def test_retry_and_timeout_are_the_nodes_then_the_tools_then_the_graphs_then_the_defaults(levels, found):
+    assert options_of(*levels) == found
+
+
+def test_a_models_node_has_no_tool_in_between():
+    asks = "type: llm, prompt: ask"
+    assert options_of("tool", "graph", node=asks) == (4, 4, 0.4)
+    assert options_of("tool", "defaults", node=asks) == (5, 5, 1.0)
+
+
+def test_each_word_is_looked_for_by_itself():
+    head = HEAD.replace("{name: t}", "{name: t, defaults: {timeout: {seconds: 5}}}")
+    node = load(text("nodes: [{id: a, type: tool, uses: echo, retry: {max_attempts: 2}}]", head=head)).nodes["a"]
+    assert (node.params["timeout"], node.params["attempts"], node.params["backoff"]) == (5, 2, 1.0)
+
+
+def test_a_graph_has_its_own_defaults_and_not_those_around_it():
+    one = """
+    subgraphs:
+      one: {inputs: [x], outputs: [a], retry: {max_attempts: 9}, nodes: [{id: in, type: tool, uses: echo}]}
+    """
+    recipe = load(text("nodes: [{id: a, type: tool, uses: echo}, {id: s, type: subgraph, graph: one}]", one))
+    assert (recipe.nodes["in"].params["attempts"], "attempts" in recipe.nodes["a"].params) == (9, False)
+
+
+def test_retries_of_what_is_no_call_do_nothing(tmp_path):
+    graph = """
+    nodes:
+      - id: a
+        type: noop
+        retry: {max_attempts: 3}
+        timeout: {seconds: 1}
+        map: {set: {a: "{{ x.y.z }}"}}
+        on_error: {resume: true}
+    """
+    assert ran(tmp_path, text(graph)).path == ["a error"]
+
+
+def test_a_node_says_what_it_is_called_what_it_reads_and_what_it_writes():
+    graph = """
+    nodes:
+      - id: a
+        name: Look it up
+        type: tool
+        uses: echo
+        inputs: {q: "{{ state.x }}", deep: ["{{ log[0] }}"]}
+        map: {set: {b.c: "{{ result.text }} {{ n }}"}, merge: {a: 1}, history: {h: 1}}
+    """
+    node = load(text(graph)).nodes["a"]
+    assert (node.label, node.kind, node.scope, node.counted) == ("Look it up", "tool", "root", True)
+    assert {"x", "n"} <= set(node.reads)
+    assert node.writes == ("b.c", "a", "history.h")
+
+
+def test_what_type_a_node_is_may_be_left_to_its_keys():
+    graph = """
+    nodes:
+      - {id: a, uses: echo}
+      - {id: b, prompt: ask}
+      - {id: c, cases: [{when: true, to: e}]}
+      - {id: d, body: f}
+      - {id: e}
+      - {id: f, graph: one}
+    """
+    one = "subgraphs: {one: {inputs: [x], outputs: [a], nodes: [{id: in}]}}"
+    kinds = {node.id: node.kind for node in load(text(graph, PROMPTS, one)).nodes.values()}
+    assert kinds == {"a": "tool", "b": "llm", "c": "router", "d": "loop", "e": "noop", "f": "subgraph", "in": "noop"}
+
+
+@pytest.mark.parametrize(
+    ("node", "code"),
+    [
+        ("{id: a, type: tool, uses: echo, inputs: {q: '{{ x '}}", "R301"),
+        ("{id: a, type: noop, map: {set: {a: '{{ x. }}'}}}", "R301"),
+        ("{id: a, type: router, cases: [{when: {gone: 1}, to: b}]}", "R313"),
+        ("{id: a, type: router, cases: [{when: {}, to: b}]}", "R312"),
+        ("{id: a, type: router, cases: [{when: {'==': [1, 1], '<': [1, 2]}, to: b}]}", "R312"),
+        ("{id: a, type: loop, body: b, until: {'==': [1]}}", "R314"),
+        ("{id: a, type: noop, map: {}}", "R114"),
+    ],
+)
+def test_mistakes_in_templates_and_rules_are_told_when_it_is_loaded(node, code):
+    assert code in codes(text(f"{line('b')}\n  - {node}"))
+
+
+def test_all_of_them_at_once():
+    graph = """
+    nodes:
+      - {id: a, type: noop, map: {set: {a: "{{ x. }}"}}}
+      - {id: b, type: noop, map: {set: {a: "{{ x. }}"}}}
+    edges: [{from: a, to: b, when: {gone: 1}}]
+    """
+    assert codes(text(graph)) == ["R301", "R301", "R313"]

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from agentnb.board.secrets import hide
+from agentnb.samples import samples
+from agentnb.session import Session
+from tests.dialects.agentruntime.making import edges, line, stepped, text, write
+from tests.session.making import counting, session
+
+ROUTES = """
+nodes:
+  - {id: look, type: tool, uses: add, inputs: {n: "{{ n }}"}, map: {set: {n: "{{ result.result }}"}}}
+  - id: route
+    type: router
+    cases:
+      - {when: {">": [{var: state.n}, 5]}, to: a}
+      - {when: {"and": [{"==": [{var: inputs.x}, 1]}, {"<": [{var: state.n}, "{{ 2 * x }}"]}]}, to: b}
+    default: a
+  - {id: a, type: noop}
+  - {id: b, type: noop}
+edges:
+  - {from: look, to: route, when: {"==": [{var: result.result}, 1]}}
+  - {from: look, to: a, when: {"==": [{var: node.id}, other]}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    return stepped(write(tmp_path, text(ROUTES)), {"x": 1})
+
+
+def test_before_the_first_step_there_is_nothing_to_tell(run):
+    assert repr(run.goto(0).why()) == "nothing has run yet"
+    assert (run.why().step, run.why().asked) == (0, ())
+
+
+def test_the_conditions_of_edges_are_told_with_what_they_read(run):
+    why = run.goto(1).why()
+    assert (why.step, why.node, why.went) == (1, "look", ("route",))
+    taken, other = why.asked
+    assert (taken.condition, taken.target, taken.value, taken.taken) == ("result.result == 1", "route", True, True)
+    assert taken.operands == (("result.result", 1),)
+    assert (other.target, other.value, other.taken, other.operands) == ("a", False, False, (("node.id", "look"),))
+    assert repr(why).splitlines() == [
+        "step 1, 'look' went to route",
+        "  -> route: result.result == 1 is True  (result.result = 1)",
+        "     a: node.id == 'other' is False  (node.id = 'look')",
+    ]
+
+
+def test_the_cases_of_a_router_are_told_each(run):
+    why = run.goto(2).why()
+    assert (why.went, [asked.value for asked in why.asked]) == (("b",), [False, True])
+    assert why.asked[0].operands == (("state.n", 1),)
+    assert {"inputs.x": 1, "state.n": 1}.items() <= dict(why.asked[1].operands).items()
+    assert dict(why.asked[1].operands)["{{ 2 * x }}"] == 2
+    assert "holds: go to b" in repr(why)
+
+
+def test_a_step_that_led_nowhere_says_so(run):
+    assert repr(run.goto(3).why()) == "step 3, 'b' took no way out"
+
+
+def test_a_diamond_leads_to_all(tmp_path):
+    stop = stepped(write(tmp_path, text("\n".join([line("a", "b", "c"), edges("a-b", "a-c")]))), {"x": 1})
+    assert stop.goto(1).why().went == ("b", "c")
+
+
+def test_it_tells_the_board_as_the_node_left_it(run):
+    run.goto(2).edit({"n": 99})
+    assert run.why().asked[0].operands == (("state.n", 1),)
+
+
+def test_routes_by_a_value_are_told_too():
+    stop = Session(samples("triage"), answers=["approve"])
+    stop.step(2)
+    why = stop.why()
+    assert (why.node, [(asked.target, asked.value, asked.taken) for asked in why.asked]) == (
+        "sort", [("check_order", True, True), ("find_bug", False, False)],
+    )  # fmt: skip
+
+
+def test_conditions_of_other_dialects_are_told():
+    stop = session(counting(), {"n": 0})
+    stop.step(2)
+    (asked,) = stop.why().asked
+    assert (asked.condition, asked.value, asked.taken) == ("n >= 3", False, False)
+    stop.step(4)
+    assert stop.why().asked[0].value is True
+
+
+def test_a_callable_is_told_by_its_value():
+    made = nx.DiGraph()
+    made.add_node("a", kind="noop")
+    made.add_node("b", kind="noop")
+    made.add_edge("a", "b", when=lambda board: board["n"] > 1)
+    stop = session(made, {"n": 2})
+    stop.step()
+    assert [(asked.value, asked.taken) for asked in stop.why().asked] == [(True, True)]
+
+
+def test_a_failed_step_that_goes_on_is_told_with_its_failure(tmp_path):
+    graph = """
+    nodes:
+      - {id: try, type: tool, uses: failing, on_error: {resume: true}}
+      - {id: a, type: noop}
+    edges: [{from: try, to: a, when: {"==": [{var: result.error.type}, quota]}}]
+    """
+    stop = stepped(write(tmp_path, text(graph)), {"x": 1}).goto(1)
+    assert stop.why().asked[0].value is True
+
+
+def test_inside_a_subgraph_it_knows_what_the_inside_was_given(tmp_path):
+    inner = """
+    subgraphs:
+      one:
+        inputs: [k]
+        outputs: [a]
+        nodes:
+          - {id: r, type: router, cases: [{when: {"==": [{var: inputs.k}, 7]}, to: in}]}
+          - {id: in, type: noop}
+    """
+    graph = "nodes: [{id: s, type: subgraph, graph: one, inputs: {k: 7}}]"
+    stop = stepped(write(tmp_path, text(graph, inner)), {"x": 1}).goto(2)
+    assert [(asked.value, asked.operands) for asked in stop.why().asked] == [(True, (("inputs.k", 7),))]
+    fork = stop.fork(at=2)
+    assert fork.why() == stop.why()
+
+
+def test_no_secret_leaves_and_markup_is_escaped(tmp_path):
+    hide("s3cr3t-4711")
+    graph = """
+    nodes:
+      - {id: r, type: router, cases: [{when: {"==": [{var: state.x}, "<b>"]}, to: a}]}
+      - {id: a, type: noop}
+    """
+    stop = stepped(write(tmp_path, text(graph)), {"x": "s3cr3t-4711"}).goto(1)
+    assert "s3cr3t" not in repr(stop.why())
+    assert "<b>" not in stop.why()._repr_html_()
+    assert "&lt;b&gt;" in stop.why()._repr_html_()
+
+
+def test_asking_changes_nothing(run):
+    before = (run.position, dict(run.board), len(run.trace.steps))
+    run.why()
+    assert (run.position, dict(run.board), len(run.trace.steps)) == before
