@@ -32,6 +32,10 @@ def test_each_rule_names_tests_that_are_there():
     short = {
         name: f"tests/dialects/coreason/test_{name}.py" for name in ("api", "loader", "ways", "schema", "mistakes")
     }
+    folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
+    for word, inside in folders.items():
+        files = sorted((folder / "tests" / inside).glob("test_*.py"))
+        short |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}
     named = re.findall(r"([\w/.]+)::(test_\w+)", (folder / "docs" / "requirements.md").read_text(encoding="utf-8"))
     assert len(named) > 30
     texts = {file: (folder / short.get(file, file)).read_text(encoding="utf-8") for file, _ in named}

@@ -42,7 +42,7 @@ class _Ways(NamedTuple):
     def longest(self) -> int:
         """How long a text may be, so that Python's own search, which begins at each of its characters, has an end."""
         least = (log2(_MOST_TRIES) - self.bits) / (self.open + 1)
-        return min(LONGEST, int(2 ** max(least, 0))) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
+        return min(LONGEST, int(2 ** max(least, 0) + 1e-6)) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
 
 
 class Pattern:
@@ -89,9 +89,9 @@ def _ways(parts: Any) -> _Ways:
     bits, open_, looks = 0.0, 0.0, 0.0
     for op, given in parts:
         match str(op):
-            case "ASSERT" | "ASSERT_NOT":  # once it has held, it is not tried anew
+            case "ASSERT" | "ASSERT_NOT":  # it is tried for each way to come to it; how it held, nobody asks anew
                 inner = _ways(given[1])
-                bits, looks = bits + inner.bits, max(looks, inner.open)
+                bits, looks = bits + inner.bits, max(looks, open_ + inner.open)
                 continue
             case "SUBPATTERN":
                 inner = _ways(given[-1])

@@ -41,7 +41,6 @@ def test_one_with_few_is_left_to_python(source):
     ("source", "why"),
     [
         (r"^(a+)+(?=b)$", "looks around or back"),
-        (r"(a+)\1+$", "looks around or back"),
         (r"(a+)+(?(1)b|c)", "looks around or back"),
         (r"(?m:^a+)+$", "looks around or back"),
         (r"(?m)(a+)+$", "a flag besides"),
@@ -51,6 +50,16 @@ def test_one_with_few_is_left_to_python(source):
 def test_what_could_go_on_for_ever_is_refused(source, why):
     with pytest.raises(EndlessError, match=why):
         Pattern(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "longest"),
+    [(r"(a+)\1+$", 464), (r".*(?=.*x)y", 464), (r"^(?!.*\.\.)[\w.+-]+@[\w-]+\.[\w.-]+$", 100), (r"^\S+@\S+$", LONGEST)],
+)
+def test_one_that_looks_around_and_has_many_ways_is_tried_on_short_texts(source, longest):
+    pattern = Pattern(source)
+    assert (pattern.simple, pattern.longest) == (False, longest)
+    assert pattern.search("a" * longest) == (source == r"(a+)\1+$")
 
 
 def test_a_wrong_pattern_is_told_as_the_library_does():

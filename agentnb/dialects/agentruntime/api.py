@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentnb.board.secrets import hidden
 from agentnb.board.values import thaw
 from agentnb.dialects.agentruntime.asked import Caller, NoModel
 from agentnb.dialects.agentruntime.memory import MESSAGES
-from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, told
 from agentnb.kinds.context import own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
@@ -218,9 +219,9 @@ def _told(node: Node, session: Session, problem: Problem, cause: BaseException |
     about += [f"prompt={params['template']}"] if "template" in params else []
     result = getattr(cause, "result", None)
     payload = result.get("error") if isinstance(result, Mapping) else None
-    said = f"error={payload!r}" if payload else f"exception={type(cause).__name__}: {cause}"
+    said = f"error={payload!r}" if payload else f"exception={type(cause).__name__}: {told(cause) if cause else ''}"
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.frames) if frame.node)
-    return replace(problem, what=f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")
+    return replace(problem, what=hidden(f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}"))
 
 
 def build_agent_from_path(path: str | os.PathLike[str]) -> AgentRuntime:

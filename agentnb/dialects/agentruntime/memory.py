@@ -76,7 +76,7 @@ class Memory:
         """
         session, known = self.session(inputs, state), _known(inputs, state)
         messages = [as_message(message) for message in state.get(MESSAGES) or ()]
-        more = messages[len(self.history.read(session, known)) :]
+        more = _beyond(self.history.read(session, known), messages)
         if more:
             self.history.add(session, known, more)
 
@@ -93,6 +93,18 @@ def as_message(given: Any) -> Message:
     word = str(given.get("role") or given.get("type") or "user")
     kind = _TYPES.get(word, word)
     return {**given, "type": kind, "role": _ROLES.get(kind, word), "content": given.get("content", "")}
+
+
+def _beyond(kept: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
+    """Return the messages that are not kept yet: as a rule those behind what stands there already.
+
+    Where another run has kept more of this conversation meanwhile, or a node has cut the messages short, the two do not
+    begin alike: then those that are not found there.
+    """
+    if list(messages[: len(kept)]) == list(kept):
+        return list(messages[len(kept) :])
+    alike = next(n for n, pair in enumerate(zip(kept, [*messages, None], strict=False)) if pair[0] != pair[1])
+    return [message for message in messages[alike:] if message not in kept[alike:]]
 
 
 def _known(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:

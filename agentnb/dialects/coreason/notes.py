@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.coreason.schema import RecipeDefinition, RecipeNode
     from agentnb.sources import Path
 
+_LIST: Final = ", and name those that have to be there in a list, `required: [...]` beside `properties`"
 _SHOWN_ONLY: Final = ("guardrails", "identity", "compliance")
 _IN_POLICY: Final = ("rate_limit_rpm", "rate_limit_tpm", "sensitive_tools", "allowed_mcp_servers", "legal_disclaimer")
 # Policy numbers for which nothing at all is allowed makes no sense, and those for which it does.
@@ -147,8 +148,8 @@ def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Prob
         if fault is not None:
             yield Problem("R134", f"input {name!r} is described by what is no JSON Schema",
                           str(written.place((*around, name))), f"{fault.message}; {_taken(schema)}",
-                          "write a JSON Schema, as {type: string}; inputs that have to be there are named by "
-                          "`required: [...]` beside `properties`", "warning")  # fmt: skip
+                          f"write a JSON Schema, as {{type: string}}{_LIST if is_required(schema) else ''}",
+                          "warning")  # fmt: skip
     yield from _no_outputs(definition, written)
 
 
@@ -175,7 +176,10 @@ def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Prob
 
 
 def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
-    """R141: a node is to fall back, and it says not to which. R142: fallbacks lead round in a circle."""
+    """R141: a node is to fall back, and it says not to which.
+
+    R142: fallbacks lead round in a circle.
+    """
     leads: dict[str, str] = {}
     places: dict[str, str] = {}
     for number, node in enumerate(definition.topology.nodes):

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 import agentnb.dialects.agentruntime as front
+from agentnb.board.secrets import hide
 from agentnb.dialects.agentruntime import (
     AgentDefinition,
     AgentRuntimeError,
@@ -19,6 +20,7 @@ from agentnb.dialects.agentruntime import (
 from agentnb.errors import ExecutionError, RecipeError
 from tests.dialects.agentruntime.making import HEAD, TOOLS, edges, line, text, write
 
+TOOL_NAMES = ("echo", "add", "failing", "raising", "own")
 PROMPTS = "prompts: {templates: {ask: {user: '{{ x }}'}}}"
 ASKS = "nodes: [{id: say, type: llm, prompt: ask, map: {set: {a: '{{ result.text }}'}}%s}]"
 
@@ -185,6 +187,24 @@ def test_a_failed_node_names_itself_its_type_its_tool_or_prompt_and_what_failed(
         built(tmp_path, f"nodes: [{node}]", PROMPTS).run({"x": 1}, llm_callable=ask)
     assert all(word in str(caught.value) for word in said), str(caught.value)
     assert caught.value.__cause__ is not None
+
+
+def test_its_message_is_short_and_tells_no_secret(tmp_path):
+    graph = "nodes: [{id: a, type: tool, uses: own}]"
+    tool = "  - {id: own, kind: python, impl: 'tools.py#echo', config: {api_key: sk-4711-abc}}\ngraph:\n"
+    content = yaml.safe_load(text(graph).replace("graph:\n", tool, 1))
+
+    def refuses(api_key):
+        hide(api_key)
+        raise ValueError(f"{api_key} is refused")
+
+    with pytest.raises(NodeExecutionError, match=r"\*\*\*\* is refused") as caught:
+        build_agent_from_yaml(content, tmp_path).run({"x": 1}, tool_overrides=dict.fromkeys(TOOL_NAMES, refuses))
+    assert "sk-4711" not in str(caught.value)
+    below = "nodes: [{id: a, type: noop, map: {set: {x.deep: 1}}}]"
+    with pytest.raises(NodeExecutionError) as caught:
+        built(tmp_path, below).run({"x": 1})
+    assert "\n" not in caught.value.problems[0].what
 
 
 def test_the_errors_have_a_family():

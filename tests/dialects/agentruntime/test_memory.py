@@ -99,6 +99,25 @@ def test_a_fork_keeps_nothing(agent):
     assert said(agent.run({"said": "two"})) == ["two", "two!"]
 
 
+def test_two_runs_of_one_conversation_at_a_time_lose_nothing(agent):
+    agent.run({"said": "one"})
+    session = Session(load(agent), {"said": "mine"})
+    session.step()
+    agent.run({"said": "two"})
+    session.run()
+    assert said(agent.run({"said": "x"}))[:6] == ["one", "one!", "two", "two!", "mine", "mine!"]
+
+
+def test_messages_that_a_node_cuts_short_are_not_kept_twice(tmp_path):
+    file = write(tmp_path, content(KINDS["file"]))
+    build_agent_from_path(file).run({"said": "one"})
+    build_agent_from_path(file).run({"said": "two"})
+    session = Session(load(file), {"said": "three"})
+    session.edit({"messages": session.board["messages"][-1:]}).run()
+    kept = build_agent_from_path(file).run({"said": "x"})
+    assert said(kept)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
+
+
 def test_other_code_may_go_on_with_files_and_tables(tmp_path):
     for kind in ("file", "sqlite"):
         agent_of(tmp_path, kind).run({"said": "one"})

@@ -33,7 +33,7 @@ class Plain:
         (Decimal("0.25"), (0.25, None, None)),
         (Fraction(1, 4), (0.25, None, None)),
         (np.float32(0.25), (0.25, None, None)),
-        (np.bool_(True), (None, True, None)),
+        (np.bool_(1), (None, True, None)),
         (np.array(0.25), (0.25, None, None)),
         ("0.25", (0.25, None, None)),
         ('"0.25"', (0.25, None, None)),
