@@ -8,6 +8,7 @@ from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.kinds import tool
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
@@ -21,9 +22,10 @@ def bind(node: Node, world: Any) -> Perform:
 
     With `params["given"]` (a structure of templates) the inside reads through to the board around it, under what was
     rendered; when it ends, its `outputs` (names) are written to the board as they stand there, then `params["map"]`.
+    Where the session was given a tool of its name (`params["function"]`), that is called in its place.
     """
     if "given" in node.params:
-        return _rendered(node, world)
+        return tool.bind(node, world) if node.params.get("function") in world.tools else _rendered(node, world)
     inputs, outputs = node.params.get("inputs"), node.params.get("outputs")
     policy: Policy = node.params.get("policy") or ("shared" if inputs is None and outputs is None else "isolated")
 

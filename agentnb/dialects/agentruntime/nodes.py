@@ -81,7 +81,7 @@ class Nodes:
         mapped = self._map(node, path)
         match node.type:
             case "tool" if self._graph(node) is not None:
-                return "subgraph", {**self._subgraph(node, path), "map": mapped}
+                return "subgraph", {**self._tool(level, node, path), **self._subgraph(node, path), "map": mapped}
             case "tool":
                 return "tool", {**self._tool(level, node, path), "map": mapped}
             case "subgraph":

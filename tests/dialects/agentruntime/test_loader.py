@@ -253,6 +253,8 @@ def test_a_tool_may_be_a_subgraph(tmp_path):
     content = text(graph, SUBGRAPH_TOOL).replace("graph:\n", "  - {id: deep, kind: subgraph, impl: inner}\ngraph:\n", 1)
     done = ran(tmp_path, content, {"x": "sky"})
     assert (done.state["a"], done.path) == ("sky!", ["call enter", "say", "call leave"])
+    done = ran(tmp_path, content, {"x": "sky"}, tool_overrides={"deep": lambda q: {"found": f"no {q}"}})
+    assert (done.state["a"], done.path) == ("no sky", ["call"])
 
 
 def test_a_tool_may_not_be_a_subgraph_that_there_is_not():
