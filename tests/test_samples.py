@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.dialects.table import DIALECTS
 from agentnb.errors import RecipeError
 from agentnb.samples import samples
 from agentnb.scenarios import run_scenarios

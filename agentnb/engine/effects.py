@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import ATOMS, FrozenDict, freeze
 from agentnb.engine.history import Call
 from agentnb.engine.threads import in_thread, spelled_out
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import AgentRuntimeError, ExecutionError, Problem
 from agentnb.world.chaos import SPARED, Key, tokens_of
+from agentnb.world.llm.base import LLMError
 from agentnb.world.people import WAIT
 
 if TYPE_CHECKING:
@@ -177,9 +178,14 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         work.calls.append(_row(work, number, effect, sent, attempt, wait, answer, error, (run.ns() - began) / 1e9))
         if error is None:
             return answer if run.hold is None else await _read_first(run, work, effect, answer)
-        if attempt >= effect.attempts:
+        if attempt >= effect.attempts or _for_good(error):
             raise error
-        wait = effect.backoff
+        wait = max(effect.backoff, getattr(error, "retry_after", None) or 0.0)
+
+
+def _for_good(error: Exception) -> bool:
+    """Say whether another attempt would fail alike: the run's own mistake, or what a model's server refuses."""
+    return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.again)
 
 
 async def held_first(run: Run, work: Work, effect: Effect) -> Any:

@@ -69,7 +69,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # events set off those that listen
         what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
         yield Problem("R105", what, place, f"this recipe's nodes are: {listed(recipe.nodes)}",
-                      "name the node that it begins with")  # fmt: skip
+                      "name the node that it begins with, or let no way lead to it")  # fmt: skip
     for name in recipe.entry:
         if name not in recipe.nodes:
             yield missing_entry(name, recipe.nodes, place)

@@ -8,6 +8,8 @@ import pytest
 from agentnb.clock import FrozenClock
 from agentnb.engine.run import DONE, EXHAUSTED, FAILED, SUSPENDED
 from agentnb.engine.work import Effect
+from agentnb.errors import Problem
+from agentnb.world.llm.base import LLMError
 from tests.engine.making import data, run_of
 from tests.engine.shapes import go_on
 
@@ -77,6 +79,32 @@ def test_attempts_and_the_wait_between():
         (2, 2.5, "OSError: try 2"),
         (3, 2.5, "OSError: try 3"),
     ]
+
+
+def refusing(tried, again, **words):
+    def look(a):
+        tried.append(a)
+        raise LLMError(Problem("X336", "no", "here", "it says so", "ask otherwise"), again=again, **words)
+
+    return look
+
+
+def test_what_a_server_refuses_for_good_is_not_tried_again():
+    tried = []
+    run = run_of(calls(refusing(tried, again=False), attempts=5))
+    assert (go_on(run), len(tried)) == (FAILED, 1)
+
+
+def test_a_server_says_how_long_to_wait():
+    tried, waits = [], []
+
+    class Waiting(FrozenClock):
+        async def sleep(self, seconds):
+            waits.append(seconds)
+
+    run = run_of(calls(refusing(tried, again=True, retry_after=7.5), attempts=3, backoff=2.5))
+    run.clock = Waiting()
+    assert (go_on(run), len(tried), waits) == (FAILED, 3, [7.5, 7.5])
 
 
 def test_the_calls_of_a_failed_step_are_kept():

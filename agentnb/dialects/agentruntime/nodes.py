@@ -120,7 +120,7 @@ class Nodes:
         return {"cases": tuple(cases), "default": target(node.default) if node.default else None}
 
     def _loop(self, node: LoopNode, path: Path) -> dict[str, Any]:
-        until = self._condition(node.until, (*path, "until")) if node.until else None
+        until = self._condition(node.until, (*path, "until")) if node.until not in (None, {}) else None
         return {"until": until, "tells": True, "max" if node.exhausted == "error" else "times": node.max_iterations}
 
     def _options(self, level: Level, node: NodeConfig, tool: ToolConfig | None) -> dict[str, Any]:

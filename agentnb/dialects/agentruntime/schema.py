@@ -217,7 +217,7 @@ class LoopNode(_NodeFields):
     @property
     def exhausted(self) -> Literal["error", "continue"]:
         """What comes after the last iteration: what `on_exhausted` says, else an error where `until` is given."""
-        return self.on_exhausted or ("error" if self.until else "continue")
+        return self.on_exhausted or ("continue" if self.until in (None, {}) else "error")
 
 
 class SubgraphNode(_NodeFields):

@@ -288,3 +288,13 @@ def test_two_runs_at_the_same_time_do_not_meet(tmp_path):
     for thread in threads:
         thread.join()
     assert found == {1: "1 1", 2: "2 2"}
+
+
+def test_a_loop_that_never_ends_by_its_rule_is_an_error():
+    agent = build_agent_from_yaml({
+        "meta": {"name": "t"}, "state": {"shape": {"n": "int"}},
+        "graph": {"inputs": ["n"], "outputs": ["n"], "nodes": [
+            {"id": "l", "type": "loop", "body": "b", "until": False, "max_iterations": 2}, {"id": "b"}]},
+    })  # fmt: skip
+    with pytest.raises(AgentRuntimeError, match="2 times"):
+        agent.run({"n": 1})
