@@ -80,10 +80,11 @@ class Hold:
 class Flight:
     """A step that has begun and is not committed yet: its coroutine, and what it is held at."""
 
-    __slots__ = ("act", "began", "coro", "gone", "hold", "looped", "task", "waits")
+    __slots__ = ("act", "at", "began", "coro", "gone", "hold", "looped", "task", "waits")
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
         self.act, self.began = act, began
+        self.at = act.work.run.position  # after which step it began: no two turns of a node begin at one
         own = awaitable.__class__ is CoroutineType
         self.coro: Coroutine[Any, Any, Any] = awaitable if own else _awaited(awaitable)  # type: ignore[assignment]  # as just asked
         self.hold: Hold | None = None

@@ -48,7 +48,7 @@ def _pending(flight: Flight) -> Pending:
     assert hold is not None
     kind: Literal["answer", "call"] = "answer" if hold.kind == "answer" else "call"
     answer = hold.answer if hold.moment == "after" else ABSENT
-    id, node, effect = f"{kind}_{flight.act.id}", flight.act.node.id, hold.effect
+    id, node, effect = f"{kind}_{flight.at}_{flight.act.id}", flight.act.node.id, hold.effect
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
 
 
