@@ -191,3 +191,13 @@ def _head(value: Any) -> Any:
             {_MORE: _MORE} if len(value) > 20 else {}
         )
     return value
+
+
+def printable(error: BaseException | None) -> BaseException | None:
+    """Return an error that may be the cause of another and so is printed: None where it would tell a secret."""
+    here = error
+    while here is not None:
+        if hidden(f"{here}{here!r}") != f"{here}{here!r}":
+            return None
+        here = here.__cause__ or here.__context__
+    return error

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import ATOMS, FrozenDict, freeze
 from agentnb.engine.history import Call
 from agentnb.engine.threads import in_thread, spelled_out
-from agentnb.errors import AgentRuntimeError, ExecutionError, Problem
+from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
 from agentnb.world.chaos import SPARED, Key, tokens_of
 from agentnb.world.llm.base import LLMError
 from agentnb.world.people import WAIT
@@ -173,10 +173,15 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
                 answer = await _settled(run, answer, effect)
             if effect.check is not None:
                 effect.check(answer)
-        except Exception as raised:  # noqa: BLE001  (kept in the row of the attempt; the last one is raised)
+        except (Exception, SystemExit) as raised:  # noqa: BLE001  (kept in the row of the attempt; the last is raised)
             error, answer = spelled_out(raised), None
-        work.busy = True
-        work.calls.append(_row(work, number, effect, sent, attempt, wait, answer, error, (run.ns() - began) / 1e9))
+        work.busy, took = True, (run.ns() - began) / 1e9
+        try:
+            row = _row(work, number, effect, sent, attempt, wait, answer, error, took)
+        except BoardError as unfit:  # an answer that nothing can keep is the attempt's failure
+            error = unfit
+            row = _row(work, number, effect, sent, attempt, wait, None, error, took)
+        work.calls.append(row)
         if error is None:
             return answer if run.hold is None else await _read_first(run, work, effect, answer)
         if attempt >= effect.attempts or _for_good(error):

@@ -74,8 +74,15 @@ async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
     return await asyncio.wrap_future(_threads().begin(partial(context.run, call, *words)))
 
 
-def spelled_out(error: Exception) -> Exception:
-    """Return an error, and for a StopIteration one that says so: Python speaks of a coroutine, or of nothing."""
+def spelled_out(error: Exception | SystemExit) -> Exception:
+    """Return an error, and for a StopIteration or a SystemExit one that says so.
+
+    Of the first Python speaks of a coroutine, or of nothing; the second would end the whole program.
+    """
+    if isinstance(error, SystemExit):
+        left = RuntimeError(f"it called sys.exit({error.code!r})")
+        left.__cause__ = error
+        return left
     of_python = isinstance(error, RuntimeError) and str(error) == "coroutine raised StopIteration"
     stopped = error.__cause__ if of_python else error
     if not isinstance(stopped, StopIteration):

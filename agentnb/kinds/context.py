@@ -8,13 +8,31 @@ from typing import Any
 from agentnb.engine.work import NodeBoard, Work
 from agentnb.expressions.paths import Path
 from agentnb.recipe.model import Condition, Node
+from agentnb.world.llm.env import with_env
 
 # What stands over keys of the board of the same name; those are reached as `state.NAME`.
-_AROUND = ("state", "inputs", "result", "output", "node")
+_AROUND = ("state", "inputs", "result", "output", "node", "env")
+NOBODY = Node("", "")
+
+
+class _Environment(Mapping[str, str]):
+    """The environment's variables by name; one that is looked up is hidden from then on, and must be set."""
+
+    def __getitem__(self, name: str) -> str:
+        return str(with_env(f"{{{{env.{name}}}}}", f"env.{name}"))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())  # they are never listed
+
+    def __len__(self) -> int:
+        return 0
+
+
+_ENV = _Environment()
 
 
 class Context(Mapping[str, Any]):
-    """The keys of a board, and over them `state` (the board itself), `inputs`, `result`, `output` and `node`.
+    """The keys of a board, and over them `state` (the board itself), `inputs`, `result`, `output`, `node` and `env`.
 
     `output` is another word for `result`: what the node came to. `inputs` are asked for when they are used.
     """
@@ -32,6 +50,8 @@ class Context(Mapping[str, Any]):
                 return self._inputs()
             case "result" | "output":
                 return self._result
+            case "env":
+                return _ENV
             case "node":
                 return {"id": own_id(self._node), "type": self._node.kind}
         if not self._is_of_state(key):
@@ -91,7 +111,7 @@ class InContext:
         """Return the names that the condition knows when it is asked with this board."""
         if isinstance(board, NodeBoard):
             return context_of(board.work, board.work.result)
-        return Context(board, dict, None, Node("", ""))
+        return Context(board, dict, None, NOBODY)
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (text, value) of what it reads in a context and, last, of the whole."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
-from agentnb.kinds.results import answer_of, check_result
+from agentnb.kinds.results import ResultError, answer_of, check_result
 from agentnb.recipe.model import Node
 from agentnb.world.calls import options_of, settings_of
 from agentnb.world.llm.env import with_env
@@ -31,13 +32,26 @@ def bind(node: Node, world: Any) -> Perform:
         arguments = {"messages": messages or [{"role": "user", "content": ""}], **settings}
         target = None if world.llm is not None else lambda **_: mocked(node.id)
         kind = "llm" if target is None else "agent"
-        answer = await work.call(Effect(kind, name, arguments, check=check_result, target=target, **options))
+        answer = await work.call(Effect(kind, name, arguments, check=_check, target=target, **options))
         result = answer_of(answer)
         writes = places(work, result)
         thought = odd(*(text for _, text in prompt), places)
         return Outcome(places=writes, thought=thought, observation=result, result=result)
 
     return perform
+
+
+def _check(answer: Any) -> None:
+    """Raise for an answer that is a failure, or no answer at all.
+
+    Raises:
+        ResultError: its `error` says so, or it is neither a text nor a mapping (or a list, of a model that was asked
+            for JSON).
+    """
+    content = getattr(answer, "content", answer)
+    if not isinstance(content, str | Mapping | list):
+        raise ResultError(f"the model answered a {type(content).__name__}, where a text or a dict was expected", {})
+    check_result(answer)
 
 
 def _ready(text: Any) -> Any:

@@ -12,11 +12,13 @@ from agentnb.engine import people, travel
 from agentnb.engine.breakpoints import Breakpoint, Breakpoints, next_turn
 from agentnb.engine.budget import Budget
 from agentnb.engine.hooks import Hooks, Listener, Token
+from agentnb.engine.inside import given_at
 from agentnb.engine.plan import Plan
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import is_simulated
+from agentnb.kinds.context import NOBODY, Context
 from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
 from agentnb.session.limits import Limits
@@ -101,7 +103,7 @@ class Core:
         self.parent: Session | None = None
         self.branches = Branches(self)
         self.breakpoints = Breakpoints(lambda: recipe.nodes, self._arm, lambda: recipe.edges)
-        self.watches = Watches(lambda: self._view)
+        self.watches = Watches(lambda: self._names)
         self.hooks = Hooks(self._arm)
         self.crash: BaseException | None = None
         self.stopped_by: Breakpoint | None = None
@@ -171,7 +173,7 @@ class Core:
     def _breaks(self, act: Activation | None) -> bool:
         """Say whether a breakpoint is met where the run stands; it is recorded."""
         run = self.engine
-        self.stopped_by = self.breakpoints.after_step(run, act, self._view) if self.breakpoints.rows else None
+        self.stopped_by = self.breakpoints.after_step(run, act, self._names) if self.breakpoints.rows else None
         if self.stopped_by is not None:
             people.note(run, "breakpoint", str(self.stopped_by))
         return self.stopped_by is not None
@@ -186,10 +188,19 @@ class Core:
             people.note(run, "breakpoint", str(self.stopped_by))
         return self.stopped_by is not None
 
+    @property
+    def _names(self) -> Mapping[str, Any]:
+        """What people's conditions know where the run stands: the board, and what the recipe's own rules know."""
+        if not self.recipe.meta.get("context"):
+            return self._view
+        head = people.current(self.engine)
+        frame = 0 if head is None else head.frame.id
+        return Context(self._view, lambda: given_at(self.engine, frame), None, NOBODY)
+
     def _holds(self, asked: Callable[[Mapping[str, Any]], Any]) -> bool:
         """Say whether a condition holds where the run stands; one that cannot be worked out (yet) does not."""
         try:
-            return bool(asked(self._view))
+            return bool(asked(self._names))
         except Exception:  # noqa: BLE001  (as a breakpoint's)
             return False
 

@@ -152,9 +152,9 @@ class SimulationStep:
 
     @property
     def error(self) -> str | None:
-        """What it failed with: type and message."""
+        """What it failed with: type and message, masked."""
         failure = self._reading.failure(self.step)
-        return None if failure is None else f"{failure.type}: {failure.message}"
+        return None if failure is None else hidden(f"{failure.type}: {failure.message}")
 
     @property
     def snapshot(self) -> dict[str, Any]:

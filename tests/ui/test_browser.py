@@ -91,6 +91,12 @@ def test_every_button_of_the_quickstart_does_what_the_screen_says(notebook):
     cockpit.slide(3)
     cockpit.shows(current="write", step=3)
 
+
+def test_who_is_asked_answers_in_the_cockpit_and_the_run_goes_on(notebook):
+    page = notebook("quickstart.ipynb")
+    page.run("import agentnb as nb")
+    page.run('nb.samples("triage")')
+    cockpit = page.cockpit(page.run("session = nb.Session(recipe)"))
     cockpit.press("Run")
     cockpit.shows(status="waiting", current="review", step=4, said="'review' waits for a person")
     cockpit.root.get_by_role("textbox").fill("Say sorry")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.secrets import hidden
+from agentnb.board.secrets import hidden, printable
 from agentnb.board.values import thaw
 from agentnb.dialects.agentruntime.asked import Caller, NoModel
 from agentnb.dialects.agentruntime.memory import MESSAGES
@@ -207,7 +207,7 @@ def _error(session: Session, problem: Problem) -> AgentRuntimeError:
         error = AgentRuntimeError(problem)
     else:
         error = NodeExecutionError(_told(node, session, problem, cause))
-    error.__cause__ = cause
+    error.__cause__ = printable(cause)
     return error
 
 

@@ -85,7 +85,7 @@ def _recipe(
         timeouts="error",
         limits=MappingProxyType(_limits(definition)),
         meta=MappingProxyType({
-            "definition": definition,
+            "definition": definition, "context": True,
             "required": tuple(name for name in root.inputs if definition.state.init.get(name) is None),
             "entry_place": source.place(("graph",), key=True),
             "provider": _provider(definition),

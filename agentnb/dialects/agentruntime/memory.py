@@ -138,6 +138,12 @@ def _stored(message: Message) -> dict[str, Any]:
     return {"type": message["type"], "data": {key: value for key, value in message.items() if key != "type"}}
 
 
+def _listed(kept: Any) -> list[Any]:
+    if not isinstance(kept, list):
+        raise TypeError(f"it holds a {type(kept).__name__}, where a list of messages was expected")
+    return kept
+
+
 def _read(stored: Any) -> Message:
     data = stored.get("data", {}) if isinstance(stored, Mapping) else {}
     return as_message({**data, "type": stored["type"], "role": data.get("role") or stored["type"]})
@@ -161,8 +167,8 @@ class _Files:
         if not file.exists():
             return []
         try:
-            return [_read(stored) for stored in json.loads(file.read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            return [_read(stored) for stored in _listed(json.loads(file.read_text(encoding="utf-8")))]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise _unreadable(str(file), error) from error
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:

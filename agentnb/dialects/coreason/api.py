@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentnb.board.secrets import printable
 from agentnb.clock import Clock
 from agentnb.dialects.coreason.around import MAX_STEPS
 from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean
@@ -171,5 +172,5 @@ def _error(session: Session, problem: Problem) -> ExecutionError:
     if session.status == "waiting" or not session.position:
         return ExecutionError(problem)
     error = NodeExecutionError(problem)
-    error.__cause__ = session.cause
+    error.__cause__ = printable(session.cause)
     return error

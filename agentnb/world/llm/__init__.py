@@ -51,3 +51,9 @@ It keeps no place in a script of its own: `request.number` and `request.of_node`
 that a run which goes back is answered the same. One that blocks may: under a time-out, and in a live run, it is called
 in a thread. To ask any client outside a run: `await client.complete(LLMRequest((LLMMessage("user", "Hello"),)))`.
 """
+
+from __future__ import annotations
+
+from agentnb.world.llm.base import LLMClient, LLMError, LLMMessage, LLMRequest, LLMResponse, Usage
+
+__all__ = ["LLMClient", "LLMError", "LLMMessage", "LLMRequest", "LLMResponse", "Usage"]

@@ -62,9 +62,7 @@ def test_it_may_be_async(agent):
     assert agent.run({"x": "sky"}, llm_callable=later)["a"] == "sky?"
 
 
-@pytest.mark.parametrize(
-    ("answer", "a"), [("text alone", "text alone"), ({"text": "t"}, "t"), ({"result": 1}, None), (None, None)]
-)
+@pytest.mark.parametrize(("answer", "a"), [("text alone", "text alone"), ({"text": "t"}, "t"), ({"result": 1}, None)])
 def test_what_it_answers(agent, answer, a):
     assert agent.run({"x": "sky"}, llm_callable=lambda node, prompt: answer)["a"] == a
 
