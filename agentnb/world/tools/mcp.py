@@ -126,7 +126,7 @@ class _Line:
             asked = asyncio.run_coroutine_threadsafe(call, self.loop)
         except RuntimeError:  # the loop is closed
             call.close()
-            raise _unreachable(self, "it has just ended") from None
+            raise self.gone() from None
         self.asked.add(asked)
         asked.add_done_callback(self.asked.discard)
         if self.over:

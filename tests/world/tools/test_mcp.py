@@ -59,11 +59,10 @@ def call(tool, **inputs):
 def alive(pid):
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text() if Path("/proc").exists() else ") R"
+    except (ProcessLookupError, FileNotFoundError):  # it may end between the two
         return False
-    return (
-        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z" if Path("/proc").exists() else True
-    )
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def comes(condition):
