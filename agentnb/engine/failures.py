@@ -15,18 +15,18 @@ from agentnb.errors import AgentRuntimeError, BoardError, told
 from agentnb.recipe.model import Rescue
 
 
-def fail(run: Run, act: Activation, error: Exception, began: int) -> int:
+def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -> int:
     """Commit a failed step: nothing that it wrote stays (or all, where its kind keeps it); then its handler is next."""
     from agentnb.engine.travel import repair
 
     repair(run)
-    act, error = run.alive(act), spelled_out(error)
+    act, spelled = run.alive(act), spelled_out(error)
     work = act.work
     own = [*work.kept, *work.own]
     for held in (work.own, work.kept, work.copies):
         held.clear()  # the conditions that are asked now see the board as it stands
     hide_found(act.scope.seen())  # what failed may tell what it was given
-    failure = Failure(type(error).__name__, told(error), error, isinstance(error, TimeoutError))
+    failure = Failure(type(spelled).__name__, told(spelled), spelled, isinstance(spelled, TimeoutError))
     return _failed(run, act, failure, own, began)
 
 
@@ -42,7 +42,7 @@ def _failed(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, An
     from agentnb.engine.step import finish
 
     work, node = act.work, act.node
-    work.result = getattr(failure.error, "result", {"exception": failure.message})  # for the edges of a rescue
+    work.result = failure.result  # for the edges of a rescue
     fatal = isinstance(failure.error, AgentRuntimeError)  # of the run: nothing in the recipe handles it
     targets = () if fatal else node.timeouts if failure.timeout else node.errors
     act, onward = _after_failure(run, act, own, fatal=fatal)

@@ -71,6 +71,11 @@ class Failure(NamedTuple):
     error: BaseException | None = None
     timeout: bool = False
 
+    @property
+    def result(self) -> Any:
+        """What the failed step came to: the answer that was the failure, else the exception in words."""
+        return getattr(self.error, "result", {"exception": self.message})
+
 
 class Note(NamedTuple):
     """What a step said of itself besides its writes. `score` is how good the run's work is, where it was judged."""

@@ -44,6 +44,6 @@ def came_to(history: History, step: int) -> Any:
     """Return what a step came to: its observation or, where it failed, the answer that was the failure."""
     failure = history.errors.get(step)
     if failure is not None:
-        return getattr(failure.error, "result", {"exception": failure.message})
+        return failure.result
     note = history.notes.get(step)
     return None if note is None else thaw(note.observation)

@@ -17,7 +17,6 @@ from agentnb.engine.effects import Flight, Spent
 from agentnb.engine.frames import Activation
 from agentnb.engine.history import FAIL, LEAVE, RUN, Note
 from agentnb.engine.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
-from agentnb.engine.threads import spelled_out
 from agentnb.engine.travel import repair
 from agentnb.engine.work import Again, Enter, Outcome
 
@@ -40,7 +39,7 @@ def step(run: Run, act: Activation | None = None) -> int:
             result: Any = act.perform(act.work)
             code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
     except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a node raises is its failure, and never ours)
-        code = failures.fail(run, act, spelled_out(error), began)
+        code = failures.fail(run, act, error, began)
     except Spent:
         return given_up(run, act)
     return run.after(act, code) if run.armed else code

@@ -67,9 +67,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool that a recipe names: where it comes from (`impl`), what sort of thing it is, and how its calls go out.
+    """A tool that a recipe names: where it comes from (`impl`), and what sort of thing it is.
 
-    `config` goes beside the arguments of each call; `timeout` and `backoff` in seconds, `attempts` in all.
+    `config` goes beside the arguments of each call; `timeout`, in seconds, is told to a tool that takes one. How often
+    it is tried, the nodes that call it say.
     """
 
     id: str
@@ -78,8 +79,6 @@ class ToolSpec:
     mode: str = "callable"
     config: Mapping[str, Any] = field(default_factory=dict)
     timeout: float | None = None
-    attempts: int = 1
-    backoff: float = 0.0
     place: Place | None = None
 
 

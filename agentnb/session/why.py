@@ -12,6 +12,7 @@ from agentnb.board.secrets import hidden, short
 from agentnb.engine.history import CARRIED, History
 from agentnb.engine.inside import came_to, given_at
 from agentnb.engine.replica import Replica
+from agentnb.expressions.paths import path_text
 from agentnb.kinds.context import Context, InContext, strictly
 from agentnb.trace.reading import edits
 
@@ -71,10 +72,10 @@ def why_of(run: Run) -> Why:
     if not step:
         return Why(0, "", "", (), ())
     history = next(each for each in reversed(run.chain) if each.base < step)
-    row = history.base, step - history.base
-    act = run.tables.acts[history.s_act[row[1]]]
+    row = step - history.base
+    act = run.tables.acts[history.s_act[row]]
     node = run.plan.nodes[act.node]
-    went = tuple(_went(run, history, row[1]))
+    went = tuple(_went(run, history, row))
     note = history.notes.get(step)
     board = _board_after(run, history, step, act.frame)
     result = came_to(history, step)
@@ -111,7 +112,7 @@ def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str
             yield replace(asked, condition=f"{word} {asked.condition}", target="the end of the loop",
                           taken=bool(asked.value) is (word == "until"))  # fmt: skip
     if "input_key" in node.params:
-        key = ".".join(map(str, node.params["input_key"]))
+        key = path_text(node.params["input_key"])
         value = board.get(key)
         for text, target in node.params.get("routes", {}).items():
             yield Asked(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))

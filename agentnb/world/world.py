@@ -78,8 +78,6 @@ class World:
                 request, attempts = self._request(effect, work), _Attempts()
                 _begun(work, "llm")
                 return lambda _asked: self._complete(attempts.telling(request, work), work)
-            case _ if effect.target is not None:
-                return call_target
         raise ExecutionError(
             Problem(
                 "X301",
@@ -165,11 +163,6 @@ def _typed(effect: Effect) -> Any:
     """Return what is typed on a terminal, else WAIT, for a person to come; the line says who is asked."""
     prompt, role = str(effect.arguments.get("prompt", "")), effect.arguments.get("role")
     return ask_on_terminal(f"{prompt} (for role {role})" if role else prompt, effect.timeout)
-
-
-def call_target(effect: Effect) -> Any:
-    """Call the callable that an effect carries with the effect's arguments."""
-    return effect.target(**effect.arguments) if effect.target is not None else None
 
 
 def asked_before(work: Work, kind: str, node: str | None = None) -> int:

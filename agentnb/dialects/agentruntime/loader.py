@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.graphs import Level
     from agentnb.dialects.agentruntime.memory import Memory
     from agentnb.dialects.agentruntime.nodes import Nodes
-    from agentnb.dialects.agentruntime.schema import AgentDefinition
+    from agentnb.dialects.agentruntime.schema import AgentDefinition, ToolConfig
 
 
 MAX_SUBGRAPH_DEPTH: Final = 8
@@ -77,7 +77,7 @@ def _recipe(
         inputs=MappingProxyType({name: {} for name in root.inputs}),
         outputs=tuple(root.outputs),
         regions=MappingProxyType(_regions(graphs, found, name)),
-        tools=MappingProxyType({tool.id: _tool(tool, source) for tool in definition.tools}),
+        tools=MappingProxyType({tool.id: _tool(tool, source, n) for n, tool in enumerate(definition.tools)}),
         begin=Beginning(definition.state, tuple(root.inputs), memory),
         finish=None if memory is None else memory.keep,
         init=MappingProxyType(definition.state.init),
@@ -186,8 +186,7 @@ def _tool_problems(definition: AgentDefinition, source: Source) -> Iterator[Prob
                           did_you_mean(tool.impl, graphs, "add it under subgraphs"))  # fmt: skip
 
 
-def _tool(tool: Any, source: Source) -> ToolSpec:
-    number = next((n for n, each in enumerate(source.content.get("tools") or ()) if each.get("id") == tool.id), 0)
+def _tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
     return ToolSpec(
         tool.id,
         tool.kind,

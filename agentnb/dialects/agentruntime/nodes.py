@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import Problem, RecipeError
 from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.paths import path_text
 from agentnb.expressions.templates import compile_structure
 from agentnb.kinds.context import InContext, board_reads
 from agentnb.recipe.model import Node, Rescue
@@ -49,7 +50,7 @@ class Nodes:
         given = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
         paths = [path for path in _reads(params) if path[0] not in given]
         params["own_id"] = None if id == node.id else node.id
-        reads = tuple(dict.fromkeys(".".join(map(str, path)) for path in paths))
+        reads = tuple(dict.fromkeys(path_text(path) for path in paths))
         return Node(
             id=id,
             kind=kind,

@@ -175,20 +175,16 @@ class _Partials:
 
         R175: partials stand in one another in a circle, or too deep.
         """
+        told: tuple[str, str, str] | None = None
         if name in self.around:
             circle = " -> ".join([*self.around[self.around.index(name) :], name])
-            place = self.source.place(("prompts", "partials", name), key=True)
-            self.problems.append(
-                Problem("R175", f"the partials stand in one another: {circle}", str(place), "it would never end",
-                        "take one of them out")
-            )  # fmt: skip
-            return None
-        if len(self.around) == _DEEPEST:
-            place = self.source.place(("prompts", "partials", name), key=True)
-            self.problems.append(
-                Problem("R175", f"the partials stand in one another {_DEEPEST} deep", str(place), "that is the limit",
-                        "put some of them together")
-            )  # fmt: skip
+            told = f"the partials stand in one another: {circle}", "it would never end", "take one of them out"
+        elif len(self.around) == _DEEPEST:
+            deep = f"the partials stand in one another {_DEEPEST} deep"
+            told = deep, "that is the limit", "put some of them together"
+        if told is not None:
+            (what, why, do), place = told, self.source.place(("prompts", "partials", name), key=True)
+            self.problems.append(Problem("R175", what, str(place), why, do))
             return None
         if name not in self.full:
             self.around.append(name)

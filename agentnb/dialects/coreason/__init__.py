@@ -5,8 +5,9 @@ The front door is `GraphExecutor(RecipeDefinition.model_validate(...), state)`, 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from agentnb.dialects.doors import door
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.api import GraphExecutor
@@ -43,10 +44,4 @@ __all__ = [
     "StepType",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name of this front door when it is first used; recognising a recipe needs none of them."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
+__getattr__ = door(__name__, _HOMES)

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -107,7 +108,7 @@ class Answering:
         return self._client.answered(self._request).__await__()
 
 
-class VendorClient:
+class VendorClient(ABC):
     """A client of a vendor's SDK, which is imported at the first request; it answers in whatever loop it is awaited.
 
     Args:
@@ -162,17 +163,17 @@ class VendorClient:
 
     # -- what each vendor does its own way ---------------------------------------------------------------------
 
+    @abstractmethod
     def connected(self) -> Any:
         """Return a new client of the SDK, that never tries again by itself."""
-        raise NotImplementedError
 
     async def closed(self, sdk: Any) -> None:
         """Close a client of the SDK."""
         await sdk.close()
 
+    @abstractmethod
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
         """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
-        raise NotImplementedError
 
     # -- a request -----------------------------------------------------------------------------------------------
 
