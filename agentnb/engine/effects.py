@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from time import perf_counter_ns
-from types import CoroutineType
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ATOMS, FrozenDict, freeze
+from agentnb.engine.flight import Hold
 from agentnb.engine.history import Call
+from agentnb.engine.recording import answer_of, error_of
 from agentnb.engine.threads import in_thread, spelled_out
 from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
 from agentnb.world.chaos import SPARED, Key, tokens_of
@@ -22,119 +22,13 @@ from agentnb.world.llm.base import LLMError
 from agentnb.world.people import WAIT
 
 if TYPE_CHECKING:
-    from agentnb.engine.frames import Activation
     from agentnb.engine.run import Run
     from agentnb.engine.work import Effect, Work
 
-NEED_LOOP: Final = object()
 NO_ARGUMENTS: Final = freeze({})
 PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to wait for, no usage to read from them
+ASKED: Final = frozenset({"human", "approval"})  # of people: a question may be asked once more
 _new_call = tuple.__new__  # a row a call: the constructor of a named tuple costs twice as much
-
-
-class NeedLoop:
-    """Awaited to come back inside an event loop."""
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        """Hand the mark to whoever drives this coroutine."""
-        yield NEED_LOOP
-
-
-class Hold:
-    """An effect that waits: for a person's answer, or to be read and changed before it goes out or comes back.
-
-    `go` lets it go on: with the effect as it stands now, or with `answer` where it is `answered`. `until` is the
-    moment, in nanoseconds of `clock`, from which on it goes on by itself.
-    """
-
-    __slots__ = ("answer", "answered", "clock", "effect", "go", "kind", "moment", "until")
-
-    def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
-        self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
-        self.answered = self.go = False
-        self.until: int | None = None
-        self.clock: Callable[[], int] = perf_counter_ns
-
-    def ends_at(self, until: int, clock: Callable[[], int]) -> Hold:
-        """Make it end by itself at a moment of a clock."""
-        self.until, self.clock = until, clock
-        return self
-
-    @property
-    def left(self) -> float | None:
-        """The seconds that are left until it ends by itself; None where it does not."""
-        return None if self.until is None else (self.until - self.clock()) / 1e9
-
-    @property
-    def late(self) -> bool:
-        """Whether its time is up, and nobody has let it go on before."""
-        left = self.left
-        return not self.go and left is not None and left <= 0
-
-    def __await__(self) -> Generator[Any, Any, Hold]:
-        """Hand itself to the driver; come back when the driver sends anything."""
-        yield self
-        return self
-
-
-class Flight:
-    """A step that has begun and is not committed yet: its coroutine, and what it is held at."""
-
-    __slots__ = ("act", "at", "began", "coro", "gone", "hold", "looped", "task", "waits")
-
-    def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
-        self.act, self.began = act, began
-        self.at = act.work.run.position  # after which step it began: no two turns of a node begin at one
-        own = awaitable.__class__ is CoroutineType
-        self.coro: Coroutine[Any, Any, Any] = awaitable if own else _awaited(awaitable)  # type: ignore[assignment]  # as just asked
-        self.hold: Hold | None = None
-        self.task: asyncio.Task[int] | None = None
-        self.waits: asyncio.Future[Any] | None = None  # what it awaits in the task of somebody else
-        self.gone = False
-        self.looped = False  # it cannot go on without a loop
-
-    def take(self, yielded: Any) -> None:
-        """Take what the coroutine yielded, driven without a loop: what it is held at, or that it needs one."""
-        if isinstance(yielded, Hold):
-            self.hold = yielded
-        else:
-            assert yielded is NEED_LOOP
-            self.looped = True
-
-    @property
-    def held(self) -> bool:
-        """Whether it waits for somebody to let it go on."""
-        return self.hold is not None and not self.hold.go and not self.hold.late
-
-    def cancel(self) -> None:
-        """Give this step up: its late writes are refused, its coroutine is closed or its task cancelled."""
-        work = self.act.work
-        work.dead = self.gone = True
-        self.act.work = type(work)(work.run, self.act)
-        if self.task is not None:
-            self.task.cancel()
-            return
-        self.coro.close()
-        if self.waits is not None:  # whoever drives it shall not wait for what nobody wants any more
-            self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
-
-
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    await NeedLoop()
-    return await awaitable
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop that is running in this thread; None where there is none."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def in_loop() -> bool:
-    """Say whether an event loop is running in this thread."""
-    return running_loop() is not None
 
 
 class Spent(BaseException):
@@ -151,17 +45,21 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         Exception: what the last attempt raised; TimeoutError when it took longer than `effect.timeout` seconds.
         Spent: a limit of the run is reached; the run says which.
     """
-    number, spending = len(work.calls), run.spending
+    number, keeping = work.called, run.keeping
+    work.called = number + 1
     attempt, wait, call = 0, 0.0, effect.target and _at_target
+    if run.recorded is not None:
+        effect, attempt, wait, known = await _known(run, work, effect, number)
+        if known is not None:
+            return known[0] if run.hold is None else await _read_first(run, work, effect, known[0], number)
     key = None if run.chaos is None else _key(run, work, effect)
     while True:
         attempt += 1
-        if spending is not None and not spending.lets_out(run, work, effect, wait):
-            raise Spent
-        if wait:
-            await run.need_loop()
-            await run.clock.sleep(wait)
+        if wait or run.spending is not None:
+            await _let_out(run, work, effect, wait)
         began, error, answer, sent = run.ns(), None, None, sent_of(effect)
+        if keeping is not None:
+            keeping.goes_out(work, number, attempt, effect, sent, began)
         try:
             if call is None:  # once: a script shall find the same place at each attempt
                 call = run.world.find(effect, work)
@@ -170,23 +68,84 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             else:
                 answer = call(effect)
             if answer.__class__ not in PLAIN_ANSWERS:
-                answer = await _settled(run, answer, effect)
+                answer = await _settled(run, answer, effect, _since(work, number, began))
             if effect.check is not None:
                 effect.check(answer)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  (kept in the row of the attempt; the last is raised)
             error, answer = spelled_out(raised), None
-        work.busy, took = True, (run.ns() - began) / 1e9
-        try:
-            row = _row(work, number, effect, sent, attempt, wait, answer, error, took)
-        except BoardError as unfit:  # an answer that nothing can keep is the attempt's failure
-            error = unfit
-            row = _row(work, number, effect, sent, attempt, wait, None, error, took)
-        work.calls.append(row)
+        error = _back(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
         if error is None:
-            return answer if run.hold is None else await _read_first(run, work, effect, answer)
-        if attempt >= effect.attempts or _for_good(error):
-            raise error
-        wait = max(effect.backoff, getattr(error, "retry_after", None) or 0.0)
+            return answer if run.hold is None else await _read_first(run, work, effect, answer, number)
+        wait = _pause(effect, attempt, error)
+
+
+async def _let_out(run: Run, work: Work, effect: Effect, wait: float) -> None:
+    """Wait before another attempt, where the limits of the run let it out.
+
+    Raises:
+        Spent: they do not.
+    """
+    if run.spending is not None and not run.spending.lets_out(run, work, effect, wait):
+        raise Spent
+    if wait:
+        await run.need_loop()
+        await run.clock.sleep(wait)
+
+
+def _back(
+    work: Work, effect: Effect, sent: tuple[int, Any, int, float], answer: Any, error: Exception | None, took: int
+) -> Exception | None:
+    """Keep how an attempt ended; return its failure. `sent` are its call, what was sent, its number and its wait."""
+    number, arguments, attempt, wait = sent
+    work.busy = True
+    try:
+        row = _row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
+    except BoardError as unfit:  # an answer that nothing can keep is the attempt's failure
+        error = unfit
+        row = _row(work, number, effect, arguments, attempt, wait, None, error, took / 1e9)
+    work.calls.append(row)
+    if work.run.keeping is not None:
+        work.run.keeping.came_back(work, row)
+    return error
+
+
+async def _known(run: Run, work: Work, effect: Effect, number: int) -> tuple[Effect, int, float, tuple[Any] | None]:
+    """Return what is known of a call that was made before: how often it was tried, and its answer, where it has one.
+
+    One that went out and never came back waits for a person, unless it may go out again; so does nobody's question.
+
+    Raises:
+        Exception: what the last attempt raised, where there is to be no other.
+    """
+    assert run.recorded is not None
+    rows = run.recorded.attempts(work, number, effect)
+    attempt, wait = 0, 0.0
+    if rows:
+        work.busy = True
+        work.calls.extend(rows)
+        if rows[-1].error is None:
+            return effect, 0, 0.0, (answer_of(rows[-1]),)
+        error, attempt = error_of(rows[-1]), rows[-1].attempt
+        wait = _pause(effect, attempt, error)
+    unanswered = run.recorded.went_out(work, number) is not None
+    if unanswered and not effect.repeatable and effect.kind not in ASKED:
+        held = await Hold(effect, "call", "before")
+        effect = held.effect
+        if held.answered:
+            _back(work, effect, (number, sent_of(effect), attempt + 1, wait), held.answer, None, 0)
+            return effect, 0, 0.0, (held.answer,)
+    return effect, attempt, wait, None
+
+
+def _pause(effect: Effect, attempt: int, error: Exception) -> float:
+    """Return how many seconds lie between a failed attempt and the next one.
+
+    Raises:
+        Exception: the failure, where there is no next one.
+    """
+    if attempt >= effect.attempts or _for_good(error):
+        raise error
+    return max(effect.backoff, getattr(error, "retry_after", None) or 0.0)
 
 
 def _for_good(error: Exception) -> bool:
@@ -200,21 +159,23 @@ async def held_first(run: Run, work: Work, effect: Effect) -> Any:
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
-            work.busy = True
-            row = _row(work, len(work.calls), effect, sent_of(effect), 1, 0.0, held.answer, None, 0.0)
-            work.calls.append(row)
+            number, work.called = work.called, work.called + 1
+            _back(work, effect, (number, sent_of(effect), 1, 0.0), held.answer, None, 0)
             return held.answer
     return await perform(run, work, effect)
 
 
-async def _read_first(run: Run, work: Work, effect: Effect, answer: Any) -> Any:
+async def _read_first(run: Run, work: Work, effect: Effect, answer: Any, number: int) -> Any:
     """Return an answer that somebody may want to read and change before its node gets it."""
     if run.hold is None or not run.hold(work, effect, "after"):
         return answer
     back = await Hold(effect, "call", "after", answer)
     if not back.answered:
         return answer
-    work.calls[-1] = work.calls[-1]._replace(result=freeze(back.answer))
+    at = max(place for place, row in enumerate(work.calls) if row.call == number)  # others may have come back since
+    row = work.calls[at] = work.calls[at]._replace(result=freeze(back.answer))
+    if run.keeping is not None:
+        run.keeping.came_back(work, row)
     return back.answer
 
 
@@ -265,10 +226,16 @@ async def _disturbed(run: Run, effect: Effect, key: Key) -> float:
     return delay
 
 
-async def _settled(run: Run, answer: Any, effect: Effect) -> Any:
+def _since(work: Work, number: int, began: int) -> int:
+    """Return when a call first went out: a question that is asked once more in another process has no more time."""
+    known = work.run.recorded
+    return began if known is None else known.went_out(work, number) or began
+
+
+async def _settled(run: Run, answer: Any, effect: Effect, since: int | None = None) -> Any:
     """Return what an answer comes to: a person's when one has to be asked, what an awaitable gives, or itself."""
     if answer is WAIT:
-        return await _asked(run, effect)
+        return await _asked(run, effect, run.ns() if since is None else since)
     if inspect.isawaitable(answer):
         await run.need_loop()
         answer = await _limited(answer, effect)
@@ -289,10 +256,10 @@ def _too_late(effect: Effect) -> TimeoutError:
     return TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s")
 
 
-async def _asked(run: Run, effect: Effect) -> Any:
+async def _asked(run: Run, effect: Effect, since: int) -> Any:
     hold = Hold(effect, "answer", "before")
     if effect.timeout is not None:
-        hold.ends_at(run.ns() + round(effect.timeout * 1e9), run.ns)
+        hold.ends_at(since + round(effect.timeout * 1e9), run.ns)
     held = await hold
     if held.late:
         raise TimeoutError(f"nobody has answered {effect.name!r} within {effect.timeout:g} s")

@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agentnb.engine.effects import NEED_LOOP, Flight, Hold, Spent, in_loop
+from agentnb.engine.effects import Spent
+from agentnb.engine.flight import NEED_LOOP, Flight, Hold, in_loop
 from agentnb.engine.frames import Activation
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, FAILED, GO, GOING, LANES, NONE, PAUSED, SUSPENDED, Halt, Run
 from agentnb.engine.step import given_up, land, step

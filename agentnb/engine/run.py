@@ -14,7 +14,8 @@ from agentnb.board.scopes import Scope
 from agentnb.board.secrets import hide_found, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
-from agentnb.engine.effects import NeedLoop, held_first, in_loop, perform
+from agentnb.engine.effects import held_first, perform
+from agentnb.engine.flight import NeedLoop, in_loop
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import ActRow, Event, FrameRow, History, Note, Tables
 from agentnb.engine.work import Append, Work, op_of
@@ -24,8 +25,9 @@ from agentnb.ids import IDGen
 
 if TYPE_CHECKING:
     from agentnb.engine.budget import Spending
-    from agentnb.engine.effects import Flight
+    from agentnb.engine.flight import Flight
     from agentnb.engine.plan import Plan
+    from agentnb.engine.recording import Keeping, Recorded
     from agentnb.world.chaos import Chaos
 
 # Why a step, or a run, did not go on. GO is falsy: it does.
@@ -58,7 +60,9 @@ class Run:
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
     run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose, `spending` lets each attempt
-    out or not. `tell` is given node, text and attempt of what a model says while it says it, where somebody listens.
+    out or not. `recorded` knows calls and events that its next steps have made before, `keeping` is told what a step
+    does before it is committed. `tell` is given node, text and attempt of what a model says while it says it, where
+    somebody listens.
     `lanes` says whether branches run at the same time at this moment; `before` is then asked before each turn of a
     branch: whether the run stops.
     """
@@ -91,6 +95,8 @@ class Run:
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.chaos: Chaos | None = None
         self.spending: Spending | None = None
+        self.recorded: Recorded | None = None
+        self.keeping: Keeping | None = None
         self.tell: Callable[[str, str, int], None] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}

@@ -13,7 +13,8 @@ from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import failures, frontier
-from agentnb.engine.effects import Flight, Spent
+from agentnb.engine.effects import Spent
+from agentnb.engine.flight import Flight
 from agentnb.engine.frames import Activation
 from agentnb.engine.history import FAIL, LEAVE, RUN, Note
 from agentnb.engine.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run

@@ -137,6 +137,7 @@ class Work:
         "asked",
         "board",
         "busy",
+        "called",
         "calls",
         "copies",
         "dead",
@@ -161,6 +162,7 @@ class Work:
         self.result: Any = None
         self.emitted: list[Event] = []
         self.calls: list[Call] = []
+        self.called = 0  # how many calls this step has begun; a call has several rows where it was tried again
         self.asked: list[str] = []  # the kinds of the calls of a model or a person that this step has begun
         # `busy`: there is something to keep besides the writes that a node returns. `dead`: its step is over.
         self.busy = self.dead = False
@@ -230,8 +232,12 @@ class Work:
         """Emit an event and return it, numbered; this node sees it at once."""
         self._alive(f"emit {type!r}")
         self.busy = True
-        event = self.run.new_event(self, type, payload)
+        run = self.run
+        known = None if run.recorded is None else run.recorded.emitted(self, type, payload)
+        event = run.new_event(self, type, payload) if known is None else known
         self.emitted.append(event)
+        if run.keeping is not None and known is None and self.act.node.kind.keeps:
+            run.keeping.emitted(self, event)
         return event
 
     def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
@@ -264,6 +270,7 @@ class Work:
         self.emitted.clear()
         self.calls.clear()
         self.asked.clear()
+        self.called = 0
         self.busy = False
 
     def _alive(self, what: str) -> None:

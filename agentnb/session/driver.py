@@ -13,7 +13,7 @@ from agentnb.session.core import Core
 from agentnb.session.requirements import advise, unmet
 
 if TYPE_CHECKING:
-    from agentnb.engine.effects import Flight
+    from agentnb.engine.flight import Flight
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 CHUNK = 4_096  # after so many steps a run looks at the time

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.effects import in_loop, running_loop
 from agentnb.engine.executor import run_in_loop
+from agentnb.engine.flight import in_loop, running_loop
 from agentnb.engine.run import Halt
 from agentnb.engine.travel import repair
 from agentnb.errors import ExecutionError, Problem

@@ -12,7 +12,7 @@ from agentnb.errors import ExecutionError, Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agentnb.engine.effects import Flight
+    from agentnb.engine.flight import Flight
     from agentnb.engine.run import Run
 
 

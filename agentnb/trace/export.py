@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.board.secrets import hidden
-from agentnb.engine.log import dump_histories, read_histories
+from agentnb.engine.slices import dump_histories, read_histories
 from agentnb.errors import Problem, StoreError
 from agentnb.trace.reading import EdgeRow, NodeRow
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.secrets import MASK
-from agentnb.engine.log import VERSION, dump, read_histories, revive
 from agentnb.engine.plan import Plan
+from agentnb.engine.slices import VERSION, dump, read_histories, revive
 from agentnb.engine.travel import goto
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Recipe
