@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from agentnb.samples import samples
     from agentnb.scenarios import run_scenarios
     from agentnb.session import Session
+    from agentnb.session.logs import configure_logging
+    from agentnb.session.opening import open, runs
     from agentnb.trace import SimulationTrace
     from agentnb.ui import Debugger, debug
 
@@ -38,6 +40,8 @@ _HOMES = {
     "dialects": "agentnb.dialects",
     "Recipe": "agentnb.recipe.model",
     "Session": "agentnb.session",
+    "open": "agentnb.session.opening",
+    "runs": "agentnb.session.opening",
     "debug": "agentnb.ui",
     "Debugger": "agentnb.ui",
     "run_scenarios": "agentnb.scenarios",
@@ -49,6 +53,7 @@ _HOMES = {
     "RecipeError": "agentnb.errors",
     "ExecutionError": "agentnb.errors",
     "enable_nesting": "agentnb.engine.nesting",
+    "configure_logging": "agentnb.session.logs",
 }
 
 __all__ = [
@@ -63,12 +68,15 @@ __all__ = [
     "Session",
     "SimulationTrace",
     "__version__",
+    "configure_logging",
     "debug",
     "dialects",
     "enable_nesting",
     "load",
     "load_ipython_extension",
+    "open",
     "run_scenarios",
+    "runs",
     "samples",
 ]
 

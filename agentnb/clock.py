@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from time import perf_counter_ns
+from typing import Any
 
 
 class Clock:
@@ -31,6 +33,10 @@ class Clock:
         """Wait so long."""
         await asyncio.sleep(seconds)
 
+    def kept(self) -> dict[str, Any] | None:
+        """Return where it stands, as JSON; None where any other clock of its kind stands there too."""
+        return None
+
 
 class FrozenClock(Clock):
     """Always the same instant; its sleep takes no time. For tests and reproducible traces."""
@@ -51,6 +57,10 @@ class FrozenClock(Clock):
     async def sleep(self, seconds: float) -> None:
         """Return at once."""
 
+    def kept(self) -> dict[str, Any] | None:
+        """Return where it stands, as JSON."""
+        return {"at": self.at.isoformat()}
+
 
 class TickingClock(FrozenClock):
     """Goes on by `step_seconds` at every `now()`; `ns()` reads it without a tick."""
@@ -64,3 +74,23 @@ class TickingClock(FrozenClock):
         instant = self.at
         FrozenClock.__init__(self, instant + self.step)
         return instant
+
+    def kept(self) -> dict[str, Any] | None:
+        """Return where it stands and how far it goes on each time, as JSON."""
+        return {"at": self.at.isoformat(), "step_seconds": self.step.total_seconds()}
+
+
+def clock_of(kept: Mapping[str, Any] | None) -> Clock:
+    """Return a clock that stands where `kept` says.
+
+    Example:
+        >>> clock = TickingClock(step_seconds=2)
+        >>> _ = clock.now()
+        >>> clock_of(clock.kept()).now().isoformat()
+        '2000-01-01T00:00:02+00:00'
+    """
+    if kept is None:
+        return Clock()
+    if "step_seconds" in kept:
+        return TickingClock(kept["at"], kept["step_seconds"])
+    return FrozenClock(kept["at"])

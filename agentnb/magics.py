@@ -114,6 +114,21 @@ class AgentMagics(Magics):
         """`goto K`: stand after step K."""
         return _stand(self.session.goto(_number(words, None, "goto")))
 
+    def over(self, words: list[str]) -> Any:
+        """`over`: run until the next node has left its frame: a loop or a subgraph as one step."""
+        self.session.step_over()
+        return _stand(self.session)
+
+    def into(self, words: list[str]) -> Any:
+        """`into`: the next step, stopping inside the node: where it emits, and before and after each call."""
+        self.session.step_into()
+        return _stand(self.session)
+
+    def out(self, words: list[str]) -> Any:
+        """`out`: run until the frame around the next node is left."""
+        self.session.step_out()
+        return _stand(self.session)
+
     def run(self, words: list[str]) -> Any:
         """`run [UNTIL]`: run on, until a node, a step number or a condition."""
         text = " ".join(words)
@@ -186,6 +201,9 @@ VERBS: Final[dict[str, tuple[Verb, str]]] = {
     "step": (AgentMagics.step, ""),
     "back": (AgentMagics.back, ""),
     "goto": (AgentMagics.goto, ""),
+    "over": (AgentMagics.over, ""),
+    "into": (AgentMagics.into, ""),
+    "out": (AgentMagics.out, ""),
     "run": (AgentMagics.run, "nodes"),
     "start": (AgentMagics.start, ""),
     "pause": (AgentMagics.pause, ""),
@@ -234,6 +252,7 @@ def _number(words: list[str], otherwise: int | None, verb: str) -> int:
 def _stand(session: Session) -> str:
     """Return one line: where a session stands."""
     following = f", next {session.current}" if session.current else ""
+    following += f", held {session.held_at}" if session.held_at else ""
     problem = session.error
     return f"{session.status} after step {session.position}{following}" + (f"\n{problem}" if problem else "")
 

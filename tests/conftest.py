@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from agentnb.board.secrets import _HIDDEN
+
+if TYPE_CHECKING:
+    from tests.store.postgres import Server
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
@@ -19,7 +25,10 @@ PROGRAMS = {
         "apt-get install chromium fonts-dejavu-core (or brew install --cask chromium)",
     ),
     "needs_dot": (("dot",), "apt-get install graphviz (or brew install graphviz)"),
+    "needs_postgres": (("initdb",), "apt-get install postgresql (or brew install postgresql)"),
 }
+# Debian keeps PostgreSQL's own programs outside the PATH.
+ELSEWHERE = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 # A shared machine stalls now and then: how long an example took says nothing about the code.
 _CALM = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -37,7 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def program(mark: str) -> str:
     """Return the path of the program that a mark names; where it is missing, fail in CI and skip elsewhere."""
     names, cure = PROGRAMS[mark]
-    found = next(filter(None, map(shutil.which, names)), None)
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, ELSEWHERE)])
+    found = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     if found is None:
         message = f"{names[0]!r} is not on the PATH; to run this test: {cure}"
         pytest.fail(message, pytrace=False) if IN_CI else pytest.skip(message)
@@ -60,6 +70,25 @@ def chromium() -> str:
 def dot() -> str:
     """The path of Graphviz's `dot`."""
     return program("needs_dot")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL server of these tests alone, which can be stopped and started again."""
+    from tests.store.postgres import Server
+
+    server = Server(Path(program("needs_postgres")).resolve().parent)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> str:
+    """The URL of a store on that server that nobody has used yet."""
+    return postgres_server.store()
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,8 @@ def run_command(args: argparse.Namespace) -> int:
     # What nodes print themselves is no part of the document.
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         options = script(args.script, recipe)
-        session = Session(recipe, inputs, budget=budget, seed=args.seed, chaos=chaos_of(args), **options)
+        words = {"budget": budget, "seed": args.seed, "chaos": chaos_of(args), "store": args.store}
+        session = Session(recipe, inputs, **words, **options)
         if not args.json:
             session.subscribe(lambda step: print(_line(step), flush=True))
         session.run()
@@ -76,7 +77,7 @@ def _limit(session: Session) -> str | None:
 def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
     problems = problems or ([session.error] if session.error else [])
     return {
-        "status": session.status,
+        "status": str(session.status),
         "steps": session.position,
         "current": session.current,
         "limit": _limit(session),

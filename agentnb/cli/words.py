@@ -11,6 +11,7 @@ from typing import NoReturn
 from agentnb.cli.lab import lab_command
 from agentnb.cli.recipes import check_command, draw_command
 from agentnb.cli.run import run_command
+from agentnb.cli.stores import TABLES, runs_command, trace_command
 from agentnb.errors import AgentNbError, Problem
 
 
@@ -59,6 +60,15 @@ def parser_of_all() -> argparse.ArgumentParser:
     draw = command("draw", draw_command, "draw a recipe")
     draw.add_argument("file", metavar="FILE")
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .svg, .png, .dot or .mmd file")
+
+    runs = command("runs", runs_command, "list the runs in a store")
+    runs.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
+
+    trace = command("trace", trace_command, "print what happened in a run")
+    trace.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, or a store")
+    trace.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+    trace.add_argument("--table", choices=TABLES, default="steps", help="which table; left out: steps")
+    trace.add_argument("-o", "--output", type=Path, metavar="OUT", help="write the trace as JSON too")
     return parser
 
 
@@ -75,6 +85,7 @@ def _words_of_run(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer, what agents return")
     run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
+    run.add_argument("--store", metavar="URL", help="keep the run: a path, sqlite:///..., or postgresql://...")
     run.add_argument("--max-steps", type=int, metavar="N", help="the budget of steps")
     run.add_argument("--scenarios", action="store_true", help="run the recipe's own scenarios as its tests")
     run.add_argument(

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.scopes import Board
-from agentnb.engine.history import CARRIED, ERROR, STATUS
+from agentnb.engine.history import CARRIED, ERROR, STATUS, History
 from agentnb.engine.people import current
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Ask = Callable[[Mapping[str, Any]], Any]
 Side = Literal["before", "after"]
 SIDES: tuple[Side, ...] = ("before", "after")
+CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call")
 ADD = "session.breakpoints.add()"
 
 
@@ -95,27 +96,44 @@ class Breakpoints:
             ExecutionError: X116, nothing to wait for; X101, X119, there is no such node or edge; X120, a wrong word.
             RecipeError: the condition is wrong.
         """
-        clauses = {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
-                   "call": call}  # fmt: skip
+        row = self.made_of(
+            {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
+             "call": call, "side": side, "on_hit": on_hit, "once": once}
+        )  # fmt: skip
+        self._put(row)
+        self.changed()
+        return row
+
+    def made_of(self, words: Mapping[str, Any]) -> Breakpoint:
+        """Return the breakpoint that the words of `add` mean; it is not added.
+
+        Raises:
+            ExecutionError: X116, nothing to wait for; X101, X119, there is no such node or edge; X120, a wrong word.
+            RecipeError: the condition is wrong.
+        """
+        clauses = {name: words.get(name) for name in CLAUSES}
         if all(value is None for value in clauses.values()):
             raise ExecutionError(
                 Problem("X116", "this breakpoint has nothing to wait for", ADD,
                         "every clause is left out", f"give one of: {', '.join(clauses)}")
             )  # fmt: skip
-        problems = [*self._unknown(node, edge), *_wrong_words(side, on_hit)]
+        given = {"side": "before", "on_hit": 1, "once": False, **words, **clauses}
+        problems = [*self._unknown(clauses["node"], clauses["edge"]), *_wrong_words(given["side"], given["on_hit"])]
         if problems:
             raise ExecutionError(*problems)
         from agentnb.expressions.conditions import as_condition
 
+        when, edge = clauses["when"], clauses["edge"]
         asked = None if when is None else as_condition(when)
         text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
+        given |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
+        return Breakpoint(0, **given)
+
+    def _put(self, row: Breakpoint) -> None:
+        """Take a breakpoint in, under the next number."""
         self.made += 1
-        way = None if edge is None else (edge[0], edge[1])
-        row = self.rows[self.made] = Breakpoint(
-            self.made, node, way, key, asked, error, step, event, call, side, on_hit, once, text
-        )
-        self.changed()
-        return row
+        row.id = self.made
+        self.rows[row.id] = row
 
     def _unknown(self, node: Any, edge: Any) -> Iterator[Problem]:
         """Yield what is wrong with a node and an edge: they are not there, or an edge is none."""
@@ -165,7 +183,17 @@ class Breakpoints:
     def after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return the breakpoint that is met where the run stands, after the step of `act` (None: before any)."""
         for row in self.rows.values():
-            if row.enabled and row.call is None and _met(row, run, act, board) and self._count(row):
+            done = None if act is None else act.node.id
+            if row.enabled and row.call is None and _met(row, run, done, board) and self._count(row):
+                return row
+        return None
+
+    def met_at(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
+        """Return a breakpoint that is met where a run has come back to; none counts a hit, for nothing runs."""
+        history, number = _last_row(run)
+        done = run.node_of(history.s_act[number]) if number else None
+        for row in self.rows.values():
+            if row.enabled and row.call is None and _met(row, run, done, board):
                 return row
         return None
 
@@ -222,15 +250,26 @@ def next_turn(run: Run) -> Activation | None:
     return None if act is None or (run.lanes and act.frame.lane.parent is not None) else act
 
 
-def _met(row: Breakpoint, run: Run, act: Activation | None, board: Mapping[str, Any]) -> bool:
-    """Say whether every clause of a breakpoint holds, the cheap ones first."""
-    if row.node is not None:
-        at = next_turn(run) if row.side == "before" else act
-        if at is None or at.node.id != row.node:
-            return False
-    if _rare(row) and (act is None or not _did(row, run, act)):
+def _met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any]) -> bool:
+    """Say whether every clause of a breakpoint holds after a node's step (None: before any), the cheap ones first."""
+    if row.node is not None and row.node != (_next_node(run) if row.side == "before" else done):
+        return False
+    if _rare(row) and (done is None or not _did(row, run, done)):
         return False
     return _holds(row, run, board)
+
+
+def _next_node(run: Run) -> str | None:
+    act = next_turn(run)
+    return None if act is None else act.node.id
+
+
+def _last_row(run: Run) -> tuple[History, int]:
+    """Return the history and the row of the last step; row 0 before the first."""
+    for history in reversed(run.chain[: run.chain.index(run.at) + 1]):
+        if run.position > history.base:
+            return history, run.position - history.base
+    return run.chain[0], 0
 
 
 def _rare(row: Breakpoint) -> bool:
@@ -251,13 +290,13 @@ def _holds(row: Breakpoint, run: Run, board: Mapping[str, Any]) -> bool:
         return False
 
 
-def _did(row: Breakpoint, run: Run, act: Activation) -> bool:
+def _did(row: Breakpoint, run: Run, done: str) -> bool:
     """Say whether the last step did what a breakpoint waits for."""
-    history, number = run.history, run.position - run.history.base
+    history, number = _last_row(run)
     if row.error is not None and bool(history.s_flag[number] & STATUS == ERROR) is not row.error:
         return False
     if row.edge is not None:
-        if act.node.id != row.edge[0]:
+        if done != row.edge[0]:
             return False
         new = range(history.s_pend[number - 1], history.s_pend[number])
         taken = (run.node_of(history.p_act[at]) for at in new if history.p_val[at] is not CARRIED)

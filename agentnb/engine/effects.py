@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ATOMS, FrozenDict, freeze
@@ -18,7 +18,7 @@ from agentnb.engine.recording import answer_of, error_of
 from agentnb.engine.threads import in_thread, spelled_out
 from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
 from agentnb.world.chaos import SPARED, Key, tokens_of
-from agentnb.world.llm.base import LLMError
+from agentnb.world.llm.base import LLMError, LLMResponse
 from agentnb.world.people import WAIT
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NO_ARGUMENTS: Final = freeze({})
 PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to wait for, no usage to read from them
+SAID: Final = frozenset({"llm", "agent"})  # of an object that answers for a model only its content is kept
 ASKED: Final = frozenset({"human", "approval"})  # of people: a question may be asked once more
 _new_call = tuple.__new__  # a row a call: the constructor of a named tuple costs twice as much
 
@@ -56,9 +57,9 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
     while True:
         attempt += 1
         if wait or run.spending is not None:
-            await _let_out(run, work, effect, wait)
+            await _let_out(run, work, effect, wait, (number, attempt))
         began, error, answer, sent = run.ns(), None, None, sent_of(effect)
-        if keeping is not None:
+        if keeping is not None and not effect.made_up:
             keeping.goes_out(work, number, attempt, effect, sent, began)
         try:
             if call is None:  # once: a script shall find the same place at each attempt
@@ -72,20 +73,21 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
             if effect.check is not None:
                 effect.check(answer)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  (kept in the row of the attempt; the last is raised)
-            error, answer = spelled_out(raised), None
+            error = spelled_out(raised)
+            answer = refused_in(error, answer, effect)
         error = _back(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
         if error is None:
             return answer if run.hold is None else await _read_first(run, work, effect, answer, number)
         wait = _pause(effect, attempt, error)
 
 
-async def _let_out(run: Run, work: Work, effect: Effect, wait: float) -> None:
+async def _let_out(run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> None:
     """Wait before another attempt, where the limits of the run let it out.
 
     Raises:
         Spent: they do not.
     """
-    if run.spending is not None and not run.spending.lets_out(run, work, effect, wait):
+    if run.spending is not None and not run.spending.lets_out(run, work, effect, wait, which):
         raise Spent
     if wait:
         await run.need_loop()
@@ -102,9 +104,10 @@ def _back(
         row = _row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
     except BoardError as unfit:  # an answer that nothing can keep is the attempt's failure
         error = unfit
-        row = _row(work, number, effect, arguments, attempt, wait, None, error, took / 1e9)
+        paid = refused_in(error, answer, effect)
+        row = _row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
-    if work.run.keeping is not None:
+    if work.run.keeping is not None and not effect.made_up:
         work.run.keeping.came_back(work, row)
     return error
 
@@ -257,7 +260,7 @@ def _too_late(effect: Effect) -> TimeoutError:
 
 
 async def _asked(run: Run, effect: Effect, since: int) -> Any:
-    hold = Hold(effect, "answer", "before")
+    hold = Hold(effect, "approval" if effect.kind == "approval" else "answer", "before")
     if effect.timeout is not None:
         hold.ends_at(since + round(effect.timeout * 1e9), run.ns)
     held = await hold
@@ -280,6 +283,17 @@ def sent_of(effect: Effect) -> Any:
     """Return what an effect sends, frozen before it goes out: what is called may change its arguments."""
     given = effect.arguments
     return freeze(given if given.__class__ is dict else dict(given)) if given else NO_ARGUMENTS
+
+
+def refused_in(error: Exception, answer: Any, effect: Effect) -> Any:
+    """Return the answer that was a failure, where an error tells it: its row keeps it beside the error.
+
+    What a model has taken for an answer that is of no use is kept too: it has to be paid for all the same.
+    """
+    found = getattr(error, "result", None)
+    found = found if isinstance(found, Mapping) else None
+    usage = getattr(answer, "usage", None) or getattr(error, "usage", None)
+    return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
 
 
 def _row(
@@ -309,7 +323,7 @@ def _row(
         attempt,
         wait,
         arguments,
-        freeze(getattr(answer, "content", answer)),
+        freeze(getattr(answer, "content", answer) if kind in SAID else answer),
         message,
         seconds,
         tokens_in=getattr(usage, "tokens_in", None),

@@ -24,8 +24,8 @@ def seen(run: Run) -> list[Event]:
 
 def numbered(run: Run, work: Work | None, type_: str, payload: Any, actor: str) -> Event:
     """Return a new event, numbered after those before it; its id and its cause follow from that."""
-    before = run.last_event() + (len(work.emitted) if work else 0)
-    seq = before + 1
+    own = work.emitted[-1].seq if work is not None and work.emitted else 0
+    seq = max(run.last_event(), own) + 1
     cause = work.event if work is not None else None
     return Event(
         seq=seq,

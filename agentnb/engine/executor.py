@@ -8,17 +8,16 @@ loop goes on inside one.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-import threading
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agentnb.engine.effects import Spent
-from agentnb.engine.flight import NEED_LOOP, Flight, Hold, in_loop
+from agentnb.engine.flight import NEED_LOOP, Flight, Hold
 from agentnb.engine.frames import Activation
+from agentnb.engine.loops import in_own_loop
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, FAILED, GO, GOING, LANES, NONE, PAUSED, SUSPENDED, Halt, Run
 from agentnb.engine.step import given_up, land, step
 from agentnb.engine.threads import in_thread
@@ -73,10 +72,10 @@ def beside(run: Run) -> Activation | None:
 
 
 def _asks(flight: Flight) -> bool:
-    return flight.held and flight.hold is not None and flight.hold.kind == "answer"
+    return flight.held and flight.hold is not None and flight.hold.kind in ("answer", "approval")
 
 
-def _first(run: Run) -> Flight:
+def next_flight(run: Run) -> Flight:
     """Return the flight that goes on next: the first that is not held, else the first."""
     flights = run.flights.values()
     return next((flight for flight in flights if not flight.held), None) or next(iter(flights))
@@ -84,7 +83,7 @@ def _first(run: Run) -> Flight:
 
 def take_off(run: Run, flight: Flight | None = None) -> int:
     """Drive a flight, else the one that goes on next, as far as it goes without a loop."""
-    flight = flight or _first(run)
+    flight = flight or next_flight(run)
     if not flight.held and not flight.looped:
         try:
             flight.take(flight.coro.send(None))
@@ -169,7 +168,7 @@ async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
     if code == SUSPENDED:
-        code = await fly(run, flight or _first(run))
+        code = await fly(run, flight or next_flight(run))
     return GO if code == LANES else code
 
 
@@ -354,41 +353,15 @@ async def _ground(run: Run, tasks: dict[asyncio.Task[int], Flight]) -> None:
         tasks.clear()
 
 
-# -- a loop for those who have none ----------------------------------------------------------------------------------
-
-
-def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Run a coroutine to its end: in a loop of its own, in a worker thread where one is running here already."""
-    if not in_loop():
-        return asyncio.run(work())
-    found: list[Any] = []
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def main() -> int:
-        loops.append(asyncio.get_running_loop())
-        return await work()
-
-    def target() -> None:
-        try:
-            found.append(asyncio.run(main()))
-        except BaseException as error:  # noqa: BLE001  (raised again where it belongs)
-            found.append(error)
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(target,), name="agentnb-run", daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:  # an interrupt: the steps in flight are cancelled, those committed stay
-        for loop in loops:
-            loop.call_soon_threadsafe(_cancel_all, loop)
-        thread.join()
-        raise
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    return int(found[0])
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
+__all__ = [
+    "LOOP",
+    "beside",
+    "fly",
+    "heads",
+    "in_own_loop",
+    "next_flight",
+    "run_in_loop",
+    "run_plain",
+    "step_in_loop",
+    "take_off",
+]

@@ -24,10 +24,11 @@ class NeedLoop:
 
 
 class Hold:
-    """An effect that waits: for a person's answer, or to be read and changed before it goes out or comes back.
+    """What a step waits at: for a person's answer, at a call that may be read and changed, at an event it has emitted.
 
-    `go` lets it go on: with the effect as it stands now, or with `answer` where it is `answered`. `until` is the
-    moment, in nanoseconds of `clock`, from which on it goes on by itself.
+    `kind` is `answer`, `approval`, `call` or `emit`. `go` lets it go on: with the effect as it stands now, or with
+    `answer` where it is `answered`. `until` is the moment, in nanoseconds of `clock`, from which on it goes on by
+    itself.
     """
 
     __slots__ = ("answer", "answered", "clock", "effect", "go", "kind", "moment", "until")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentnb.board.values import freeze
+from agentnb.engine.effects import Spent
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import (
     AGAIN,
@@ -13,6 +14,7 @@ from agentnb.engine.history import (
     ENTER,
     RESUME,
     ActRow,
+    Event,
     FrameRow,
 )
 from agentnb.engine.plan import Way
@@ -122,8 +124,9 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     new: Pushes = [*front, *_carried(rest[:at]), *pushes, *_carried(rest[at:])]
     if here:
         new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *pushes, *_carried(rest[at:])]
-    new = _returned(run, act, expanded(run, _joined(run, new)), here)
-    if plain and all(push[0] == number and push[1] is CARRIED for push, number in zip(new, rest, strict=False)):
+    new = _returned(run, act, expanded(run, _joined(run, new), act.work.emitted), here)
+    kept = zip(new, rest, strict=False)
+    if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in kept):
         new = new[len(rest) :]
         pos = run.pos + 1
     else:
@@ -157,13 +160,16 @@ def _joined(run: Run, queue: Pushes) -> Pushes:
     return queue
 
 
-def expanded(run: Run, queue: Pushes) -> Pushes:
-    """Match the event at the front against its listeners, until a delivery stands there."""
+def expanded(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
+    """Match the event at the front against its listeners, until a delivery stands there.
+
+    `emitted` are the events of the step that is being committed: they are in no history yet.
+    """
     if not run.plan.listeners:
         return queue
     while queue and run.tables.acts[queue[0][0]].node < 0:
         seq = run.tables.acts[queue[0][0]].event
-        event = run.event(seq)
+        event = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
         nodes = run.plan.listeners.get(event.type, ()) if event else ()
         queue = [(run.turn(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
     return queue
@@ -200,6 +206,8 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
     from agentnb.engine.step import finish
 
     if act.frame.depth + 1 > run.max_frames:
+        if run.spending is not None and not run.spending.lets_in(run, act):
+            raise Spent
         raise ExecutionError(
             Problem(
                 "X103",

@@ -13,9 +13,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.places import Path
+
+if TYPE_CHECKING:
+    from agentnb.engine.plan import Plan
 
 NOBODY: Final = 0xFFFFFFFF
 RUN, ENTER, AGAIN, LEAVE = range(4)
@@ -214,6 +217,8 @@ class History:
     sealed: int = -1
     counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
     indexed: int = 0
+    tops: list[int] = field(default_factory=list)
+    plan: Plan | None = None  # what its steps were made with; None where that is not known
 
     def __repr__(self) -> str:
         """Return one line: which steps it holds."""
@@ -250,6 +255,16 @@ class History:
         self.indexed = len(self.calls)
         return bisect_right(self.counted.get((kind, node), ()), step)
 
+    def last_event(self, step: int) -> int:
+        """Return the highest number of an event up to a step; 0 where there is none.
+
+        Of steps that were in flight together, the one that is committed last may have emitted first.
+        """
+        for event in self.events[len(self.tops) :]:
+            self.tops.append(max(event.seq, self.tops[-1] if self.tops else 0))
+        row = bisect_right(self.events, step, key=_at_of)
+        return self.tops[row - 1] if row else 0
+
     def checkpoint_before(self, step: int) -> Checkpoint | None:
         """Return the last checkpoint at or before a step; None when this history has none."""
         at = bisect_right(self.checkpoints, step, key=_step_of)
@@ -269,6 +284,7 @@ class History:
             self.in_place = {number for number in self.in_place if number < writes}
         while self.events and self.events[-1].at > step:
             self.events.pop()
+        del self.tops[len(self.events) :]
         while self.calls and self.calls[-1].step > step:
             self.calls.pop()
             self.counted, self.indexed = {}, 0
@@ -288,3 +304,7 @@ class History:
 
 def _step_of(checkpoint: Checkpoint) -> int:
     return checkpoint.step
+
+
+def _at_of(event: Event) -> int:
+    return event.at

@@ -71,23 +71,37 @@ class EventLog(Protocol):
     ) -> None:
         """Append entries to a run that this writer holds, and say how it stands where that is given.
 
-        It claims the run first, where nobody holds it.
+        It claims the run first, where nobody holds it. What failed may be tried again as it was, or with more behind
+        it: what has arrived without this writer's knowing is not kept twice.
 
         Raises:
-            StoreError: L411, somebody else holds this run, or has written to it; or it cannot be kept.
+            StoreError: L411, somebody else holds this run, or has written to it; L413, there is no such run; or it
+                cannot be kept.
         """
         ...
 
     def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
-        """Say how a run stands; what is None stays, an empty `at` takes back what was said."""
+        """Say how a run stands; what is None stays, an empty `at` takes back what was said. It claims as `append` does.
+
+        Raises:
+            StoreError: L411, somebody else holds this run; L413, there is no such run; or it cannot be kept.
+        """
         ...
 
     def entries(self, run_id: str, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Return the entries of a run in order, those with `after` < seq <= `until`."""
+        """Return the entries of a run in order, those with `after` < seq <= `until`; those it shares are its parent's.
+
+        Raises:
+            StoreError: L413, there is no such run; or it cannot be read.
+        """
         ...
 
     def last(self, run_id: str) -> int:
-        """Return the number of a run's last entry; 0 where it has none."""
+        """Return the number of a run's last entry; 0 where it has none.
+
+        Raises:
+            StoreError: L413, there is no such run; or it cannot be read.
+        """
         ...
 
     def run(self, run_id: str | None = None) -> RunRow:
@@ -103,7 +117,11 @@ class EventLog(Protocol):
         ...
 
     def release(self, run_id: str) -> None:
-        """Let others write a run that this writer holds."""
+        """Let others write a run that this writer holds.
+
+        Raises:
+            StoreError: it cannot be said; it may be tried again.
+        """
         ...
 
     def close(self) -> None:

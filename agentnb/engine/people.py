@@ -42,8 +42,18 @@ def current(run: Run) -> Activation | None:
 
 
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, actor: str = "user") -> None:
-    """Record an act of a person where the run stands."""
-    run.history.people.append(Act(run.position, act, target, old, new, actor, run.clock.now()))
+    """Record an act of a person where the run stands; what it was done with is kept as it is now."""
+    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), actor, run.clock.now()))
+
+
+def note_held(run: Run) -> None:
+    """Record which steps are under way while a person does something: what they have read, they read before."""
+    run.history.people += _held(run)
+
+
+def _held(run: Run) -> list[Act]:
+    nodes = [flight.act.node.id for flight in run.flights.values()]
+    return [Act(run.position, "held", node, ABSENT, ABSENT, "user", run.clock.now()) for node in nodes]
 
 
 def edit(run: Run, changes: Mapping[str, Any]) -> None:
@@ -55,7 +65,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     repair(run)
     _try(here(run), changes)
     open_tip(run, amend=True)
-    scope, history, acts = here(run), run.history, []
+    scope, history, acts = here(run), run.history, _held(run)
     row, now = run.position - history.base, run.clock.now()
     for text, value in changes.items():
         path = resolve_path(text, scope.seen())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
@@ -28,35 +29,53 @@ class PlanNode:
         self.timeouts: tuple[int, ...] = ()
         self.slow = False  # its last run took long: a live run gives it a thread
 
+    def gone(self) -> PlanNode:
+        """Return this node as one that stands nowhere any more: it has a name for the steps that it made."""
+        left = PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
+        left.perform = self.perform
+        return left
+
 
 class Plan:
     """A recipe ready to run with one world.
 
     `listeners` maps an event type to the nodes that listen to it; `joins` are the nodes that wait for their branches.
+    A plan `like` another gives each node the number that it has there, so that a run may go on with it: nodes that the
+    recipe lacks keep their place in `nodes`, and nothing leads to them.
     """
 
-    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any) -> None:
+    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
         self.recipe, self.kinds, self.world = recipe, kinds, world
         self.first = recipe.routing == "first"
-        self.index = {name: number for number, name in enumerate(recipe.nodes)}
         unknown = [_no_kind(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
         if unknown:
             raise RecipeError(*unknown)
-        self.nodes = [PlanNode(number, node, kinds[node.kind]) for number, node in enumerate(recipe.nodes.values())]
+        self.nodes: list[PlanNode] = []
+        self.index: dict[str, int] = {}
+        own = self._place(like.nodes if like is not None else [])
         for edge in recipe.edges:
             self._add(edge)
         if recipe.timeouts == "error":
-            for node in self.nodes:
+            for node in own:
                 node.timeouts = node.timeouts or node.errors
         self.entries = {region.id: self._numbers(region.entry) for region in recipe.regions.values()}
         self.entries["root"] = self._numbers(recipe.entry)
-        self.joins = frozenset(node.index for node in self.nodes if node.kind.waits)
+        self.joins = frozenset(node.index for node in own if node.kind.waits)
         self.ahead = {number: self._ahead(number) for number in self.joins}
         self.listeners: dict[str, list[PlanNode]] = {}
-        for node in self.nodes:
+        for node in own:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
-        self._bind()
+        self._bind(own)
+
+    def _place(self, known: list[PlanNode]) -> list[PlanNode]:
+        """Give each node of the recipe its place in `nodes`; return them in the recipe's order."""
+        numbers = {node.id: node.index for node in known}
+        self.nodes += [node.gone() for node in known]
+        for name, node in self.recipe.nodes.items():
+            number = self.index[name] = numbers.get(name, len(self.nodes))
+            self.nodes[number : number + 1] = [PlanNode(number, node, self.kinds[node.kind])]
+        return [self.nodes[number] for number in self.index.values()]
 
     def _numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(self.index[name] for name in names)
@@ -95,10 +114,10 @@ class Plan:
                     border.append(source)
         return frozenset(reached - {join})
 
-    def _bind(self) -> None:
+    def _bind(self, own: list[PlanNode]) -> None:
         """Bind every node to what it calls; all that cannot be bound is told at once."""
         problems: list[Problem] = []
-        for node in self.nodes:
+        for node in own:
             try:
                 node.perform = node.kind.bind(node.node, self.world)
             except RecipeError as error:

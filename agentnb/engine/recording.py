@@ -6,10 +6,13 @@ A run that is taken up in the middle of a step, and a replay, are given the rows
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.board.values import thaw
+from agentnb.errors import AgentNbError, Problem
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 
 if TYPE_CHECKING:
@@ -21,8 +24,14 @@ _PLAIN_ERRORS: Final = {
     for name, error in vars(builtins).items()
     if isinstance(error, type)
     and issubclass(error, Exception)
-    and not issubclass(error, UnicodeError | BaseExceptionGroup)
+    and not issubclass(error, UnicodeError | BaseExceptionGroup | StopIteration)
 }
+_SAID: Final = "_agentnb_said"  # marks the classes that are made here
+_PROBLEM: Final = re.compile(
+    r"^(warning )?([A-Z]\d{3}): (.*?)\n  where: (.*?)\n  why:   (.*?)\n  do:    (.*?)"
+    r"(?=\Z|\n(?:warning )?[A-Z]\d{3}: )",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class Recorded(Protocol):
@@ -38,6 +47,10 @@ class Recorded(Protocol):
 
     def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
         """Return the event that a step has emitted here before; None where nothing is known of it."""
+        ...
+
+    def over(self, act: int) -> None:
+        """Forget the step of an activation: it is committed, or given up."""
         ...
 
 
@@ -69,13 +82,63 @@ def answer_of(row: Call) -> Any:
     return answer
 
 
-def error_of(row: Call) -> Exception:
+def error_of(row: Call, like: BaseException | None = None) -> Exception:
     """Return the exception that the failed attempt of a row raised, as near as its text tells it.
 
-    A built-in exception is one of its class again; any other is one of a class with its name.
+    It has the same class name and the same text, and is one of the class of that name where there is one: a built-in
+    one, that of `like` (an exception that is known to have come of it), or the only imported one that is called so.
     """
     kind, _, message = (row.error or "").partition(": ")
-    if row.kind == "llm" and kind == "LLMError":
-        return LLMError(message)  # type: ignore[arg-type]  # its message as a text, as any AgentNbError takes one
+    base = type(like) if isinstance(like, Exception) and type(like).__name__ == kind else _class_of(kind)
+    made = _made(kind or "Exception", base, message)
+    if row.result is not None:
+        made.result = thaw(row.result)  # type: ignore[attr-defined]  # the answer that was the failure
+    return made
+
+
+def _class_of(kind: str) -> type[Exception]:
+    """Return the exception class of a name; Exception itself where there is none, or more than one."""
     known = _PLAIN_ERRORS.get(kind)
-    return known(message) if known is not None else type(kind or "Exception", (Exception,), {})(message)
+    if known is not None:
+        return known
+    found: dict[int, type[Exception]] = {}
+    border: list[type[Exception]] = [Exception]
+    while border:
+        for cls in border.pop().__subclasses__():
+            border.append(cls)
+            if cls.__name__ == kind and _SAID not in cls.__dict__:
+                found[id(cls)] = cls
+    return next(iter(found.values())) if len(found) == 1 else Exception
+
+
+def _made(kind: str, base: type[Exception], message: str) -> Exception:
+    """Return an exception of a class of this name that says this; it never runs what the class does when it is made."""
+    if issubclass(base, AgentNbError):
+        given = problems_in(message) or (message,)
+        if issubclass(base, LLMError):  # whoever may ask again does; what a server refuses for good it refuses again
+            return LLMError(*given, again=True)  # type: ignore[arg-type]  # a message, as any AgentNbError takes one
+        with suppress(TypeError):
+            return base(*given)
+    if base is not Exception and base.__module__ == "builtins" and str(base(message)) == message:
+        return base(message)
+    words = {
+        "__str__": lambda _self: message,
+        "__init__": Exception.__init__,
+        "__module__": base.__module__,
+        _SAID: True,
+    }
+    if issubclass(base, AgentNbError):
+        words |= {"problems": (), "_given": (message,)}
+    try:
+        cls: type[Exception] = type(kind, (base,), words)
+        made = Exception.__new__(cls, message)
+    except TypeError:  # the class may not be subclassed so
+        made = Exception.__new__(type(kind, (Exception,), words), message)
+    made.args = (message,)
+    return made
+
+
+def problems_in(text: str) -> tuple[Problem, ...]:
+    """Return the problems that a text lists, as an error of agentnb prints them; none for any other text."""
+    found = [Problem(*parts, severity="warning" if mark else "error") for mark, *parts in _PROBLEM.findall(text)]
+    return tuple(found) if "\n".join(map(str, found)) == text else ()

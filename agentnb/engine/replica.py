@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from agentnb.board.places import SET, Path, changed, look
 from agentnb.board.scopes import DELETED
-from agentnb.board.values import ABSENT
+from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.history import AGAIN, COUNTED, Checkpoint, History, Tables
 
 EVERY: Final = 512
@@ -140,8 +140,14 @@ class Replica:
 
         `back(document, old)` gives a row's value, from what stood at its path before.
         """
-        codes = self.tables.codes
+        codes, plain, root = self.tables.codes, self.tables.plain, self.data.setdefault(0, {})
         for code, document in zip(history.w_code, documents, strict=True):
+            if code in plain and document.__class__ in ATOMS:  # by far the most usual
+                key = plain[code]
+                history.w_new.append(document)
+                history.w_old.append(root.get(key, ABSENT))
+                root[key] = document
+                continue
             scope, path = codes[code >> 2]
             old = ABSENT
             if code & 3 == SET:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import APPEND, DELETE, SET, Path, changed
@@ -14,6 +14,7 @@ from agentnb.board.scopes import Scope
 from agentnb.board.secrets import hide_found, is_secret
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
+from agentnb.engine.chance import Chance
 from agentnb.engine.effects import held_first, perform
 from agentnb.engine.flight import NeedLoop, in_loop
 from agentnb.engine.frames import Activation, Frame
@@ -63,6 +64,7 @@ class Run:
     out or not. `recorded` knows calls and events that its next steps have made before, `keeping` is told what a step
     does before it is committed. `tell` is given node, text and attempt of what a model says while it says it, where
     somebody listens.
+    `hold` says whether a call is held; `at_emit` is given each event that a node emits, and may stop its turn there.
     `lanes` says whether branches run at the same time at this moment; `before` is then asked before each turn of a
     branch: whether the run stops.
     """
@@ -75,7 +77,7 @@ class Run:
         self.ns: Callable[[], int] = self.clock.ns
         self.seed, self.max_frames = seed, MAX_FRAMES
         self.ids = IDGen()
-        self.history = self.at = history or History(Tables())
+        self.history = self.at = history or History(Tables(), plan=plan)
         self.tables = self.history.tables
         self.chain: list[History] = [self.history]
         self.position = self.pos = self.used = 0
@@ -90,21 +92,24 @@ class Run:
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
+        self.numbering = Lock()  # two nodes in threads may emit at once
         self.given = NOTHING
         self.max_subgraph_depth: int | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None
+        self.at_emit: Callable[[Work, Event], None] | None = None
         self.chaos: Chaos | None = None
         self.spending: Spending | None = None
         self.recorded: Recorded | None = None
+        self.masks = False  # whether values may be missing that were masked when the run was kept
         self.keeping: Keeping | None = None
         self.tell: Callable[[str, str, int], None] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
     @cached_property
-    def random(self) -> random.Random:
+    def random(self) -> Chance:
         """The run's own source of chance, from its seed."""
-        return random.Random(self.seed)  # noqa: S311  (a seeded source is what a run that can be repeated needs)
+        return Chance(self.seed)
 
     def begin(self, inputs: Mapping[str, Any]) -> None:
         """Write row 0: the recipe's first values and the inputs, and the entry nodes as the frontier."""
@@ -318,14 +323,10 @@ class Run:
         return seen(self)
 
     def last_event(self) -> int:
-        """Return the number of the last event of this run; 0 before the first."""
-        end = self.position
-        for history in reversed(self.chain):
-            for event in reversed(history.events):
-                if event.at <= end:
-                    return int(event.seq)
-            end = history.base
-        return 0
+        """Return the highest number of an event of this run; 0 before the first. Those of steps in flight count too."""
+        flying = [flight.act.work.emitted for flight in tuple(self.flights.values())]  # a copy: a thread may ask
+        kept = max(history.last_event(end) for history, end in self.parts())
+        return max([kept, *(emitted[-1].seq for emitted in flying if emitted)])
 
     def calls_before(self, kind: str, node: str | None = None) -> int:
         """Count the effects of a kind (of one node) that the steps up to here have called, each once."""

@@ -1,226 +1,292 @@
-"""slices: a whole run as JSON and back. `dump` keeps its histories and where it stands, `revive` makes a Run of that.
+"""slices: what has happened in a run since the last time that somebody asked, as JSON; `joining` puts slices together.
 
-What was before each write is not kept: it is worked out again by applying the writes in order, and so are the
-checkpoints. A value that shares its parts with the one before it (a list that grew, a mapping with one key changed) is
-kept as the difference, so that a log grows with the changes and not with the board.
+A slice is a mapping of what there is new:
+
+    "t"  rows of the tables: {"frames" | "acts" | "codes": [number of the first, rows]}
+    "p"  parts of histories: [number of the history, steps, writes, pushes, rare]
+         steps   seven lists: activation, begun (ns after the one before), ns it took, flag, and how much further the
+                 frontier begins, the writes end and the pushes end than those of the step before
+         writes  two lists: code, value by what it does not share with the one before
+         pushes  one list: activation
+         rare    what seldom is: "new" [parent, base, name], "amend" (the same three for the step before, which a
+                 person has changed), "reads", "values" of pushes, "carried" ...
+
+What was before each write is not kept: it is worked out again by doing the writes in order; so are the checkpoints.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
 
-from agentnb.board.codec import TAG, decode, encode
+from agentnb.board.codec import encode
 from agentnb.board.secrets import hidden, is_secret
-from agentnb.board.values import ABSENT, ATOMS, FrozenDict, FrozenList, freeze, frozen_dict
-from agentnb.clock import Clock
-from agentnb.engine.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
-from agentnb.engine.replica import Replica, before
-from agentnb.errors import Problem, StoreError
-
-if TYPE_CHECKING:
-    from agentnb.engine.plan import Plan
-    from agentnb.engine.run import Run
+from agentnb.board.values import ATOMS
+from agentnb.engine.differences import difference
+from agentnb.engine.history import CARRIED, Act, Call, Event, Failure, History, Tables
+from agentnb.engine.replica import before
+from agentnb.errors import AgentNbError
 
 VERSION: Final = 1
 Json = dict[str, Any]
+Key = tuple[int, int, int]  # of an attempt: activation, call, attempt
 
 
-def dump(run: Run, *, lenient: bool = False) -> Json:
-    """Return a run as JSON: every history of it, those it has left included, and where it stands. Masked.
+@dataclass(slots=True)
+class Mark:
+    """How far a history is kept: how many of its rows, and where its last kept step ended."""
 
-    A step in flight is not kept: it runs again. `lenient` writes what no codec takes as short text, marked as opaque.
+    rows: int = 0
+    last: tuple[int, int, int] = (0, 0, 0)
+    reads: int = 0
+    people: int = 0
+    events: int = 0
+    calls: int = 0
 
-    Raises:
-        StoreError: L401, a value on the board can be kept by no codec.
+
+class Slicer:
+    """Gives the slices of one run, one after the other. It numbers histories in the order in which it meets them.
+
+    `told` and `announced` are the attempts and events that are kept already, from before their step was committed: a
+    slice only names those. `lenient` writes what no codec takes as short text, marked as opaque.
     """
-    histories = family([run.chain, *(chain for chain, _ in run.left)])
-    number = {id(history): at for at, history in enumerate(histories)}
-    source = run.__dict__.get("random")
-    return {
-        **dump_histories(run.tables, histories, lenient=lenient),
-        "nodes": [node.id for node in run.plan.nodes],
-        "run": {
-            "chain": [number[id(history)] for history in run.chain],
-            "left": [[[number[id(history)] for history in chain], at] for chain, at in run.left],
-            "position": run.position,
-            "limit": run.limit,
-            "seed": run.seed,
-            "given": encode(run.given, lenient=lenient),
-            "random": None if source is None else encode(source.getstate()),
-            "ids": dict(run.ids.counters),
-        },
-    }
 
+    def __init__(self, tables: Tables, *, lenient: bool = False) -> None:
+        self.tables, self.lenient = tables, lenient
+        self.histories: list[History] = []
+        self.marks: list[Mark] = []
+        self.kept = [1, 0, 0]  # frames (the root is always there), activations, codes
+        self.told: dict[Key, Call] = {}
+        self.announced: set[int] = set()
+        self._numbers: dict[int, int] = {}
+        self._secret: list[str | None] = []
 
-def family(chains: Sequence[Sequence[History]]) -> list[History]:
-    """Return the histories of all chains once each, parents first."""
-    return list({id(history): history for chain in chains for history in chain}.values())
+    @classmethod
+    def after(cls, tables: Tables, histories: Sequence[History]) -> Slicer:
+        """Return a slicer for which all of these histories is kept, each under its place."""
+        slicer = cls(tables)
+        for history in histories:
+            mark, size = slicer.marks[slicer.know(history)], len(history.s_pend)
+            mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
+            mark.reads, mark.people, mark.events, mark.calls = _counts(history, mark, history.tip)
+        slicer.kept = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        return slicer
 
+    def fork(self, tables: Tables, origin: Mapping[int, int]) -> Slicer:
+        """Return a slicer that goes on from here by itself: what is kept so far is kept for it too.
 
-def revive(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = None) -> Run:
-    """Return the run that `dump` kept, ready to go on with this plan.
+        `origin` maps the ids of histories that were made anew to those of the histories here that they are.
+        """
+        other = Slicer(tables, lenient=self.lenient)
+        other.histories, other.kept = [*self.histories], [*self.kept]
+        other._numbers = {**self._numbers, **{new: self._numbers[old] for new, old in origin.items()}}
+        other.marks = [Mark(*(getattr(mark, name) for name in Mark.__slots__)) for mark in self.marks]
+        return other
 
-    Raises:
-        StoreError: L402, this is no run; L403, a newer agentnb wrote it; L404, the plan lacks a node that it names.
-    """
-    from agentnb.engine.run import Run
-    from agentnb.engine.travel import restore
+    def know(self, history: History) -> int:
+        """Return the number of a history; a new one is numbered, after those that it comes from."""
+        number = self._numbers.get(id(history))
+        if number is None:
+            if history.parent is not None:
+                self.know(history.parent)
+            number = self._numbers[id(history)] = len(self.histories)
+            self.histories.append(history)
+            self.marks.append(Mark())
+        return number
 
-    tables, histories = read_histories(document, _renumbering(plan, document))
-    kept = document["run"]
-    run = Run(plan, clock=clock, seed=kept["seed"])
-    run.tables = tables
-    run.chain = [histories[at] for at in kept["chain"]]
-    run.history = run.at = run.chain[-1]
-    run.left = [(tuple(histories[at] for at in chain), at_step) for chain, at_step in kept["left"]]
-    run.limit, run.given = kept["limit"], _frozen(kept["given"])
-    run.ids.counters.update(kept["ids"])
-    if kept["random"] is not None:
-        run.random.setstate(decode(kept["random"]))
-    restore(run, kept["position"])
-    run.check_at = max(run.check_at, run.position + 1)
-    run.set_mark()
-    return run
+    def behind(self, history: History, size: int) -> int:
+        """Return how many of the first `size` rows of a history are not kept yet."""
+        number = self._numbers.get(id(history))
+        return size - (0 if number is None else self.marks[number].rows)
 
+    def take(self, histories: Sequence[tuple[History, int]]) -> Json:
+        """Return what is new in some histories, each up to so many rows; empty where nothing is. It counts as kept.
 
-def _renumbering(plan: Plan, document: Mapping[str, Any]) -> dict[int, int]:
-    """Return the numbers that this plan gives to the nodes of the document."""
-    numbers = {-1: -1}
-    for old, name in enumerate(document.get("nodes", ())):
-        if name in plan.index:
-            numbers[old] = plan.index[name]
-    used = {row[0] for row in document.get("tables", {}).get("acts", ())}
-    missing = [document["nodes"][old] for old in sorted(used - numbers.keys())]
-    if missing:
-        raise StoreError(
-            Problem(
-                "L404",
-                f"this run was recorded with nodes that the recipe lacks: {', '.join(map(repr, missing))}",
-                f"recipe {plan.recipe.name!r}",
-                f"its nodes are: {', '.join(plan.index)}",
-                "open it with the recipe that it was recorded with, or without any to read it",
-            )
-        )
-    return numbers
+        Raises:
+            StoreError: L401, a value can be kept by no codec; then nothing counts as kept.
+        """
+        taken = [(number, *self._part(number, size)) for number, size in
+                 sorted((self.know(history), size) for history, size in histories)]  # fmt: skip
+        tables, kept = self._rows_of_tables()
+        for number, _, mark in taken:
+            self.marks[number] = mark
+        self.kept = kept
+        parts = [part for _, part, _ in taken if part]
+        return {name: rows for name, rows in (("t", tables), ("p", parts)) if rows}
 
+    def _rows_of_tables(self) -> tuple[Json, list[int]]:
+        tables, kept, found = self.tables, self.kept, {}
+        ends = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        if ends[0] > kept[0]:
+            rows = tables.frames[kept[0] : ends[0]]
+            found["frames"] = [kept[0], [[*row[:-1], encode(row.given, lenient=self.lenient)] for row in rows]]
+        if ends[1] > kept[1]:
+            found["acts"] = [kept[1], [list(row) for row in tables.acts[kept[1] : ends[1]]]]
+        if ends[2] > kept[2]:
+            found["codes"] = [kept[2], [[scope, list(path)] for scope, path in tables.codes[kept[2] : ends[2]]]]
+        return found, ends
 
-# -- histories to JSON -------------------------------------------------------------------------------------------------
+    # -- one history ---------------------------------------------------------------------------------------------
 
+    def _part(self, number: int, size: int) -> tuple[list[Any], Mark]:
+        """Return what is new in a history up to a row, and the mark that stands behind it."""
+        history, mark = self.histories[number], self.marks[number]
+        first, tip = mark.rows, history.base + size - 1
+        if size < first:
+            return [], mark
+        rare: Json = {}
+        last = (0, 0, 0)
+        if not first:
+            rare["new"] = [None if history.parent is None else self.know(history.parent), history.base, history.name]
+        else:
+            last = (history.s_pos[first - 1], history.s_wend[first - 1], history.s_pend[first - 1])
+            if last != mark.last:
+                rare["amend"] = [now - then for now, then in zip(last, mark.last, strict=True)]
+        new = Mark(size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1]),
+                   *_counts(history, mark, tip))  # fmt: skip
+        writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
+        steps = _steps(history, first, size, last) if size > first else []
+        self._rare(history, (first, size), writes, rare)
+        _pushed(history, pushes, rare, lenient=self.lenient)
+        self._lists(history, mark, new, rare)
+        if not steps and not rare:
+            return [], mark
+        return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
 
-def dump_histories(tables: Tables, histories: Sequence[History], *, lenient: bool = False) -> Json:
-    """Return histories of one tree, parents first, as JSON; every parent of one must be among them.
+    def _rare(self, history: History, rows: tuple[int, int], writes: tuple[int, int], rare: Json) -> None:
+        """Add what is kept by step or by write in sparse tables."""
+        first, size = rows
+        steps: Sequence[int] = range(history.base + first, history.base + size)
+        if "amend" in rare:
+            steps = range(history.base + first - 1, history.base + size)
+        if history.rare and steps:
+            found = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
+            if found:
+                rare["rare"] = found
+        for name, table in (("opened", history.opened), ("closed", history.closed)):
+            if table and (given := [[step, list(table[step])] for step in steps if step in table]):
+                rare[name] = given
+        if history.errors and (failed := [step for step in steps if step in history.errors]):
+            rare["errors"] = [_failure(step, history.errors[step]) for step in failed]
+        if history.notes and (noted := [step for step in steps if step in history.notes]):
+            rare["notes"] = [[step, _coded(history.notes[step], self.lenient)] for step in noted]
+        if history.in_place and (placed := [row for row in range(*writes) if row in history.in_place]):
+            rare["in_place"] = placed
+        if history.order and (ordered := [[row, history.order[row]] for row in range(*writes) if row in history.order]):
+            rare["order"] = ordered
 
-    Raises:
-        StoreError: L401, a value can be kept by no codec.
-    """
-    number = {id(history): at for at, history in enumerate(histories)}
-    return {
-        "version": VERSION,
-        "tables": {
-            "frames": [[*row[:-1], encode(row.given, lenient=lenient)] for row in tables.frames],
-            "acts": [list(row) for row in tables.acts],
-            "codes": [[scope, list(path)] for scope, path in tables.codes],
-        },
-        "histories": [
-            {"parent": None if history.parent is None else number[id(history.parent)], **_history(history, lenient)}
-            for history in histories
-        ],
-    }
+    def _lists(self, history: History, mark: Mark, new: Mark, rare: Json) -> None:
+        """Add what has grown in the lists: reads, people's acts, events, calls."""
+        if new.reads > mark.reads:
+            rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
+                             history.r_code[mark.reads : new.reads].tolist()]  # fmt: skip
+        if new.people > mark.people:
+            rare["people"] = [_act(act, self.lenient) for act in history.people[mark.people : new.people]]
+        if new.events > mark.events:
+            rare["events"] = [self.event(event) for event in history.events[mark.events : new.events]]
+        if new.calls > mark.calls:
+            rare["calls"] = [self.call(call) for call in history.calls[mark.calls : new.calls]]
 
-
-def _history(history: History, lenient: bool) -> Json:
-    size = len(history.s_pend)
-    began, ended = history.s_t0[:size].tolist(), history.s_t1[:size].tolist()
-    pushes, reads = history.s_pend[size - 1], len(history.r_step)
-    values = history.p_val[:pushes]
-    return {
-        "base": history.base,
-        "name": history.name,
-        "sealed": history.sealed,
-        "steps": {
-            "act": history.s_act[:size].tolist(),
-            "began": [began[0], *(later - earlier for earlier, later in pairwise(began))],
-            "took": [end - start for start, end in zip(began, ended, strict=True)],
-            "flags": history.s_flag[:size].tolist(),
-            "front": history.s_pos[:size].tolist(),
-            "writes": history.s_wend[:size].tolist(),
-            "pushes": history.s_pend[:size].tolist(),
-        },
-        "pushes": {
-            "act": history.p_act[:pushes].tolist(),
-            "carried": [row for row, value in enumerate(values) if value is CARRIED],
-            "values": [[row, encode(value, lenient=lenient)] for row, value in enumerate(values)
-                       if value is not None and value is not CARRIED],
-        },
-        "reads": {"step": history.r_step[:reads].tolist(), "code": history.r_code[:reads].tolist()},
-        "writes": _writes(history, history.s_wend[size - 1], lenient),
-        **_rows(history, lenient),
-    }  # fmt: skip
-
-
-def _writes(history: History, size: int, lenient: bool) -> Json:
-    codes = history.tables.codes
-    rows = zip(history.w_code[:size], history.w_new[:size], history.w_old[:size], strict=True)
-    secret = [next(filter(is_secret, path), None) for _, path in codes]
-    return {
-        "code": history.w_code[:size].tolist(),
-        "new": [
-            encode(new, secret[code >> 2], lenient=lenient)
+    def _writes(self, history: History, start: int, end: int) -> list[Any]:
+        codes, secret = self.tables.codes, self._secret
+        secret.extend(next((str(name) for name in path if is_secret(name)), None) for _, path in codes[len(secret) :])
+        written = history.w_code[start:end].tolist()
+        values = [
+            new
+            if new.__class__ is int or new.__class__ is bool or new is None
+            else encode(new, secret[code >> 2], lenient=self.lenient)
             if new.__class__ in ATOMS or secret[code >> 2] or code & 3
-            else _difference(new, before(old, codes[code >> 2][1]), lenient)
-            for code, new, old in rows
-        ],
-        "in_place": sorted(row for row in history.in_place if row < size),
-        "order": [[row, behind] for row, behind in history.order.items() if row < size],
-    }
+            else difference(new, before(old, codes[code >> 2][1]), lenient=self.lenient)
+            for code, new, old in zip(written, history.w_new[start:end], history.w_old[start:end], strict=True)
+        ] if written else []  # fmt: skip
+        for at, code in enumerate(written):
+            name = secret[code >> 2]
+            if name is not None:
+                values[at] = encode(history.w_new[start + at], name, lenient=self.lenient)
+        return [written, values]
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def call(self, call: Call) -> list[Any]:
+        """Return a call's row: what names it where it is kept already, else the whole of it."""
+        known = self.told.get((call.act, call.call, call.attempt))
+        if known is not None and known.result is call.result and known.error == call.error:
+            return [call.step, call.act, call.call, call.attempt]
+        return whole_call(call, lenient=self.lenient)
+
+    def event(self, event: Event) -> list[Any]:
+        """Return an event's row: its step and number where it is kept already, else the whole of it."""
+        return [event.step, event.seq] if event.seq in self.announced else _coded(event, self.lenient, 0, 1, 8)
 
 
-def _difference(new: Any, old: Any, lenient: bool) -> Any:
-    """Encode a value by what it does not share with the one before it."""
-    if new is old and new.__class__ not in ATOMS:
-        return {TAG: "same"}
-    if new.__class__ is FrozenList and old.__class__ is FrozenList and new.items is old.items and new.size >= old.size:
-        return {TAG: "grown", "v": [encode(item, lenient=lenient) for item in new.items[old.size : new.size]]}
-    if new.__class__ is FrozenDict and old.__class__ is FrozenDict and old and _extends(new, old):
-        changed = {key: item for key, item in new.items() if item is not old.get(key, ABSENT)}
-        if len(changed) < len(new):
-            return {TAG: "merged", "v": {key: encode(item, key, lenient=lenient) if is_secret(key) else
-                                         _difference(item, old.get(key, ABSENT), lenient)
-                                         for key, item in changed.items()}}  # fmt: skip
-    return encode(new, lenient=lenient)
+def _counts(history: History, mark: Mark, tip: int) -> tuple[int, int, int, int]:
+    """Return how many reads, people's acts, events and calls of a history belong to its steps up to `tip`."""
+    reads, people, events, calls = len(history.r_step), len(history.people), len(history.events), len(history.calls)
+    while reads > mark.reads and history.r_step[reads - 1] > tip:
+        reads -= 1
+    while people > mark.people and history.people[people - 1].step > tip:
+        people -= 1
+    while events > mark.events and history.events[events - 1].at > tip:
+        events -= 1
+    while calls > mark.calls and history.calls[calls - 1].step > tip:
+        calls -= 1
+    return reads, people, events, calls
 
 
-def _extends(new: FrozenDict, old: FrozenDict) -> bool:
-    """Say whether merging the changed keys into the old mapping gives the new one, in its order."""
-    names = list(new)
-    return names[: len(old)] == list(old) and all(name.__class__ is str and hidden(name) == name for name in names)
+def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[list[int]]:
+    rows = slice(first, size)
+    began, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
+    before_it = history.s_t0[first - 1] if first else 0
+    ends = ((history.s_pos, last[0]), (history.s_wend, last[1]), (history.s_pend, last[2]))
+    return [
+        history.s_act[rows].tolist(),
+        [later - earlier for earlier, later in pairwise([before_it, *began])],
+        [end - start for start, end in zip(began, ended, strict=True)],
+        history.s_flag[rows].tolist(),
+        *([later - earlier for earlier, later in pairwise([start, *column[rows].tolist()])] for column, start in ends),
+    ]
 
 
-def _rows(history: History, lenient: bool) -> Json:
-    """Return what is rare: frames, errors, notes, acts of people, events, calls."""
-    tip = history.tip
+def _pushed(history: History, rows: tuple[int, int], rare: Json, *, lenient: bool) -> None:
+    """Add what is known of the pushes besides where they lead."""
+    start, end = rows
+    values = history.p_val[start:end]
+    if values.count(None) == len(values):
+        return
+    if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
+        rare["carried"] = carried
+    if given := [[start + at, encode(value, lenient=lenient)] for at, value in enumerate(values)
+                 if value is not None and value is not CARRIED]:  # fmt: skip
+        rare["values"] = given
 
-    def coded(row: Any, *plain: int) -> list[Any]:
-        return [item if at in plain else encode(item, name, lenient=lenient)
-                for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
 
-    return {
-        "rare": [step for step in history.rare if step <= tip],
-        "opened": [[step, list(frames)] for step, frames in history.opened.items() if step <= tip],
-        "closed": [[step, list(frames)] for step, frames in history.closed.items() if step <= tip],
-        "errors": [
-            [step, failure.type, hidden(failure.message), failure.timeout]
-            for step, failure in history.errors.items()
-            if step <= tip
-        ],
-        "notes": [[step, coded(note)] for step, note in history.notes.items() if step <= tip],
-        "acts": [_act(act, lenient) for act in history.people if act.step <= tip],
-        "events": [coded(event, 0, 1, 8) for event in history.events if event.at <= tip],
-        "calls": [coded(call, 0, 1, 2) for call in history.calls if call.step <= tip],
-    }
+def _coded(row: Any, lenient: bool, *plain: int) -> list[Any]:
+    return [item if at in plain else encode(item, name, lenient=lenient)
+            for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
+
+
+def whole_call(call: Call, *, lenient: bool = False) -> list[Any]:
+    """Return the whole row of a call as JSON."""
+    return _coded(call, lenient, 0, 1, 2)
+
+
+def whole_event(event: Event, *, lenient: bool = False) -> list[Any]:
+    """Return the whole row of an event as JSON."""
+    return _coded(event, lenient, 0, 1, 8)
+
+
+def _failure(step: int, failure: Failure) -> list[Any]:
+    """Return a failure as JSON: type, message, whether it came too late, its Problem, and what its step came to."""
+    error, problem, result = failure.error, None, None
+    if isinstance(error, AgentNbError) and error.problems:
+        first = error.problems[0]
+        problem = [first.code, *map(hidden, (first.what, first.where, first.why, first.do))]
+    if hasattr(error, "result"):
+        result = [encode(failure.result, lenient=True)]
+    return [step, failure.type, hidden(failure.message), failure.timeout, problem, result]
 
 
 def _act(act: Act, lenient: bool) -> list[Any]:
@@ -229,103 +295,20 @@ def _act(act: Act, lenient: bool) -> list[Any]:
     return [act.step, act.act, act.target, old, new, act.actor, encode(act.time)]
 
 
-# -- JSON to histories -------------------------------------------------------------------------------------------------
-
-
-def read_histories(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) -> tuple[Tables, list[History]]:
-    """Return the tables and histories that `dump_histories` wrote. Nothing is imported and nothing runs.
-
-    L402: this is no run or trace of agentnb, or it is damaged.
-
-    Args:
-        nodes: the number that each node of the document has now, where it has another one.
+def whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
+    """Return a chain of histories as one slice, each as far as the next one goes on from it.
 
     Raises:
-        StoreError: L402, the document is none of ours; L403, a newer agentnb wrote it.
+        StoreError: L401, a value can be kept by no codec.
     """
-    version = document.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise StoreError(
-            Problem("L403", "a newer agentnb wrote this", "the document", f"it has version {version}, this one reads "
-                    f"up to {VERSION}", "install a newer agentnb: pip install --upgrade agentnb")
-        )  # fmt: skip
-    try:
-        return _read(document, nodes)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise StoreError(
-            Problem("L402", "this is not a run of agentnb, or it is damaged", "the document",
-                    f"{type(error).__name__}: {error}", "open a file that trace.to_json or a store has written")
-        ) from error  # fmt: skip
+    slicer = Slicer(chain[0].tables, lenient=lenient)
+    ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].s_pend)]
+    return slicer.take(list(zip(chain, ends, strict=True)))
 
 
-def _read(document: Mapping[str, Any], nodes: Mapping[int, int] | None) -> tuple[Tables, list[History]]:
-    tables, kept = Tables(), document["tables"]
-    new = (lambda node: node) if nodes is None else nodes.__getitem__
-    for row in kept["frames"][1:]:
-        frame = FrameRow(*row)
-        tables.frames.append(frame._replace(owner=new(frame.owner), given=_frozen(frame.given)))
-    for row in kept["acts"]:
-        act = ActRow(*row)
-        tables.act(act._replace(node=new(act.node)))
-    for scope, path in kept["codes"]:
-        tables.code(scope, tuple(path))
-    histories: list[History] = []
-    for part in document["histories"]:
-        parent = None if part["parent"] is None else histories[part["parent"]]
-        histories.append(_read_columns(tables, part, parent))
-    for history, part in zip(histories, document["histories"], strict=True):
-        Replica.of(history).fill(history, part["writes"]["new"], _changed_back)
-        Replica.of(history).mark(history)
-    return tables, histories
+def family(chains: Iterable[Sequence[History]]) -> list[History]:
+    """Return the histories of all chains once each, parents first."""
+    return list({id(history): history for chain in chains for history in chain}.values())
 
 
-def _read_columns(tables: Tables, part: Mapping[str, Any], parent: History | None) -> History:
-    history = History(tables, base=part["base"], parent=parent, name=part["name"], sealed=part["sealed"])
-    steps, pushes = part["steps"], part["pushes"]
-    began = list(accumulate(steps["began"]))
-    history.s_act, history.s_flag = array("I", steps["act"]), array("B", steps["flags"])
-    history.s_t0 = array("q", began)
-    history.s_t1 = array("q", [start + took for start, took in zip(began, steps["took"], strict=True)])
-    history.s_pos, history.s_wend = array("I", steps["front"]), array("I", steps["writes"])
-    history.s_pend = array("I", steps["pushes"])
-    history.p_act = array("I", pushes["act"])
-    history.p_val = [None] * len(history.p_act)
-    for row in pushes["carried"]:
-        history.p_val[row] = CARRIED
-    for row, value in pushes["values"]:
-        history.p_val[row] = freeze(decode(value))
-    history.r_step, history.r_code = array("I", part["reads"]["step"]), array("I", part["reads"]["code"])
-    history.w_code = array("I", part["writes"]["code"])
-    history.in_place = set(part["writes"]["in_place"])
-    history.order = dict(part["writes"]["order"])
-    history.rare = list(part["rare"])
-    history.opened = {step: tuple(frames) for step, frames in part["opened"]}
-    history.closed = {step: tuple(frames) for step, frames in part["closed"]}
-    history.errors = {step: Failure(kind, message, None, late) for step, kind, message, late in part["errors"]}
-    history.notes = {step: Note(*map(_frozen, row)) for step, row in part["notes"]}
-    history.people = [Act(*map(_frozen, row)) for row in part["acts"]]
-    history.events = [Event(*map(_frozen, row)) for row in part["events"]]
-    history.calls = [Call(*map(_frozen, row)) for row in part["calls"]]
-    return history
-
-
-def _frozen(document: Any) -> Any:
-    return freeze(decode(document))
-
-
-def _changed_back(document: Any, old: Any) -> Any:
-    """Return the frozen value that `_difference` encoded, from what stood there before."""
-    tag = document.get(TAG) if document.__class__ is dict else None
-    if tag == "same":
-        return old
-    if tag == "grown":
-        for item in document["v"]:
-            old = old.grown(_frozen(item))
-        return old
-    if tag == "merged":
-        parts = {key: _changed_back(item, old.get(key, ABSENT)) for key, item in document["v"].items()}
-        return frozen_dict({**old, **parts})
-    return freeze(decode(document), old)
-
-
-__all__ = ["VERSION", "dump", "dump_histories", "family", "read_histories", "revive"]
+__all__ = ["VERSION", "Json", "Mark", "Slicer", "family", "whole", "whole_call", "whole_event"]

@@ -67,6 +67,8 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
         code = commit(run, act, result, began) if result.__class__ is dict else settle(run, act, result, began)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
         code = failures.fail(run, act, raised, flight.began)
+    except Spent:
+        return given_up(run, act)
     return run.after(act, code) if run.armed else code
 
 

@@ -248,7 +248,7 @@ def branch(run: Run, name: str | None = None) -> History:
     old, left = run.at, run.left
     if run.position < run.history.tip or old is not run.history:
         left = [*left, (tuple(run.chain), run.history.tip)]
-    new = History(run.tables, base=run.position, parent=old, name=name)
+    new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
     chain = [*run.chain[: run.chain.index(old) + 1], new]  # by identity: a history equals itself alone
     sealed = max(old.sealed, run.position)
     new.first_row(run.frontier(), run.ns())

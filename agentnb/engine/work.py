@@ -90,7 +90,8 @@ class Effect:
     `arguments` are what is sent. `timeout` in seconds, `attempts` in all, `backoff` seconds between two attempts.
     `blocking` says that the call may hold its thread; `repeatable` that it may go out again after a crash.
     `target` is the callable that does it, where the node brings its own (a tool, a bound agent). `check` looks at each
-    attempt's answer, and raises where it is a failure.
+    attempt's answer, and raises where it is a failure. `made_up` says that nobody is asked, and that the same answer is
+    made each time: a run that is cut makes it again, so it is kept with its step and not before.
     """
 
     kind: str
@@ -103,6 +104,7 @@ class Effect:
     repeatable: bool = False
     target: Callable[..., Any] | None = None
     check: Callable[[Any], None] | None = None
+    made_up: bool = False
 
 
 Result = dict[str, Any] | Outcome | Enter | Again | None
@@ -234,10 +236,13 @@ class Work:
         self.busy = True
         run = self.run
         known = None if run.recorded is None else run.recorded.emitted(self, type, payload)
-        event = run.new_event(self, type, payload) if known is None else known
-        self.emitted.append(event)
+        with run.numbering:
+            event = run.new_event(self, type, payload) if known is None else known
+            self.emitted.append(event)
         if run.keeping is not None and known is None and self.act.node.kind.keeps:
             run.keeping.emitted(self, event)
+        if run.at_emit is not None:
+            run.at_emit(self, event)
         return event
 
     def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:

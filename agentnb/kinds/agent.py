@@ -8,7 +8,7 @@ from typing import Any, Final
 from agentnb.board.values import FrozenDict, freeze
 from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
-from agentnb.world.calls import arguments_of, check_signature, options_of, positional, settings_of
+from agentnb.world.calls import arguments_of, asked_of, check_signature, options_of, positional, settings_of
 from agentnb.world.llm.simulated import mocked
 from agentnb.world.llm.wording import in_words
 from agentnb.world.world import asked_before
@@ -33,7 +33,7 @@ def bind(node: Node, world: Any) -> Perform:
     elif world.tools.get(ref) is not None:
         effect_of = _bound(node, ref, world.tool(ref, node), options)
     else:
-        effect_of = _asking(node, ref, options)
+        effect_of = _asking(node, ref, asked_of(world, options))
 
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
@@ -85,12 +85,13 @@ def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, o
         def target(**_: Any) -> Any:
             return answer
 
-        same = Effect("agent", ref, {}, target=target, **options)
-        return lambda _work, given: Effect("agent", ref, given, target=target, **options) if given else same
+        options = {**options, "target": target, "made_up": True}
+        same = Effect("agent", ref, {}, **options)
+        return lambda _work, given: Effect("agent", ref, given, **options) if given else same
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
         turn = min(asked_before(work, "agent", work.node.id), len(script) - 1)
-        return Effect("agent", ref, given, target=lambda **_: dict(script[turn]), **options)
+        return Effect("agent", ref, given, target=lambda **_: dict(script[turn]), made_up=True, **options)
 
     return effect
 

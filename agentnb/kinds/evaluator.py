@@ -21,7 +21,7 @@ from agentnb.expressions.paths import path_text
 from agentnb.kinds.agent import is_simulated
 from agentnb.recipe.model import Node
 from agentnb.recipe.words import listed
-from agentnb.world.calls import options_of, settings_of
+from agentnb.world.calls import asked_of, options_of, settings_of
 from agentnb.world.llm.verdict import verdict_in
 from agentnb.world.llm.wording import in_words
 from agentnb.world.world import asked_before
@@ -175,7 +175,7 @@ def _judge(node: Node, world: Any, name: str, simulated: bool) -> EffectOf:
     if simulated:
         return _made_up(node, ref, name, options)
     if world.tools.get(ref) is None:
-        return _asking(node, ref, name, options)
+        return _asking(node, ref, name, asked_of(world, options))
     call = _called_with(node, world.tool(ref, node), name)
     return lambda _work, value: Effect("agent", ref, {name: value}, target=call, **options)
 
@@ -245,7 +245,7 @@ def _made_up(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Eff
         else:
             chance = random.Random(f"{work.run.seed}:{node.id}:{number}")  # noqa: S311  (to be repeated, not to be safe)
             answer = {"score": round(chance.random(), 2)}
-        return Effect("agent", ref, {name: value}, target=lambda **_: answer, **options)
+        return Effect("agent", ref, {name: value}, target=lambda **_: answer, made_up=True, **options)
 
     return effect
 

@@ -16,7 +16,7 @@ from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.schemas import Fault, Schema
 from agentnb.recipe.model import Node
-from agentnb.world.calls import options_of, positional, settings_of
+from agentnb.world.calls import asked_of, options_of, positional, settings_of
 from agentnb.world.filled import filled, told
 from agentnb.world.llm.structured import json_in
 from agentnb.world.llm.wording import in_words, json_text
@@ -58,7 +58,7 @@ def bind(node: Node, world: Any) -> Perform:
     if world.tools.get(node.id) is not None:
         by, ask = "callable", _bound(task, world.tool(node.id, node))
     elif world.llm is not None:
-        by, ask = "model", _asking(task)
+        by, ask = "model", _asking(task, asked_of(world, task.options))
     else:
         by, ask = "simulated", _simulated(task)
     tools = {"tools": list(node.params["tools"])} if node.params.get("tools") else {}
@@ -214,7 +214,7 @@ def _simulated(task: _Task) -> Ask:
         def made() -> Any:
             return script[min(number, len(script) - 1)] if script else filled(task.schema, seed, node.id, task.where)
 
-        value = await work.call(Effect("agent", node.id, {}, target=made, **task.options))
+        value = await work.call(Effect("agent", node.id, {}, target=made, made_up=True, **task.options))
         faults = task.faults(value)
         if faults:
             raise task.refused([value], faults, "the simulated answer")
@@ -223,7 +223,7 @@ def _simulated(task: _Task) -> Ask:
     return ask
 
 
-def _asking(task: _Task) -> Ask:
+def _asking(task: _Task, options: Mapping[str, Any]) -> Ask:
     """Ask the model: for as many answers as are wanted, and then again until one fits."""
     settings = settings_of(task.node.params.get("model"))
 
@@ -234,7 +234,7 @@ def _asking(task: _Task) -> Ask:
         faults: list[str] = []
         while len(answers) < task.samples + task.tries - 1:
             given = {**settings, "messages": messages}
-            answer = await work.call(Effect("llm", task.node.id, given, **task.options))
+            answer = await work.call(Effect("llm", task.node.id, given, **options))
             answers.append(answer)
             value, wrong = task.read(answer)
             if wrong:

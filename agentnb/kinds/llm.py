@@ -10,7 +10,7 @@ from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
 from agentnb.kinds.results import ResultError, answer_of, check_result
 from agentnb.recipe.model import Node
-from agentnb.world.calls import options_of, settings_of
+from agentnb.world.calls import asked_of, options_of, settings_of
 from agentnb.world.llm.env import with_env
 from agentnb.world.llm.simulated import mocked
 
@@ -24,15 +24,18 @@ def bind(node: Node, world: Any) -> Perform:
     params = node.params
     prompt = [(role, _ready(strictly(text, world.strict))) for role, text in params.get("prompt", ())]
     name, places = str(params.get("template", node.id)), Directives(node, world)
-    settings, options = settings_of(params.get("model")), options_of(node)
+    settings, options = settings_of(params.get("model")), asked_of(world, options_of(node))
 
     async def perform(work: Work) -> Outcome:
         context = context_of(work)
         messages = [{"role": role, "content": str(template.render(context))} for role, template in prompt]
         arguments = {"messages": messages or [{"role": "user", "content": ""}], **settings}
-        target = None if world.llm is not None else lambda **_: mocked(node.id)
-        kind = "llm" if target is None else "agent"
-        answer = await work.call(Effect(kind, name, arguments, check=_check, target=target, **options))
+        if world.llm is not None:
+            effect = Effect("llm", name, arguments, check=_check, **options)
+        else:
+            mock = mocked(node.id)
+            effect = Effect("agent", name, arguments, check=_check, target=lambda **_: mock, made_up=True, **options)
+        answer = await work.call(effect)
         result = answer_of(answer)
         writes = places(work, result)
         thought = odd(*(text for _, text in prompt), places)

@@ -201,11 +201,11 @@ class Recipe:
     def fingerprint(self) -> str:
         """The SHA-256 of what decides how this recipe runs: nodes, edges, limits and the code of its functions."""
         parts = [
-            [[node.id, node.kind, node.scope, *map(_plain, (node.inputs, node.params, node.bodies, node.on)),
-              node.rescue and [_plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
-            [[edge.source, edge.target, edge.kind, edge.condition, _plain(edge.when)] for edge in self.edges],
+            [[node.id, node.kind, node.scope, *map(plain, (node.inputs, node.params, node.bodies, node.on)),
+              node.rescue and [plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
+            [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when)] for edge in self.edges],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
-            [self.name, self.dialect, self.entry, self.routing, self.timeouts, _plain(self.init), _plain(self.limits)],
+            [self.name, self.dialect, self.entry, self.routing, self.timeouts, plain(self.init), plain(self.limits)],
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -229,17 +229,17 @@ def frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(mapping))
 
 
-def _plain(value: Any) -> Any:
-    """Return `value` as JSON for the fingerprint; a callable becomes its name and a digest of its code."""
+def plain(value: Any) -> Any:
+    """Return `value` as JSON, as the fingerprint takes it: a callable becomes its name and a digest of its code."""
     match value:
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
     if hasattr(value, "source") and hasattr(value, "reads"):  # a condition is what it was written as
-        return [value.text, _plain(value.source)]
+        return [value.text, plain(value.source)]
     return _code_of(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
 
 

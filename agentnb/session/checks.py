@@ -166,11 +166,13 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
 
 
 def not_running(session: Core, verb: str) -> None:
-    """Raise while a live run goes on.
+    """Raise while a live run goes on, or where a run can only be read.
 
     Raises:
-        ExecutionError: X112, it runs.
+        ExecutionError: X112, it runs; L450, it was opened without its recipe; L452, it was closed.
     """
+    if session.locked is not None:
+        raise ExecutionError(session.locked)
     if session.live.moves:
         raise ExecutionError(
             Problem(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Board
 from agentnb.board.values import freeze, thaw
-from agentnb.engine import people, travel
-from agentnb.engine.breakpoints import Breakpoint, Breakpoints, next_turn
+from agentnb.engine import into, people, travel
+from agentnb.engine.breakpoints import Breakpoint
 from agentnb.engine.budget import Budget
 from agentnb.engine.hooks import Hooks, Listener, Token
 from agentnb.engine.inside import given_at
@@ -20,12 +20,17 @@ from agentnb.kinds import KINDS
 from agentnb.kinds.agent import is_simulated
 from agentnb.kinds.context import NOBODY, Context
 from agentnb.recipe.model import Recipe
+from agentnb.session import stored
 from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
+from agentnb.session.lasting import Lasting
 from agentnb.session.limits import Limits
 from agentnb.session.live import Live
+from agentnb.session.marks import Marks
 from agentnb.session.reading import outcome_of, score_of, status_of
+from agentnb.session.reporter import Reporter, attend
 from agentnb.session.seen import Seen
 from agentnb.session.tree import Branches
+from agentnb.session.until import Until
 from agentnb.session.watches import Watches
 from agentnb.session.wiring import world_of
 from agentnb.world.chaos import Chaos
@@ -33,16 +38,14 @@ from agentnb.world.chaos import Chaos
 if TYPE_CHECKING:
     from agentnb.clock import Clock
     from agentnb.engine.frames import Activation
+    from agentnb.engine.work import Effect, Work
     from agentnb.session.session import Session
     from agentnb.trace.trace import SimulationTrace
 
-Status = Literal[
-    "ready", "running", "pausing", "paused", "waiting", "in_flight", "idle", "finished", "failed", "exhausted"
-]
 TELL_SECONDS = 0.05  # how often, at most, `change` is told while a run goes
 
 
-class Core:
+class Core(Lasting):
     """The parts of a session. `engine` is the run itself; nothing above touches what is inside it."""
 
     def __init__(
@@ -57,9 +60,11 @@ class Core:
         budget: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         seed: int = 0,
+        store: Any = None,
         run_id: str | None = None,
         name: str | None = None,
         hooks: Mapping[str, Listener | Iterable[Listener]] | None = None,
+        durability: Any = "step",
         validate_inputs: bool = True,
         strict_expressions: bool = True,
         chaos: Any = None,
@@ -73,14 +78,19 @@ class Core:
                 agentnb.world.llm.
             tools: name (of a tool, a function, an agent) -> callable.
             answers: what people answer: a list, or a mapping from node to a list or one value.
-            budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...).
+            budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...),
+                see agentnb.engine.budget.Budget.
+            store: where the run is kept: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
             hooks: moment (step, error, end, change, token) -> listener or listeners.
+            durability: "step" keeps each step before the next one begins; "batch" may lose the last few when the
+                process dies, at most as many as a Batch (or {"steps": 1000, "ms": 200}) says.
             strict_expressions: whether templates and rules refuse what is missing; else it is None.
             chaos: what makes calls slow or fail on purpose: a Chaos, or a mapping of its words (latency_ms, ...).
 
         Raises:
             RecipeError: the recipe has errors, a tool is missing, or inputs are missing or of a wrong type.
-            ExecutionError: a limit, a hook or the chaos is wrong.
+            ExecutionError: a limit, a hook, the durability or the chaos is wrong.
+            StoreError: the run cannot be kept there.
         """
         check_recipe(recipe)
         check_answers(recipe, answers, llm)
@@ -94,6 +104,7 @@ class Core:
         run.begin(self.inputs)
         self._wire(recipe, run, limits, name or recipe.name, run_id)
         self.hooks.add_all(hooks or {})
+        self.keep_in(stored.begin(self, store, durability))
 
     def _wire(self, recipe: Recipe, run: Run, limits: Limits, name: str, run_id: str | None = None) -> None:
         self.recipe, self.engine, self.name, self._run_id = recipe, run, name, run_id
@@ -101,13 +112,16 @@ class Core:
         self.limits = limits
         limits.apply(run)
         self.parent: Session | None = None
+        self.reporter: Reporter | None = None
+        self._lasts()
         self.branches = Branches(self)
-        self.breakpoints = Breakpoints(lambda: recipe.nodes, self._arm, lambda: recipe.edges)
+        self.breakpoints = Marks(lambda: recipe.nodes, self._marked, lambda: recipe.edges)
         self.watches = Watches(lambda: self._names)
         self.hooks = Hooks(self._arm)
         self.crash: BaseException | None = None
         self.stopped_by: Breakpoint | None = None
-        self._until: Callable[[Mapping[str, Any]], Any] | str | None = None
+        self._until: Until | None = None
+        self._into = False
         self._view = Board(lambda: people.here(self.engine))
         self._seen = Seen()
         self.live = Live(self)  # type: ignore[arg-type]  # every Core is a Session
@@ -129,11 +143,19 @@ class Core:
         run, rows = self.engine, self.hooks.rows if hasattr(self, "hooks") else {}
         calls = [row for row in self.breakpoints if row.call is not None]
         listens = any(rows.get(moment) for moment in ("step", "error"))
-        run.armed = bool(listens or self.limits.asked or len(self.breakpoints) > len(calls) or self._until is not None)
+        run.armed = bool(
+            listens
+            or self.limits.asked
+            or len(self.breakpoints) > len(calls)
+            or self._until is not None
+            or self.journal is not None
+            or run.recorded is not None
+        )
         run.after = self._after
-        asked = isinstance(self._until, str) or any(row.node is not None for row in self.breakpoints)
-        run.before = self._before if asked else None
-        run.hold = self.breakpoints.at_call if calls else None
+        asked = self._until is not None and self._until.turn is not None
+        run.before = self._before if asked or any(row.node is not None for row in self.breakpoints) else None
+        run.hold = self._holds_call if calls or self._into else None
+        run.at_emit = into.stop if self._into else None
         run.tell = self._heard if rows.get("token") else None
 
     def _heard(self, node: str, text: str, attempt: int) -> None:
@@ -146,6 +168,9 @@ class Core:
             return code
         if self.limits.asked:
             self.limits.committed(act.work)
+        if run.recorded is not None:
+            run.recorded.over(act.id)
+        kept = self.journal is None or self.journal.keep(act.id)
         if hooks.rows["step"]:
             hooks.tell("step", self.trace.steps[run.position - 1])
         if hooks.rows["error"] and run.position in run.history.errors:
@@ -155,20 +180,18 @@ class Core:
             return code
         if self.limits.asked and self.limits.reached(run):
             return EXHAUSTED
-        if run.halt.on:
+        if run.halt.on or not kept:
             return PAUSED
         return BREAK if stops else code
 
     def _stops(self, act: Activation | None) -> bool:
         """Say whether a breakpoint or the end of `run(until=...)` is met where the run stands."""
-        if self._until is not None:
-            if isinstance(self._until, str):
-                following = next_turn(self.engine)
-                if following is not None and following.node.id == self._until:
-                    return True
-            elif act is not None and self._holds(self._until):
-                return True
-        return self._breaks(act)
+        return (self._until is not None and self._until.met()) or self._breaks(act)
+
+    def _holds_call(self, work: Work, effect: Effect, moment: str) -> bool:
+        """Say whether a call is held: by a breakpoint, or since its node is stepped into."""
+        met = self.breakpoints.at_call(work, effect, moment)
+        return met or (self._into and into.stops_at(work))
 
     def _breaks(self, act: Activation | None) -> bool:
         """Say whether a breakpoint is met where the run stands; it is recorded."""
@@ -181,7 +204,7 @@ class Core:
     def _before(self, act: Activation) -> bool:
         """Say whether the run stops before a turn of a branch, while others run beside it."""
         run = self.engine
-        if isinstance(self._until, str) and act.node.id == self._until:
+        if self._until is not None and self._until.turn is not None and self._until.turn(act):
             return True
         self.stopped_by = self.breakpoints.before_turn(run, act)
         if self.stopped_by is not None:
@@ -240,6 +263,8 @@ class Core:
         self.limits.apply(run)
         self._seen, self._trace, self.stopped_by = Seen(), None, None
         self._arm()
+        if self.journal is not None:
+            self.keep_in(stored.begin(self, self.journal.log, self.journal.batch or "step"))
 
     # -- staying whole ---------------------------------------------------------------------------------------------
 
@@ -300,25 +325,33 @@ class Core:
             del run.flights[flight.act.id]
             flight.cancel()
             people.note(run, why, flight.act.node.id)
+            if self.journal is not None:
+                self.journal.drop(flight.act.id)
+        self._forget_recorded()
 
     def open_tip(self) -> None:
         """Get ready to go on: where later steps stand, they become a branch of their own."""
         run = self.engine
         if run.past or run.at is not run.history:
             travel.open_tip(run)
+        attend(self)
 
     def _act(self, verb: str, *, lands: bool = True) -> None:
         """Get ready for an act of a person; where it `lands`, what waits or is in flight is cancelled."""
         not_running(self, verb)
+        self.ready_to_keep()
         self._mend()
-        self.limits.lift()
         if lands:
             self._land()
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Tell who listens that something changed."""
+        """Keep what has changed, and tell who listens."""
+        self.keep()
+        self._tell_changed()
+
+    def _tell_changed(self) -> None:
         self._told = time.monotonic()
         if self.engine.flights:
             self.live.attend()
@@ -337,4 +370,4 @@ class Core:
     def tick(self) -> None:
         """Tell the same while a run goes, a few times a second."""
         if self.hooks.rows["change"] and time.monotonic() - self._told > TELL_SECONDS:
-            self.changed()
+            self._tell_changed()

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from agentnb.engine import people, travel
-from agentnb.engine.executor import LOOP, beside, in_own_loop, run_in_loop, run_plain, step_in_loop
-from agentnb.engine.run import FAILED, NEVER, PAUSED
+from agentnb.engine import into, people, travel
+from agentnb.engine.executor import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.history import FAIL
+from agentnb.engine.run import FAILED, GO, NEVER, PAUSED, SUSPENDED
+from agentnb.engine.step import step
 from agentnb.session import reading
+from agentnb.session import until as stops
 from agentnb.session.checks import check_until, not_inside, not_running, refuse_step
 from agentnb.session.core import Core
 from agentnb.session.requirements import advise, unmet
 
 if TYPE_CHECKING:
-    from agentnb.engine.flight import Flight
+    from collections.abc import Callable
+
+    from agentnb.engine.flight import Flight, Hold
+    from agentnb.engine.frames import Activation
+    from agentnb.engine.run import Run
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 CHUNK = 4_096  # after so many steps a run looks at the time
@@ -37,7 +44,7 @@ class Driver(Core):
         """
         not_running(self, "step()")
         before = self.engine.position
-        self._safely(lambda: any(not self._begin_step() or self._one() == FAILED for _ in range(n)))
+        self._safely(lambda: any(not self._begin_step() or self._one() == FAILED or self._held() for _ in range(n)))
         self.changed()
         return self._last(before)
 
@@ -48,8 +55,11 @@ class Driver(Core):
         for _ in range(n):
             if not self._begin_step():
                 break
-            await self._asafely(step_in_loop(self.engine))
-            if reading.failure_of(self.engine) is not None:
+            if into.entered(self.engine) is None:
+                await self._asafely(step_in_loop(self.engine))
+            else:
+                self._safely(self._end_inside)
+            if reading.failure_of(self.engine) is not None or self._held():
                 break
         self.changed()
         return self._last(before)
@@ -59,11 +69,10 @@ class Driver(Core):
         moved = run.position > before or (run.at.base == before < run.position)
         return self.trace.steps[run.position - 1] if moved and run.position else None
 
-    def _begin_step(self) -> bool:
+    def _begin_step(self, *, each: bool = False) -> bool:
         """Get ready for one step by hand: at the end of a history, a held call let go. Say whether there is one."""
-        for flight in self.engine.flights.values():
-            if flight.hold is not None and flight.hold.kind == "call":
-                flight.hold.go = True
+        self.ready_to_keep()
+        self._let_go(each=each)
         self.live.onward = False
         if not self.engine.position:
             advise(self.engine)
@@ -72,14 +81,32 @@ class Driver(Core):
         self.open_tip()
         return True
 
+    def _held(self) -> list[Hold]:
+        """Return where steps in flight are held to be looked at, and not for a person's answer."""
+        flights = self.engine.flights.values()
+        holds = [flight.hold for flight in flights if flight.held and flight.hold is not None]
+        return [hold for hold in holds if hold.kind not in reading.ASKS]
+
+    def _let_go(self, *, each: bool) -> None:
+        """Let what is held go on: the flight that the next step goes on with, or each of them."""
+        into.check_threads(self.engine)
+        if each or all(flight.held for flight in self.engine.flights.values()):
+            for hold in self._held()[: None if each else 1]:
+                hold.go = True
+
+    def _turn(self) -> Activation | None:
+        """Return the turn that the next step goes on with."""
+        run = self.engine
+        return (beside(run) or next_flight(run).act) if run.flights else people.current(run)
+
     def may_go(self) -> bool:
         """Say whether a next step can begin here."""
         run = self.engine
         stands = reading.status_of(run, self.limits)
-        if stands == "failed" and unmet(run):
+        if stands == "failed" and (unmet(run) or self.limits.reached(run) is not None):
             return False
-        if stands == "waiting" and beside(run) is not None:  # another branch goes on while this one is asked
-            return True
+        if stands == "waiting" and not self.masked() and (not run.flights or beside(run) is not None):
+            return True  # another process has asked, or another branch goes on while this one is asked
         return stands in ("ready", "paused", "failed", "in_flight") or not all(
             flight.held for flight in run.flights.values()
         )
@@ -88,7 +115,84 @@ class Driver(Core):
         run = self.engine
         run.halt.on = False
         code = run_plain(run, once=True, flight=flight)
-        return in_own_loop(lambda: step_in_loop(run, flight)) if code == LOOP else code
+        return into.drive(run, lambda: step_in_loop(run, flight)) if code == LOOP else code
+
+    def _bring(self, act: Activation) -> None:
+        """Begin a step of another process again, and come to where it waits."""
+        if step(self.engine, act) == SUSPENDED:
+            self._one(self.engine.flights[act.id])
+
+    def _end_inside(self) -> int:
+        """Let a node that was stepped into come to its end first; return why the run does not go on.
+
+        What it still does is bound to a thread, and holds this one: no other loop can take it over.
+        """
+        flight = into.entered(self.engine)
+        return GO if flight is None else self._one(flight)
+
+    def _goes_on(self) -> bool:
+        """Say whether a run goes on, after a node that was stepped into has come to its end."""
+        return self._end_inside() in (GO, SUSPENDED)
+
+    # -- over, out and into ------------------------------------------------------------------------------------------
+
+    def step_over(self) -> SimulationStep | None:
+        """Run until the next turn has left its frame: a leaf's is one step, a composite node's lasts to its leave.
+
+        In a reactive run, until its event is delivered to all who listen. It stops where `run` does.
+        """
+        return self._step_until("step_over()", stops.is_over)
+
+    def step_out(self) -> SimulationStep | None:
+        """Run until the frame around the next turn is left; from the root's, to the end. It stops where `run` does."""
+        return self._step_until("step_out()", stops.is_left)
+
+    def _step_until(self, verb: str, until: Callable[[Run, Activation], stops.Until | None]) -> SimulationStep | None:
+        not_running(self, verb)
+        before = self.engine.position
+        try:
+            self._safely(lambda: self._step_and_run(until))
+        finally:
+            self.hooks.tell("end", self)
+        self.changed()
+        return self._last(before)
+
+    def _step_and_run(self, until: Callable[[Run, Activation], stops.Until | None]) -> None:
+        if not self._begin_step() or (turn := self._turn()) is None:
+            return
+        self._until = until(self.engine, turn)
+        self._arm()
+        try:
+            if self._one() == GO:  # by hand: of branches, only this one
+                self._run_on(NEVER)
+        finally:
+            self.ended()
+
+    def step_into(self) -> SimulationStep | None:
+        """Like `step`, but stop inside the node too: where it emits, before a call goes out and after it came back.
+
+        The status is `in_flight` then, and `held_at` says where. The next one goes on to the next stop; `step` and
+        `run` let the node come to its end.
+        """
+        not_running(self, "step_into()")
+        before = self.engine.position
+        self._safely(self._step_inside)
+        self.changed()
+        return self._last(before)
+
+    def _step_inside(self) -> None:
+        self._into = True
+        self._arm()
+        try:
+            if self._begin_step() and (turn := self._turn()) is not None:
+                run = self.engine
+                flight = run.flights.get(turn.id)
+                self._one(into.enter(run, turn) if flight is None and turn.what != FAIL else flight)
+        finally:
+            self._into = False
+            self._arm()
+
+    # -- to where something says stop --------------------------------------------------------------------------------
 
     def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
         """Step until a breakpoint, the end, a person, a budget, `until` or `max_steps` of this call; return the trace.
@@ -108,7 +212,10 @@ class Driver(Core):
         """Like `run`, for async code."""
         not_running(self, "arun()")
         try:
+            goes = list[bool]()
             if self._aim(until, max_steps):
+                self._safely(lambda: goes.append(self._goes_on()))
+            if goes == [True]:
                 await self._asafely(run_in_loop(self.engine, self.tick))
         finally:
             self.ended()
@@ -117,21 +224,25 @@ class Driver(Core):
         return self.trace
 
     def _run_here(self, until: Any, max_steps: int | None) -> None:
-        if not self._aim(until, max_steps):
-            return
-        run, end = self.engine, self.engine.stop_at
-        try:
-            while True:
-                run.stop_at = min(end, run.position + CHUNK) if self.hooks.rows["change"] else end
-                run.set_mark()
-                code = run_plain(run)
-                if code == LOOP:
-                    code = in_own_loop(lambda: run_in_loop(run, self.tick))
-                if code != self._chunk_end(end):
-                    return
-                self.tick()
-        finally:
-            self.ended()
+        if self._aim(until, max_steps):
+            try:
+                if self._goes_on():
+                    self._run_on(self.engine.stop_at)
+            finally:
+                self.ended()
+
+    def _run_on(self, end: int) -> None:
+        """Step until something says stop, at the latest after step `end`."""
+        run = self.engine
+        while True:
+            run.stop_at = min(end, run.position + CHUNK) if self.hooks.rows["change"] else end
+            run.set_mark()
+            code = run_plain(run)
+            if code == LOOP:
+                code = into.drive(run, lambda: run_in_loop(run, self.tick))
+            if code != self._chunk_end(end):
+                return
+            self.tick()
 
     def _chunk_end(self, end: int) -> int:
         """Return the code that means: only a chunk has ended, the run goes on."""
@@ -141,16 +252,14 @@ class Driver(Core):
     def _aim(self, until: Any, max_steps: int | None) -> bool:
         """Set where a run is to stop; say whether it begins at all."""
         run = self.engine
-        if not self._begin_step():
+        if not self._begin_step(each=True):
             return False
         run.halt.on = False
         end = NEVER if max_steps is None else run.position + max_steps
         if isinstance(until, int) and not isinstance(until, bool):
             end = min(end, until)
-        elif isinstance(until, str) and until in self.recipe.nodes:
-            self._until = until
         elif until is not None:
-            self._until = check_until(until, self.recipe.nodes, self._view)
+            self._until = self._asked(until)
         self._arm()
         run.stop_at = end
         run.set_mark()
@@ -158,6 +267,13 @@ class Driver(Core):
             self.ended()
             return False
         return True
+
+    def _asked(self, until: Any) -> stops.Until:
+        """Return what a node's id, a condition text, JsonLogic or a callable of the board asks."""
+        if isinstance(until, str) and until in self.recipe.nodes:
+            return stops.node_is_next(self.engine, until)
+        condition = check_until(until, self.recipe.nodes, self._view)
+        return stops.Until(lambda: self._holds(condition))
 
     def stops_here(self) -> bool:
         """Say whether a breakpoint stands before the very first step."""
@@ -180,7 +296,14 @@ class Driver(Core):
         """
         if not (self.live.going and self.live.answered):
             not_running(self, "start()")
-            self.live.start()
+            self.live.loop_here()
+            self._let_go(each=True)
+            goes = list[bool]()
+            self._safely(lambda: goes.append(self._goes_on()))
+            if goes == [True]:
+                self.live.start()
+            else:
+                self.changed()
         return self
 
     async def wait(self, timeout: float | None = None) -> SimulationTrace:  # noqa: ASYNC109  (a public name)
@@ -212,7 +335,7 @@ class Driver(Core):
         run = self.engine
         if n == 1 and not run.flights and not self.live.moves and not self._unsure and run.position:
             self._travel(travel.undo, run)
-            if self.hooks.rows["change"]:
+            if self.hooks.rows["change"] or self.journal is not None:
                 self.changed()
             return self
         return self.goto(max(run.position - n, 0))
@@ -231,22 +354,30 @@ class Driver(Core):
         self._mend()
         self._travel(travel.goto, run, k)
         self.stopped_by = None
-        if self.hooks.rows["change"]:
+        if self.hooks.rows["change"] or self.journal is not None:
             self.changed()
         return self
 
     def run_back(self, until: Any = None) -> SimulationTrace:
-        """Go back until a node that is next, a step number or a condition is met; without one, to the start."""
-        if isinstance(until, int) and not isinstance(until, bool):
-            self.goto(max(until, 0))
-            return self.trace
-        named = until if isinstance(until, str) and until in self.recipe.nodes else None
-        asked = None if until is None or named else check_until(until, self.recipe.nodes, self._view)
-        while self.engine.position:
+        """Go back until a breakpoint, a node that is next, a step number or a condition is met, else to the start.
+
+        No breakpoint counts a hit: nothing runs.
+        """
+        numbered = isinstance(until, int) and not isinstance(until, bool)
+        end = max(until, 0) if numbered else 0
+        asked = None if until is None or numbered else self._asked(until)
+        if not len(self.breakpoints) and asked is None and end < self.engine.position:
+            self.goto(end)
+        while self.engine.position > end:
             self.back()
-            if (named and self.current == named) or (asked is not None and self._holds(asked)):
+            if (asked is not None and asked.met()) or self._breaks_back():
                 break
         return self.trace
+
+    def _breaks_back(self) -> bool:
+        """Say whether a breakpoint is met where the run has come back to."""
+        self.stopped_by = self.breakpoints.met_at(self.engine, self._names)
+        return self.stopped_by is not None
 
     def reset(self) -> Self:
         """Begin again from the inputs; the run so far stays among `forks`."""

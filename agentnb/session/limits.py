@@ -1,120 +1,79 @@
 """limits: a session's budget against what its run has used. Reaching a limit ends a run as `exhausted`.
 
-The engine counts the steps and the frames itself. The rest is asked after each step, and what calls use also at the
-door, before each attempt goes out: there, what the steps in flight have used by then counts too.
+The engine counts the steps itself. The rest is asked after each step, and what calls use also at the door, before each
+attempt goes out: there, what the steps in flight have used by then counts too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.values import freeze, thaw
+from agentnb.engine.effects import ASKED
+from agentnb.engine.people import note
 from agentnb.engine.run import MAX_FRAMES, NEVER
+from agentnb.session.spending import Paid, Used, depth_of, has_set_off, used_up_to
 
 if TYPE_CHECKING:
     from agentnb.engine.budget import Budget
-    from agentnb.engine.history import Call, History
+    from agentnb.engine.frames import Activation
+    from agentnb.engine.history import Act, History
     from agentnb.engine.run import Run
     from agentnb.engine.work import Effect, Work
 
-
-@dataclass(slots=True)
-class _Used:
-    """What some steps have used. Each attempt of a call that went out counts."""
-
-    llm: int = 0
-    tool: int = 0
-    tokens: int = 0
-    cost: Decimal = Decimal(0)
-    ns: int = 0
-
-    def went_out(self, kind: str) -> None:
-        """Count an attempt."""
-        if kind == "llm":
-            self.llm += 1
-        elif kind == "tool":
-            self.tool += 1
-
-    def paid(self, call: Call) -> None:
-        """Add what an attempt has taken."""
-        self.tokens += (call.tokens_in or 0) + (call.tokens_out or 0)
-        if call.cost_usd is not None:
-            self.cost += Decimal(str(call.cost_usd))
-
-    def add(self, other: _Used) -> None:
-        """Add what others have used."""
-        self.llm += other.llm
-        self.tool += other.tool
-        self.tokens += other.tokens
-        self.cost += other.cost
-        self.ns += other.ns
+Number = int | float | Decimal
+STOPPED: Final = "exhausted"  # the act that says that a step was given up at a limit
+CHANGES: Final = frozenset({"edit", "set_next", "skip", "emit"})  # after these it may begin once more
+OF_CALLS: Final = ("max_llm_calls", "max_tool_calls", "max_seconds", "max_tokens", "max_cost_usd")
+OF_EVENTS: Final = ("max_events", "max_behavior_calls", "max_patches", "max_depth")
 
 
 @dataclass(slots=True)
 class _Flying:
-    """What a step in flight has used: since when, and how many of its attempts have come back."""
+    """What a step in flight has used: since when, which of its attempts are out, and how many have come back."""
 
     began: int
-    used: _Used = field(default_factory=_Used)
+    paid: Paid = field(default_factory=Paid)
+    out: dict[tuple[int, int], str] = field(default_factory=dict)
     back: int = 0
 
+    def look(self, work: Work) -> None:
+        """Take note of the attempts that have come back."""
+        for call in work.calls[self.back :]:
+            self.out.pop((call.call, call.attempt), None)
+            asked = round(call.seconds * 1e9) if call.kind in ASKED else 0
+            self.paid = self.paid.with_one(call.kind, call, asked)
+            self.back += 1
 
-@dataclass(slots=True)
-class _Committed:
-    """What the committed steps have used up to a position of a history, and how many of its calls are in it."""
-
-    history: History | None = None
-    position: int = -1
-    calls: int = 0
-    used: _Used = field(default_factory=_Used)
-
-    def upto(self, history: History, position: int) -> None:
-        """Add the steps of a history from where this stands on."""
-        after = self.position if history is self.history else history.base
-        calls = self.calls if history is self.history else 0
-        rows = slice(after - history.base + 1, position - history.base + 1)
-        self.used.ns += sum(history.s_t1[rows]) - sum(history.s_t0[rows])
-        while calls < len(history.calls) and history.calls[calls].step <= position:
-            self.used.went_out(history.calls[calls].kind)
-            self.used.paid(history.calls[calls])
-            calls += 1
-        self.history, self.position, self.calls = history, position, calls
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """Where a limit let no further attempt of a step out: the step is given up, and stays the next one."""
-
-    history: History
-    position: int
-    act: int
-    limit: str
-
-    def holds(self, run: Run) -> bool:
-        """Say whether the run still stands before that step."""
-        return run.at is self.history and run.position >= self.position and self.act in run.frontier()
+    def used(self, now: int) -> tuple[Paid, int]:
+        """Return what it has used by now: what is out counts too."""
+        paid = self.paid
+        for kind in self.out.values():
+            paid = paid.with_one(kind)
+        return paid, max(now - self.began - paid.asked, 0)
 
 
 class Limits:
-    """The budget of one run. `max_steps` and `max_frames` the engine counts itself; the others are asked each step."""
+    """The budget of one run: what it may use, against what it has used.
+
+    Where a limit let no further attempt of a step out, the step is given up, and an act says so: it stays the next
+    one, and does not begin again until a person has changed something, or the limit is another one.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        of_calls = (
-            budget.max_llm_calls,
-            budget.max_tool_calls,
-            budget.max_tokens,
-            budget.max_seconds,
-            budget.max_cost_usd,
-        )
-        self._of_calls = of_calls != (None,) * len(of_calls)
-        self.asked = self._of_calls or budget.max_events is not None
-        self._cost = None if budget.max_cost_usd is None else Decimal(str(budget.max_cost_usd))
-        self._committed = _Committed()
+        self._set()
         self._flying: dict[Work, _Flying] = {}
-        self._stop: _Stop | None = None
+        self._looked: tuple[History | None, int, Act | None] = (None, 0, None)  # at which acts, and what they say
+
+    def _set(self) -> None:
+        self._of_calls = any(getattr(self.budget, name) is not None for name in OF_CALLS)
+        self._of_events = any(getattr(self.budget, name) is not None for name in OF_EVENTS)
+        self.asked = self._of_calls or self._of_events
 
     def apply(self, run: Run) -> None:
         """Give the engine the limits that it counts itself, and ask for those of the calls at its door."""
@@ -122,88 +81,194 @@ class Limits:
         run.limit = NEVER if budget.max_steps is None else budget.max_steps
         run.max_frames = MAX_FRAMES if budget.max_frames is None else budget.max_frames
         run.max_subgraph_depth = budget.max_subgraph_depth
-        run.spending = self if self._of_calls else None
-        self._committed, self._stop = _Committed(), None
+        run.spending = self if self._of_calls or budget.max_frames is not None else None
         self._flying.clear()
         run.set_mark()
+
+    def change(self, run: Run, budget: Budget) -> None:
+        """Go by another budget from now on; where the run stands at its tip, that is recorded."""
+        old, new = asdict(self.budget), asdict(budget)
+        for name in old:
+            if old[name] != new[name] and run.at is run.history and not run.past:
+                note(run, "budget", name, old[name], new[name])
+        self.budget = budget
+        self._set()
+        self.apply(run)
+
+    # -- where a run stands ------------------------------------------------------------------------------------------
 
     def reached(self, run: Run) -> str | None:
         """Return the name of the limit that is reached where the run stands; None where there is none."""
         if run.spent():
             return "max_steps"
-        if not self.asked:
-            return None
-        if self.budget.max_events is not None and run.last_event() >= self.budget.max_events:
-            return "max_events"
-        if not self._of_calls:
-            return None
-        return next(self._over(self._up_to(run)), None) or self._stopped(run)
+        if self.asked:
+            used = used_up_to(run.at, run.position)
+            limit = next(self._over_events(run, used), None) if self._of_events else None
+            limit = limit or (next(self._over(used.paid, used.ns), None) if self._of_calls else None)
+            if limit is not None:
+                return limit
+        stop = None if run.spending is None else self._stopped(run)
+        return None if stop is None else str(stop.new["limit"])
 
-    def _over(self, used: _Used, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
+    def _over_events(self, run: Run, used: Used) -> Iterator[str]:
+        """Yield the limits of events that are reached, in view of what comes next."""
+        budget, queue, history, position = self.budget, run.frontier(), run.at, run.position
+        number = run.tables.acts[queue[0]].event if queue else -1
+        if budget.max_events is not None:
+            waiting = _waiting(history, position, queue) if run.plan.listeners else 0
+            half = number >= 0 and has_set_off(history, number, position)
+            if used.events - waiting >= budget.max_events and not half:
+                yield "max_events"
+        if budget.max_behavior_calls is not None and number >= 0 and used.calls >= budget.max_behavior_calls:
+            yield "max_behavior_calls"
+        if budget.max_patches is not None and used.patches >= budget.max_patches:
+            yield "max_patches"
+        if budget.max_depth is not None and number >= 0 and depth_of(history, number, position) > budget.max_depth:
+            yield "max_depth"
+
+    def _over(self, paid: Paid, ns: int, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
         """Yield the limits that are reached, those of these kinds of calls among them."""
         budget = self.budget
-        if "llm" in kinds and budget.max_llm_calls is not None and used.llm >= budget.max_llm_calls:
+        if "llm" in kinds and budget.max_llm_calls is not None and paid.llm >= budget.max_llm_calls:
             yield "max_llm_calls"
-        if "tool" in kinds and budget.max_tool_calls is not None and used.tool >= budget.max_tool_calls:
+        if "tool" in kinds and budget.max_tool_calls is not None and paid.tool >= budget.max_tool_calls:
             yield "max_tool_calls"
-        if budget.max_tokens is not None and used.tokens >= budget.max_tokens:
-            yield "max_tokens"
-        if budget.max_seconds is not None and used.ns / 1e9 >= budget.max_seconds:
+        if budget.max_seconds is not None and ns / 1e9 >= budget.max_seconds:
             yield "max_seconds"
-        if self._cost is not None and used.cost >= self._cost:
+        if budget.max_tokens is not None and paid.tokens >= budget.max_tokens:
+            yield "max_tokens"
+        if budget.max_cost_usd is not None and paid.cost >= budget.max_cost_usd:
             yield "max_cost_usd"
 
-    def _up_to(self, run: Run) -> _Used:
-        """Return what the steps up to here have used, added up step by step while the run goes on."""
-        known = self._committed
-        if known.history is run.at and run.at.base <= known.position <= run.position:
-            if known.position < run.position:
-                known.upto(run.at, run.position)
-        else:
-            known = self._committed = _Committed()
-            for history, end in run.parts():
-                known.upto(history, end)
-        return known.used
+    def used(self, run: Run) -> dict[str, Number]:
+        """Return what the steps up to here have used, by the names of all limits.
 
-    def seconds(self, run: Run) -> float:
-        """Return how many seconds the steps up to here have taken."""
-        return self._up_to(run).ns / 1e9
+        Where a step was given up at a limit, what it had used by then stands there too.
+        """
+        return self.used_here(run)()
+
+    def used_here(self, run: Run) -> Callable[[], dict[str, Number]]:
+        """Return a function that says the same, of where the run stands now, whenever it is called."""
+        history, steps, listens, stop = run.at, run.used, bool(run.plan.listeners), self._stopped(run)
+        position, queue = max(min(run.position, history.tip), history.base), list[int]()
+        with suppress(IndexError):  # another thread moves it at this very moment
+            queue = run.frontier()
+
+        def used() -> dict[str, Number]:
+            up_to = used_up_to(history, position)
+            frames, subgraphs = _nesting(history, queue)
+            return {
+                "max_steps": steps,
+                "max_events": up_to.events - _waiting(history, position, queue) if listens else up_to.events,
+                "max_behavior_calls": up_to.calls,
+                "max_llm_calls": up_to.paid.llm,
+                "max_tool_calls": up_to.paid.tool,
+                "max_patches": up_to.patches,
+                "max_depth": up_to.depth,
+                "max_frames": frames,
+                "max_subgraph_depth": subgraphs,
+                "max_seconds": up_to.ns / 1e9,
+                "max_tokens": up_to.paid.tokens,
+                "max_cost_usd": up_to.paid.cost,
+                **({} if stop is None else thaw(stop.new["used"])),
+            }
+
+        return used
 
     # -- at the door -------------------------------------------------------------------------------------------------
 
-    def lets_out(self, run: Run, work: Work, effect: Effect, wait: float) -> bool:
+    def lets_out(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
         """Say whether one more attempt may go out after a wait of some seconds, and count it; people cost nothing."""
-        if effect.kind == "human":
+        if effect.kind in ASKED or not self._of_calls:
             return True
         if self._stopped(run) is not None:
             return False
         now = run.ns()
-        mine = self._flying.setdefault(work, _Flying(now))
-        used = _Used(ns=round(wait * 1e9))
-        used.add(self._up_to(run))
-        for other, flying in list(self._flying.items()):
-            if other.dead:
-                del self._flying[other]
-                continue
-            for call in other.calls[flying.back :]:
-                flying.used.paid(call)
-            flying.back, flying.used.ns = len(other.calls), now - flying.began
-            used.add(flying.used)
-        limit = next(self._over(used, (effect.kind,)), None)
+        if work not in self._flying or (which[0] == 0 and not work.calls):  # it begins, perhaps once more
+            self._flying[work] = _Flying(now)
+        paid, ns = self._with_those_in_flight(run, now)
+        limit = next(self._over(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
-            mine.used.went_out(effect.kind)
+            self._flying[work].out[which] = effect.kind
             return True
-        self._stop = _Stop(run.at, run.position, work.act.id, limit)
+        self._give_up(run, work.act, limit, paid, ns)
         return False
+
+    def _with_those_in_flight(self, run: Run, now: int) -> tuple[Paid, int]:
+        used = used_up_to(run.at, run.position)
+        paid, ns = used.paid, used.ns
+        for work, flying in list(self._flying.items()):
+            if work.dead or not work.called:
+                del self._flying[work]
+                continue
+            flying.look(work)
+            more, took = flying.used(now)
+            paid, ns = paid.plus(more), ns + took
+        return paid, ns
+
+    def lets_in(self, run: Run, act: Activation) -> bool:
+        """Say whether a node may open one more frame inside those that are open: not where the budget has no more."""
+        if self.budget.max_frames is None:
+            return True
+        self._give_up(run, act, "max_frames", None, 0)
+        return False
+
+    def _give_up(self, run: Run, act: Activation, limit: str, paid: Paid | None, ns: int) -> None:
+        """Record that a step is given up at a limit, with what was used by then."""
+        used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
+                                        "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
+        is_ = getattr(self.budget, limit)
+        note(run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), actor="budget")
 
     def committed(self, work: Work) -> None:
         """Take note that a step is over: what it used counts with the committed steps from now on."""
         self._flying.pop(work, None)
 
-    def lift(self) -> None:
-        """Let a step that was given up begin once more: a person has changed something."""
-        self._stop = None
+    def _stopped(self, run: Run) -> Act | None:
+        """Return the act that says that a step next here was given up, where that still holds."""
+        history, (known, looked, stop) = run.at, self._looked
+        if known is not history:
+            looked, stop = 0, None
+        for act in history.people[looked:]:
+            if act.act == STOPPED:
+                stop = act
+            elif act.act in CHANGES:
+                stop = None
+            looked += 1
+        self._looked = (history, looked, stop)
+        if stop is None or run.position < stop.step or getattr(self.budget, stop.new["limit"]) != stop.new["is"]:
+            return None
+        rows = (run.tables.acts[number] for number in run.frontier())
+        return stop if any(row.node >= 0 and run.plan.nodes[row.node].id == stop.target for row in rows) else None
 
-    def _stopped(self, run: Run) -> str | None:
-        stop = self._stop
-        return stop.limit if stop is not None and stop.holds(run) else None
+
+def left_of(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:
+    """Return what is left of each limit that there is; less than nothing where the last that began has passed it."""
+    limits = ((name, getattr(budget, name)) for name in used)
+    return {name: _less(limit, used[name]) for name, limit in limits if limit is not None}
+
+
+def _less(limit: Number, used: Number) -> Number:
+    if isinstance(limit, Decimal) or isinstance(used, Decimal):
+        return Decimal(str(limit)) - Decimal(str(used))
+    return limit - used
+
+
+def _waiting(history: History, position: int, queue: list[int]) -> int:
+    """Return how many events wait in the frontier, of which none that listens has begun."""
+    rows = [row for row in map(history.tables.acts.__getitem__, queue) if row.event >= 0]
+    delivered = {row.event for row in rows if row.node >= 0}
+    begun = {event for event in delivered if has_set_off(history, event, position)}
+    return len({row.event for row in rows} - begun)
+
+
+def _nesting(history: History, queue: list[int]) -> tuple[int, int]:
+    """Return how many frames stand around what is next, and how many of those are of subgraphs with inputs."""
+    tables, frames, subgraphs = history.tables, 0, 0
+    frame = tables.frames[tables.acts[queue[0]].frame if queue else 0]
+    while frame.parent >= 0:
+        frames, subgraphs, frame = frames + 1, subgraphs + (frame.given is not None), tables.frames[frame.parent]
+    return frames, subgraphs
+
+
+__all__ = ["Limits", "Number", "left_of"]

@@ -9,7 +9,7 @@ from agentnb.engine.executor import run_in_loop
 from agentnb.engine.flight import in_loop, running_loop
 from agentnb.engine.run import Halt
 from agentnb.engine.travel import repair
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, StoreError
 
 if TYPE_CHECKING:
     from agentnb.engine.run import Run
@@ -41,8 +41,8 @@ class Live:
         """Whether the session is moved at this moment: by its own task, or by somebody who awaits it."""
         return self.going or self.awaited > 0 or self.here > 0
 
-    def start(self) -> None:
-        """Begin, or begin again after a pause.
+    def loop_here(self) -> asyncio.AbstractEventLoop:
+        """Return the loop that a run begun here goes on in.
 
         Raises:
             ExecutionError: X113, no event loop runs here.
@@ -58,7 +58,15 @@ class Live:
                     "call session.run(), or await session.arun()",
                 )
             )
-        self._loop = loop
+        return loop
+
+    def start(self) -> None:
+        """Begin, or begin again after a pause.
+
+        Raises:
+            ExecutionError: X113, no event loop runs here.
+        """
+        loop = self._loop = self.loop_here()
         self.begun += 1
         self.going, self.answered = True, False
         self._session.engine.halt = Halt()
@@ -87,7 +95,10 @@ class Live:
                 self.going, self.onward = False, True
                 session.hooks.tell("end", session)
             ended.set()
-            session.changed()
+            try:
+                session.changed()
+            except StoreError as error:  # as any other: raised again where somebody waits
+                session.crash = error
 
     async def _run(self, number: int) -> None:
         session, run = self._session, self._session.engine

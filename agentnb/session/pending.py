@@ -1,12 +1,14 @@
-"""pending: what waits for a person: an answer, or a call that is held."""
+"""pending: what waits for a person: an answer, an approval, or a call that is held."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentnb.board.secrets import short
+from agentnb.board.secrets import hidden, short
 from agentnb.board.values import ABSENT, freeze, thaw
+from agentnb.engine import masks
+from agentnb.engine.resuming import Asked, unanswered
 from agentnb.errors import ExecutionError, Problem
 
 if TYPE_CHECKING:
@@ -16,16 +18,19 @@ if TYPE_CHECKING:
     from agentnb.engine.run import Run
 
 
+Kind = Literal["answer", "approval", "call"]
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """One thing that waits for a person: a node's question (`answer`), or a held call (`call`).
+    """One thing that waits for a person: a node's question (`answer`, `approval`), or a held call (`call`).
 
     `arguments` are what was asked or is about to be sent; `answer` is what came back, where the call is held after it.
     `left` are the seconds that were left to answer when this was asked for; None where there is no end to them.
     """
 
     id: str
-    kind: Literal["answer", "approval", "call"]
+    kind: Kind
     node: str
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -40,27 +45,49 @@ class Pending:
 
 def pending_of(run: Run) -> tuple[Pending, ...]:
     """Return what waits for a person, in the order in which it was asked."""
-    return tuple(_pending(flight) for flight in run.flights.values() if flight.held)
+    held = [_pending(flight, kind) for flight in run.flights.values() if (kind := _kind(flight)) is not None]
+    return (*held, *(known for _, known in waiting_since(run)), *map(_masked, masks.unknown(run)))
 
 
-def _pending(flight: Flight) -> Pending:
+def waiting_since(run: Run) -> list[tuple[Asked, Pending]]:
+    """Return the questions and calls of another process that never came back: their steps have not begun again."""
+    kinds: dict[str, Kind] = {"human": "answer", "approval": "approval"}
+    found = []
+    for call in unanswered(run):
+        kind = kinds.get(call.kind, "call")
+        id = f"{kind}_{run.position}_{call.act}"
+        found.append((call, Pending(id, kind, run.node_of(call.act), call.name, dict(thaw(call.arguments)))))
+    return found
+
+
+def _masked(path: str) -> Pending:
+    prompt = f"the value of {path!r} was masked when this run was kept: give it again"
+    return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
+
+
+def _kind(flight: Flight) -> Kind | None:
+    """Return what a flight waits for; None where nobody can answer it: it flies, or is held at an event."""
+    kind = flight.hold.kind if flight.held and flight.hold is not None else "emit"
+    return None if kind == "emit" else kind  # type: ignore[return-value]  # the kinds of a Hold are these and emit
+
+
+def _pending(flight: Flight, kind: Kind) -> Pending:
     hold = flight.hold
     assert hold is not None
-    kind: Literal["answer", "call"] = "answer" if hold.kind == "answer" else "call"
     answer = hold.answer if hold.moment == "after" else ABSENT
     id, node, effect = f"{kind}_{flight.at}_{flight.act.id}", flight.act.node.id, hold.effect
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
 
 
-def held(run: Run, kind: str, wanted: str | None) -> Flight:
+def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
     """Return the flight that waits, by its node or its id; the first one where nothing is named.
 
     Raises:
         ExecutionError: X115, nothing of that kind waits.
     """
     for flight in run.flights.values():
-        if flight.held and flight.hold is not None and flight.hold.kind == kind:
-            known = _pending(flight)
+        if _kind(flight) == kind:
+            known = _pending(flight, kind)
             if wanted is None or wanted in (known.node, known.id):
                 return flight
     waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in pending_of(run)) or "nothing"
@@ -86,3 +113,17 @@ def change(flight: Flight, arguments: Mapping[str, Any] | None, answer: Any) -> 
         hold.effect = replace(hold.effect, arguments={key: thaw(freeze(value)) for key, value in arguments.items()})
     if answer is not ABSENT:
         hold.answer, hold.answered = answer, True
+
+
+def held_at(run: Run) -> str:
+    """Return where inside its node a step in flight is held to be looked at; empty where none is."""
+    for flight in run.flights.values():
+        hold, node = flight.hold, flight.act.node.id
+        if not flight.held or hold is None:
+            continue
+        name = repr(hidden(hold.effect.name))
+        if hold.kind == "emit":
+            return f"at event {hold.answer.id} {name} of {node!r}"
+        if hold.kind == "call":
+            return f"{hold.moment} {hold.effect.kind} call {name} of {node!r}"
+    return ""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.secrets import hidden
 from agentnb.board.values import ABSENT, thaw
+from agentnb.engine import masks
+from agentnb.engine.effects import ASKED
 from agentnb.engine.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Failure, History
 from agentnb.engine.people import current, here
+from agentnb.engine.resuming import unanswered
 from agentnb.errors import AgentNbError, Problem
 from agentnb.expressions.paths import Path, resolve_path
 from agentnb.session.requirements import refusal, unmet
@@ -23,11 +26,18 @@ if TYPE_CHECKING:
     from agentnb.session.seen import Seen
 
 
+ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked for; all else is held to be looked at
+
+
 def status_of(run: Run, limits: Limits) -> str:
     """Return where a run that is not running stands, in one word."""
     for flight in run.flights.values():
         if flight.held and flight.hold is not None:
-            return "waiting" if flight.hold.kind == "answer" else "in_flight"
+            return "waiting" if flight.hold.kind in ASKS else "in_flight"
+    if run.masks and masks.unknown(run):
+        return "waiting"
+    if not run.flights and (calls := unanswered(run)):
+        return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
     if failure_of(run) is not None or unmet(run):
         return "failed"
     if run.pos >= run.at.s_pend[run.position - run.at.base]:
@@ -119,9 +129,17 @@ def _problem(run: Run) -> Problem | None:
             "nothing in the recipe handles this failure (no error edge leads on)",
             "mend the node or edit the board, then retry(); or skip() it, or go back()",
         )
-    waits = [flight for flight in run.flights.values() if flight.held and flight.hold and flight.hold.kind == "answer"]
+    missing = masks.unknown(run)
+    if missing and not in_kernel():
+        names = ", ".join(map(repr, missing))
+        return Problem("X142", f"values that were masked when the run was kept are missing: {names}",
+                       f"after step {run.position}", "what is kept of a run holds no secrets, and its nodes need them",
+                       "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
+    waits = [flight.act.node.id for flight in run.flights.values()
+             if flight.held and flight.hold and flight.hold.kind in ASKS]  # fmt: skip
+    waits += [run.node_of(call.act) for call in unanswered(run) if call.kind in ASKED]
     if waits and not in_kernel() and not on_terminal():
-        names = ", ".join(repr(flight.act.node.id) for flight in waits)
+        names = ", ".join(map(repr, waits))
         return Problem(
             "X110",
             f"{names} waits for a person, and nobody can be asked here",

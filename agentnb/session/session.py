@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentnb.board.scopes import Board
 from agentnb.board.values import ABSENT
 from agentnb.engine import people
+from agentnb.engine.budget import Budget
 from agentnb.engine.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
 from agentnb.engine.events import emit_from_outside
 from agentnb.engine.hooks import Listener
@@ -15,16 +17,21 @@ from agentnb.engine.run import GO
 from agentnb.engine.travel import open_tip
 from agentnb.errors import ExecutionError
 from agentnb.session import reading
-from agentnb.session.checks import not_running
-from agentnb.session.core import Status
+from agentnb.session.checks import not_running, refuse_step
 from agentnb.session.driver import Driver
-from agentnb.session.pending import Pending, change, held, pending_of
+from agentnb.session.pending import Kind, Pending, change, held, held_at, pending_of
+from agentnb.session.replaying import ReplayReport, replayed
+from agentnb.session.standing import Standing
 from agentnb.session.why import Why, why_of
+from agentnb.session.why_not import WhyNot, why_not_of
+from agentnb.world.people import verdict
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
     from agentnb.draw.view import RunView
+    from agentnb.engine.history import Event
     from agentnb.errors import Problem
+    from agentnb.recipe.model import Recipe
     from agentnb.trace.trace import SimulationStep
 
 
@@ -87,10 +94,23 @@ class Session(Driver):
         self.changed()
         return self
 
+    def set_budget(self, **limits: Any) -> Self:
+        """Set limits of the budget, `set_budget(max_steps=200)`; None lifts one. An exhausted run can then go on.
+
+        Raises:
+            ExecutionError: X201 to X203, a limit has an unknown name, or its value is none.
+        """
+        not_running(self, "set_budget()")
+        self.limits.change(self.engine, Budget.of(limits, asdict(self.limits.budget)))
+        self._arm()
+        self.changed()
+        return self
+
     def emit(self, type: str, payload: Any = None) -> Self:
         """Emit an event from outside, for the nodes that listen to its type."""
         self._act("emit()", lands=False)
         open_tip(self.engine, amend=True)
+        people.note_held(self.engine)
         event = emit_from_outside(self.engine, type, payload)
         people.note(self.engine, "emit", type, ABSENT, event.payload)
         self.changed()
@@ -99,17 +119,51 @@ class Session(Driver):
     def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:
         """Give a person's answer to the node that waits, and commit its step; a run that `start()` began then goes on.
 
+        Where a value was masked when the run was kept, the answer is that value, and `node` its path.
+
         Raises:
             ExecutionError: X115, nobody is asked.
         """
         not_running(self, "answer()")
-        flight = held(self.engine, "answer", node)
+        if self._fills(value, node):
+            self.changed()
+            return None
+        return self._give("answer", node, "answer", value)
+
+    def approve(self, id: str | None = None, by: str | None = None) -> SimulationStep | None:
+        """Approve what a node asks leave for, and commit its step; a run that `start()` began then goes on.
+
+        Args:
+            id: of what is in `pending`, or its node; the first approval where it is left out.
+            by: who has decided it.
+
+        Raises:
+            ExecutionError: X115, nothing waits for an approval.
+        """
+        return self._give("approval", id, "approve", verdict(approved=True, by=by), by)
+
+    def deny(self, id: str | None = None, reason: str = "", by: str | None = None) -> SimulationStep | None:
+        """Deny what a node asks leave for, as `approve` grants it; the node is told the reason.
+
+        Raises:
+            ExecutionError: X115, nothing waits for an approval.
+        """
+        return self._give("approval", id, "deny", verdict(approved=False, by=by, reason=reason), by)
+
+    def _give(
+        self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
+    ) -> SimulationStep | None:
+        """Give what a node waits for, and let it come to its end; it is an act of the step that it ends."""
+        not_running(self, f"{act}()")
+        self.ready_to_keep()
+        self._take_up(kind, wanted)
+        flight = held(self.engine, kind, wanted)
         hold = flight.hold
         assert hold is not None
         hold.answer, hold.answered, hold.go = value, True, True
         before, codes = self.engine.position, list[int]()
         self._safely(lambda: codes.append(self._one(flight)))
-        people.note(self.engine, "answer", flight.act.node.id, ABSENT, value)  # an act of the step that it ended
+        people.note(self.engine, act, flight.act.node.id, ABSENT, value, by or "user")
         self.changed()
         step = self._last(before)
         if codes == [GO]:
@@ -122,6 +176,8 @@ class Session(Driver):
         Raises:
             ExecutionError: X115, there is no such call.
         """
+        not_running(self, "change()")
+        self._take_up("call", id)
         flight = held(self.engine, "call", id)
         change(flight, arguments, answer)
         people.note(self.engine, "change", flight.act.node.id, ABSENT, answer if arguments is None else dict(arguments))
@@ -129,14 +185,40 @@ class Session(Driver):
         return self
 
     def fork(self, at: int | str | None = None, name: str | None = None, edit: Mapping[str, Any] | None = None, *,
-             llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None) -> Session:  # fmt: skip
+             recipe: Recipe | None = None, llm: Any = None,
+             tools: Mapping[str, Callable[..., Any]] | None = None) -> Session:  # fmt: skip
         """Return a new session that shares the steps up to `at` (a step number or an event id; left out: here).
+
+        Args:
+            recipe: another version of the recipe to go on with; it has the nodes of the steps before, where they were.
 
         Raises:
             ExecutionError: X111, there is no such step or event.
+            StoreError: L433, the steps before do not fit the other recipe.
+            RecipeError: the other recipe has errors, or a tool is missing.
         """
         not_running(self, "fork()")
-        return self.branches.fork(at, name, edit, llm, tools)
+        return self.branches.fork(at, name, edit, recipe, llm, tools)
+
+    def replay(
+        self, from_step: int = 0, *, recipe: Recipe | None = None, strict: Literal["path", "values", "reads"] = "values"
+    ) -> ReplayReport:
+        """Run the steps up to here once more on the recorded answers, and say where they differ. No effect is run.
+
+        Functions, conditions and behaviours run again; what tools, models and people answered is taken from the record,
+        and so is what people did. The session stays as it is.
+
+        Args:
+            from_step: begin with the recorded state after this step.
+            recipe: another version of the recipe to replay with.
+            strict: compare nodes, phases, edges and failures (`path`); also writes, events, what calls were sent, and
+                what failures say (`values`); also what was read (`reads`).
+
+        Raises:
+            ExecutionError: L431, there is no such level; L432, it does not stand behind such a step.
+            RecipeError: the other recipe has errors.
+        """
+        return replayed(self, from_step, recipe, strict)
 
     @property
     def forks(self) -> tuple[Session, ...]:
@@ -170,11 +252,11 @@ class Session(Driver):
         return cursor_of(self.engine)
 
     @property
-    def status(self) -> Status:
-        """Where the run stands, in one word."""
+    def status(self) -> Standing:
+        """Where the run stands, in one word; it also knows what is `used` and `left` of the budget."""
         if self.live.moves:
-            return "pausing" if self.engine.halt.on else "running"
-        return reading.status_of(self.engine, self.limits)  # type: ignore[return-value]  # one of those words
+            return Standing("pausing" if self.engine.halt.on else "running", self.engine, self.limits)
+        return Standing(reading.status_of(self.engine, self.limits), self.engine, self.limits)
 
     @property
     def error(self) -> Problem | None:
@@ -197,6 +279,18 @@ class Session(Driver):
         """What waits for a person."""
         return pending_of(self.engine)
 
+    @property
+    def held_at(self) -> str:
+        """Where inside its node the step in flight is held: before or after a call, or at an event; else empty."""
+        return held_at(self.engine)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What nodes and people have emitted up to here, by their numbers: those of a step in flight are among them."""
+        run = self.engine
+        flying = (event for flight in run.flights.values() for event in flight.act.work.emitted)
+        return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
+
     def watch(self, expression: Any) -> Self:
         """Watch a condition text, JsonLogic, or a callable of the board; `watches` shows its value where it stands."""
         self.watches.add(expression)
@@ -210,6 +304,19 @@ class Session(Driver):
     def why(self) -> Why:
         """Return why the last step led where it did: each condition of its node with the values that it read."""
         return why_of(self.engine)
+
+    def why_not(self, behavior: str, at: int | str | None = None) -> WhyNot:
+        """Return what kept a node from firing: an event that has not come, a delivery that waits, ways not taken.
+
+        Args:
+            at: a step number or an event id; left out, where the run stands.
+
+        Raises:
+            ExecutionError: X101, there is no such node; X111, there is no such step or event.
+        """
+        if at is not None and not isinstance(at, str):
+            refuse_step(self, at)
+        return why_not_of(self.engine, behavior, at)
 
     def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
         """Call `listener` at a moment (step, error, end, change, token); return the function that ends it."""
@@ -240,4 +347,5 @@ class Session(Driver):
     def __repr__(self) -> str:
         """Return one line: where it stands."""
         following = f", next {self.current!r}" if self.current else ""
+        following += f", held {self.held_at}" if self.held_at else ""
         return f"<Session {self.name!r}: {self.status} after step {self.position}{following}>"

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine import travel
-from agentnb.engine.plan import Plan
+from agentnb.engine.journal import Journal
+from agentnb.engine.log import RunRow
 from agentnb.engine.run import Run
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.checks import refuse_step
-from agentnb.session.wiring import rebound
-from agentnb.world.world import World
+from agentnb.session import stored
+from agentnb.session.checks import check_recipe, refuse_step
+from agentnb.session.edited import budget_of, check_shared, plan_to_go_on
 
 if TYPE_CHECKING:
+    from agentnb.recipe.model import Recipe
     from agentnb.session.core import Core
     from agentnb.session.session import Session
 
@@ -32,6 +34,7 @@ class Branches:
         at: int | str | None,
         name: str | None,
         edit: Mapping[str, Any] | None,
+        recipe: Recipe | None,
         llm: Any,
         tools: Mapping[str, Callable[..., Any]] | None,
     ) -> Session:
@@ -41,33 +44,28 @@ class Branches:
         step = old.position if at is None else self._step_of(at)
         refuse_step(session, step)
         session._mend()  # noqa: SLF001  (a part of the session)
-        plan = old.plan
-        if llm is not None or tools is not None:
-            world = old.world
-            both = {**world.tools, **rebound(plan.recipe, tools or {})}
-            made = World(
-                tools=both,
-                llm=world.llm if llm is None else llm,
-                answers=world.answers,
-                resources=world.resources,
-                strict=world.strict,
-            )
-            plan = Plan(plan.recipe, plan.kinds, made)
+        if recipe is not None:
+            check_recipe(recipe)
+            check_shared(old, recipe, step)
+        plan = plan_to_go_on(old, recipe, llm, tools)
         run = travel.forked(old, plan, step, name)
         found = self._session_of(run, name or f"{session.name}@{step}")
+        if session.journal is not None:
+            found.keep_in(stored.begin_fork(found, session.journal))
         self.made.append(found)
         if edit:
             found.edit(edit)
         return found
 
-    def _session_of(self, run: Run, name: str) -> Session:
+    def _session_of(self, run: Run, name: str, run_id: str | None = None) -> Session:
         from agentnb.session.limits import Limits
 
-        session = self._session
+        session, recipe = self._session, run.plan.recipe
         cls: type[Session] = type(session)
         found = cls.__new__(cls)
         found.inputs = session.inputs
-        found._wire(session.recipe, run, Limits(session.limits.budget), name)  # noqa: SLF001  (the same)
+        budget = budget_of(session.limits.budget, session.recipe, recipe)
+        found._wire(recipe, run, Limits(budget), name, run_id)  # noqa: SLF001  (a part of the session)
         found.parent = session
         return found
 
@@ -97,7 +95,10 @@ class Branches:
         """Return every fork; a branch that was left becomes a session when it is first asked for."""
         session = self._session
         for run in self.old:
-            self.made.append(self._session_of(run, f"{session.name}, before reset"))
+            journal = run.keeping if isinstance(run.keeping, Journal) else None
+            found = self._session_of(run, f"{session.name}, before reset", getattr(journal, "run_id", None))
+            found.keep_in(journal)
+            self.made.append(found)
             self._left(run)
         self.old.clear()
         self._left(session.engine)
@@ -106,20 +107,43 @@ class Branches:
     def _left(self, run: Run) -> None:
         for chain, tip in run.left[self._told.get(run, 0) :]:
             reopened = travel.reopened(run, chain, tip)
-            self.made.append(self._session_of(reopened, f"{self._session.name}, left at {chain[-1].base}..{tip}"))
+            found = self._session_of(reopened, f"{self._session.name}, left at {chain[-1].base}..{tip}")
+            found.keep_beside(self._session.journal)
+            self.made.append(found)
         self._told[run] = len(run.left)
 
     def tree(self) -> str:
-        """Return the whole tree of sessions, one a line, this one marked."""
+        """Return the whole tree of sessions and of kept runs, one a line, this one marked."""
         top = self._session
         while top.parent is not None:
             top = top.parent
-        return "\n".join(self._lines(top, 0))
+        kept = {} if top.log is None else {row.run_id: row for row in top.log.runs()}
+        here = {session.run_id: session for session in _all(top)}
+        first: Any = top
+        row = kept.get(top.run_id)
+        while row is not None and row.parent in kept:
+            first = row = kept[row.parent]
+        return "\n".join(self._lines(first, 0, here, kept))
 
-    def _lines(self, session: Any, depth: int) -> list[str]:
-        mark = " <- here" if session is self._session else ""
-        begun = "" if session.parent is None else f" from step {session.engine.chain[-1].base}"
-        lines = [f"{'  ' * depth}{session.name}{begun}: {session.position} steps, {session.status}{mark}"]
-        for fork in session.forks:
-            lines += self._lines(fork, depth + 1)
+    def _lines(self, item: Any, depth: int, here: Mapping[str, Any], kept: Mapping[str, RunRow]) -> list[str]:
+        """Return the lines of a session, or of a run that is only kept, and of all that began from it."""
+        mark, forks = " <- here" if item is self._session else "", []
+        if isinstance(item, RunRow):
+            begun, stands = item.forked, f"{item.steps} steps, {item.status}"
+        else:
+            row = kept.get(item.run_id)
+            begun = item.engine.chain[-1].base if item.parent is not None else row and row.forked
+            stands, forks = f"{item.position} steps, {item.status}", list(item.forks)
+        told = "" if begun is None else f" from step {begun}"
+        lines = [f"{'  ' * depth}{item.name}{told}: {stands}{mark}"]
+        known = {fork.run_id for fork in forks}
+        forks += [here.get(run_id, row) for run_id, row in kept.items()
+                  if row.parent == item.run_id and run_id not in known]  # fmt: skip
+        for fork in forks:
+            lines += self._lines(fork, depth + 1, here, kept)
         return lines
+
+
+def _all(session: Any) -> list[Any]:
+    """Return a session and all that began from it in this process."""
+    return [session, *(each for fork in session.forks for each in _all(fork))]

@@ -28,6 +28,11 @@ class Watches(Mapping[str, Any]):
         self._asked[text] = asked
         return text
 
+    def sources(self) -> list[Any]:
+        """Return what can be kept of them: texts and JsonLogic; a function of the board cannot be."""
+        kept = (getattr(asked, "source", None) for asked in self._asked.values())
+        return [source for source in kept if isinstance(source, str | Mapping)]
+
     def remove(self, text: str) -> None:
         """Watch it no longer."""
         self._asked.pop(text, None)

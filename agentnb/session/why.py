@@ -73,15 +73,19 @@ def why_of(run: Run) -> Why:
         return Why(0, "", "", (), ())
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
-    act = run.tables.acts[history.s_act[row]]
-    node = run.plan.nodes[act.node]
-    went = tuple(_went(run, history, row))
     note = history.notes.get(step)
+    node, went = run.node_of(history.s_act[row]), tuple(_went(run, history, row))
+    return Why(step, node, "" if note is None else note.thought or "", went, tuple(asked_in(run, history, step)))
+
+
+def asked_in(run: Run, history: History, step: int) -> Iterator[Asked]:
+    """Yield each condition that the node of a step asks, on the board as that step had left it."""
+    row = step - history.base
+    act = run.tables.acts[history.s_act[row]]
+    node = run.plan.nodes[act.node].node
     board = _board_after(run, history, step, act.frame)
-    result = came_to(history, step)
-    context = Context(board, lambda: given_at(run, act.frame), result, node.node)
-    asked = tuple(_asked(run, node.node, context, board, went))
-    return Why(step, node.id, "" if note is None else note.thought or "", went, asked)
+    context = Context(board, lambda: given_at(run, act.frame), came_to(history, step), node)
+    yield from _asked(run, node, context, board, tuple(_went(run, history, row)))
 
 
 def _went(run: Run, history: History, row: int) -> Iterator[str]:

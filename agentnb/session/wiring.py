@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agentnb.recipe.model import Recipe
+from agentnb.recipe.model import Recipe, ToolSpec
 from agentnb.world.world import World
 
 
@@ -33,13 +33,42 @@ def world_of(
         from agentnb.world.llm.providers import client_of
 
         llm = client_of(*provider)
-    return World(tools=given, llm=llm, answers=answers, resources=resources, strict=strict)
+    return World(tools=given, llm=llm, answers=answers, resources=resources, strict=strict, given=tools or {})
 
 
-def rebound(recipe: Recipe, tools: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Return what is given in place of a recipe's tools, called as those are: with their config."""
-    named = {name: recipe.tools[name] for name in tools if name in recipe.tools}
-    return {**tools, **(_loaded(replace(recipe, tools=named), tools) if named else {})}
+def refitted(
+    old: World, before: Recipe, recipe: Recipe, llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None
+) -> World:
+    """Return a session's world for another recipe, model or tools; what has not changed is taken over as it is.
+
+    Raises:
+        RecipeError: a tool cannot be loaded, or may not.
+    """
+    given = {**old.given, **(tools or {})}
+    fresh = {
+        name: spec
+        for name, spec in recipe.tools.items()
+        if name in (tools or {}) or name not in old.tools or not _same(spec, before.tools.get(name))
+    }
+    kept = {name: old.tools[name] for name in recipe.tools if name not in fresh}
+    loaded = _loaded(replace(recipe, tools=fresh), given) if fresh else {}
+    if llm is None and old.llm is None and (provider := recipe.meta.get("provider")) is not None:
+        from agentnb.world.llm.providers import client_of
+
+        llm = client_of(*provider)
+    return World(
+        tools={**given, **kept, **loaded},
+        llm=old.llm if llm is None else llm,
+        answers=old.answers,
+        resources=old.resources,
+        strict=old.strict,
+        given=given,
+    )
+
+
+def _same(spec: ToolSpec, before: ToolSpec | None) -> bool:
+    """Say whether a tool is the one that it was, wherever it stands in the recipe's text."""
+    return before is not None and replace(spec, place=None) == replace(before, place=None)
 
 
 def _loaded(recipe: Recipe, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:

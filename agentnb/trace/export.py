@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.board.secrets import hidden
-from agentnb.engine.slices import dump_histories, read_histories
+from agentnb.engine.joining import joined
+from agentnb.engine.slices import VERSION, whole
 from agentnb.errors import Problem, StoreError
 from agentnb.trace.reading import EdgeRow, NodeRow
 
@@ -32,7 +33,8 @@ def text_of(trace: SimulationTrace) -> str:
         "metadata": encode(trace.metadata, lenient=True),
         "nodes": [list(node) for node in reading.nodes],
         "edges": [[*edge[:3], hidden(edge.condition), edge.asks] for edge in reading.edges],
-        **dump_histories(reading.tables, reading.chain, lenient=True),
+        "version": VERSION,
+        "slices": [whole(reading.chain, lenient=True)],
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -51,7 +53,7 @@ def trace_of(text: str, where: str = "the text") -> SimulationTrace:
         raise _not_ours(where, f"it is no JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _not_ours(where, f"it does not say that its format is {FORMAT!r}")
-    _, histories = read_histories(document)
+    _, histories = joined(document)
     try:
         nodes = [
             NodeRow(id, kind, type, tuple((name, tuple(path)) for name, path in inputs))

@@ -26,9 +26,9 @@ _WHOLE_COPIES = int(pd.__version__.split(".", maxsplit=1)[0]) < 3
 TYPES = ("interaction", "system_event", "tool_execution", "reasoning", "error")
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows of named values as a DataFrame."""
-    return pd.DataFrame(list(rows))
+def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Return rows of named values as a DataFrame; `types` gives its columns, each with its dtype, without rows too."""
+    return pd.DataFrame(list(rows), columns=None if types is None else list(types)).astype(types or {})
 
 
 class _Kept:
@@ -379,6 +379,11 @@ def _all_leaving(values: Objects, target: str) -> Objects:
     return objects([_leaving(value, target) for value in values])
 
 
+def cell(value: Any, path: str) -> Any:
+    """Return a frozen value as it stands in a table: NA where there is nothing, else as it may leave."""
+    return _leaving(value, path)
+
+
 def _leaving(value: Any, target: str) -> Any:
     """Return a value as it may leave: masked where any word of its path names a secret."""
     if value is ABSENT:
@@ -386,4 +391,4 @@ def _leaving(value: Any, target: str) -> Any:
     return shown(value, next(filter(is_secret, parse_path(target)), None))
 
 
-__all__ = ["NAMES", "Frames", "head_html", "table", "wide"]
+__all__ = ["NAMES", "Frames", "cell", "head_html", "table", "wide"]

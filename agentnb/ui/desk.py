@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.ui.loop import kernel_loop
+from agentnb.world.people import verdict_of
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -154,7 +155,7 @@ class Desk:
             case "reset":
                 session.reset()
             case "answer":
-                session.answer(command.value, node=command.target)
+                self._answer(command)
             case verb:
                 raise AgentNbError(
                     Problem(
@@ -165,6 +166,17 @@ class Desk:
                         did_you_mean(verb, VERBS, "reload the page, so that it fits this version"),
                     )
                 )
+
+    def _answer(self, command: Command) -> None:
+        session, target = self.session, command.target
+        if not any(one.kind == "approval" and one.node == target for one in session.pending):
+            session.answer(command.value, node=target)
+            return
+        decided = verdict_of(command.value, "the cockpit's answer")
+        if decided["approved"]:
+            session.approve(target)
+        else:
+            session.deny(target, decided["reason"])
 
     # -- painting --------------------------------------------------------------------------------------------------
 

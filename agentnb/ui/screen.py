@@ -42,7 +42,7 @@ def screen(
         problems: those of the last command.
         at_work: whether one step is in flight by itself.
     """
-    view, status = session.view(), "running" if at_work else session.status
+    view, status = session.view(), "running" if at_work else str(session.status)
     rows, more = _board(session.recipe, view)
     return {
         "name": clean(session.recipe.name),
@@ -94,7 +94,7 @@ def said(session: Session) -> str:
     if current is None:
         return f"{line}Nothing is next."
     if status == "in_flight":
-        return f"{line}{current!r} is in flight."
+        return f"{line}Held {clean(session.held_at)}." if session.held_at else f"{line}{current!r} is in flight."
     return f"{line}Next: {current!r}." if position else f"{line}At the start: {current!r} is first."
 
 
@@ -151,7 +151,7 @@ def _text(key: str, value: Any, width: int) -> str:
 
 def _pending(pending: Any) -> dict[str, Any]:
     arguments = masked(dict(pending.arguments or {}))
-    options = arguments.get("options") or ()
+    options = arguments.get("options") or (("yes", "no") if pending.kind == "approval" else ())
     return {
         "id": str(pending.id),
         "kind": pending.kind,

@@ -20,12 +20,18 @@ _NO_SETTINGS: Final = frozenset({"messages", "prompt"})  # what is asked is the 
 def options_of(node: Node) -> Mapping[str, Any]:
     """Return how a node's effects are done, as its `params` say: by the names of Effect's fields, only those given.
 
-    `timeout` and `backoff` are in seconds, `attempts` counts all of them; a timeout of 0 or less means none.
+    `timeout` and `backoff` are in seconds, `attempts` counts all of them; a timeout of 0 or less means none. What is
+    `repeatable` may go out once more, where a run was cut before its answer came.
     """
     given = {name: node.params[name] for name in _OPTIONS if node.params.get(name) is not None}
     if given.get("timeout", 1) <= 0:
         del given["timeout"]
     return given
+
+
+def asked_of(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return how a model is asked: where its answers are only made up, the effect says so."""
+    return {**options, "made_up": True} if getattr(world.llm, "made_up", False) else options
 
 
 def settings_of(model: Any) -> dict[str, Any]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from agentnb.board.secrets import short
+from agentnb.board.values import freeze
+from agentnb.errors import ExecutionError, Problem
+
 WAIT: Final = object()  # the answer that says: a person has to come
 _ALONE: Final = ContextVar("_ALONE", default=False)
+_VERDICT: Final = frozenset({"approved", "by", "reason"})
+_TYPED: Final = dict.fromkeys(("y", "yes", "approve"), True) | dict.fromkeys(("n", "no", "deny"), False)
 
 
 @contextmanager
@@ -64,3 +70,41 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
         return input(f"{prompt}\n> ")
     except EOFError:
         return WAIT
+
+
+# -- approvals ---------------------------------------------------------------------------------------------------------
+
+
+def verdict(*, approved: bool, by: str | None = None, reason: str = "") -> Any:
+    """Return what an approval is answered, frozen: `approved`, `by` whom, and the `reason` that was given."""
+    return freeze({"approved": approved, "by": by, "reason": reason})
+
+
+def verdict_of(given: Any, where: str = "Session(answers=...)") -> Any:
+    """Return the verdict that an answer stands for: True, False, the verdict as a mapping, or a line of text.
+
+    Raises:
+        ExecutionError: X124, it is none of these.
+    """
+    found = typed_verdict(given) if isinstance(given, str) else {"approved": given}
+    found = given if isinstance(given, Mapping) else found
+    if isinstance(found, Mapping) and isinstance(found.get("approved"), bool) and found.keys() <= _VERDICT:
+        by, reason = found.get("by"), found.get("reason")
+        by, reason = None if by is None else str(by), "" if reason is None else str(reason)
+        return verdict(approved=found["approved"], by=by, reason=reason)
+    raise ExecutionError(
+        Problem(
+            "X124",
+            f"{short(given)} approves nothing and denies nothing",
+            where,
+            "an approval is answered yes or no, True or False, or by a mapping of `approved`, `by` and `reason`",
+            "write True, or 'no, and why', or {'approved': False, 'reason': '...'}",
+        )
+    )
+
+
+def typed_verdict(line: str) -> Any:
+    """Return the verdict of a line that was typed, a reason after the word; None where it is neither yes nor no."""
+    word, _, reason = line.strip().partition(" ")
+    decided = _TYPED.get(word.lower().rstrip(",.:;"))
+    return None if decided is None else verdict(approved=decided, reason=reason.strip())

@@ -7,9 +7,10 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from agentnb.board.secrets import short
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
 from agentnb.world.llm.base import LLMClient, LLMRequest, as_client
-from agentnb.world.people import WAIT, ask_on_terminal
+from agentnb.world.people import WAIT, ask_on_terminal, typed_verdict, verdict_of
 
 if TYPE_CHECKING:
     from agentnb.engine.work import Effect, Work
@@ -21,9 +22,10 @@ Script = Sequence[Any] | Mapping[str, Any]
 class World:
     """Tools, a model, people: given to a session, asked by its nodes through the one door.
 
-    `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers, a list in
-    the order of asking, or a mapping from node to a list or a single value. `strict` says how templates and rules take
-    what is missing.
+    `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers (approvals:
+    True, False or their mapping), a list in the order of asking, or a mapping from node to a list or a single value.
+    `strict` says how templates and rules take what is missing. `given` are the tools as somebody gave them, where
+    `tools` are called with a recipe's config.
 
     Raises: ExecutionError: X303, X305, what is given as the model or as answers can be neither
     """
@@ -36,9 +38,11 @@ class World:
         answers: Script | None = None,
         resources: Mapping[type, Any] | None = None,
         strict: bool = True,
+        given: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.strict = strict
         self.tools = dict(tools or {})
+        self.given = self.tools if given is None else dict(given)
         self.llm: LLMClient | None = None if llm is None else as_client(llm)
         self.answers = _script(answers)
         self.resources = dict(resources or {})
@@ -70,9 +74,11 @@ class World:
             ExecutionError: X301, nothing here does effects of that kind.
         """
         match effect.kind:
-            case "human":
+            case "human" | "approval" as kind:
                 found = self._scripted(work)
-                _begun(work, "human")
+                _begun(work, kind)
+                if kind == "approval":
+                    return lambda asked: _decided(asked) if found is WAIT else verdict_of(found)
                 return lambda asked: _typed(asked) if found is WAIT else found
             case "llm":
                 request, attempts = self._request(effect, work), _Attempts()
@@ -83,7 +89,7 @@ class World:
                 "X301",
                 f"nothing does {effect.kind!r} effects",
                 f"node {work.node.id!r}",
-                "this session knows tool, agent, llm and human, and what a node binds itself",
+                "this session knows tool, agent, llm, human and approval, and what a node binds itself",
                 "use one of them",
             )
         )
@@ -113,12 +119,12 @@ class World:
         if isinstance(script, Mapping):
             of_node = script.get(work.node.id, WAIT)
             if isinstance(of_node, list | tuple):
-                number = asked_before(work, "human", work.node.id)
+                number = _questions(work, work.node.id)
                 found = of_node[number] if number < len(of_node) else WAIT
             else:
                 found = of_node
         elif script is not None:
-            number = asked_before(work, "human")
+            number = _questions(work)
             found = script[number] if number < len(script) else WAIT
         return found
 
@@ -163,6 +169,20 @@ def _typed(effect: Effect) -> Any:
     """Return what is typed on a terminal, else WAIT, for a person to come; the line says who is asked."""
     prompt, role = str(effect.arguments.get("prompt", "")), effect.arguments.get("role")
     return ask_on_terminal(f"{prompt} (for role {role})" if role else prompt, effect.timeout)
+
+
+def _decided(effect: Effect) -> Any:
+    """Return the verdict that is typed on a terminal, else WAIT; what is neither yes nor no is asked once more."""
+    about = str(effect.arguments.get("prompt") or f"{effect.name} {short(dict(effect.arguments), width=200)}")
+    while True:
+        line = ask_on_terminal(f"{about}\nApprove? (yes, or no and why)", effect.timeout)
+        if line is WAIT or (verdict := typed_verdict(str(line))) is not None:
+            return line if line is WAIT else verdict
+
+
+def _questions(work: Work, node: str | None = None) -> int:
+    """Count what people were asked before, answers and approvals alike: one script serves both."""
+    return asked_before(work, "human", node) + asked_before(work, "approval", node)
 
 
 def asked_before(work: Work, kind: str, node: str | None = None) -> int:

@@ -10,9 +10,11 @@ import pytest
 from agentnb.engine.work import Kind
 from agentnb.expressions.templates import compile_template
 from agentnb.kinds import KINDS
+from agentnb.kinds.agent import ASKING
 from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
+from agentnb.store import MemoryLog
 from agentnb.trace.steps import StepType
 from tests.session.making import boards, graph, path
 
@@ -119,3 +121,20 @@ def test_its_steps_are_rows_of_the_trace(kind):
     frame = run.trace.frames.steps
     assert frame["kind"].iloc[0] == kind
     assert frame["status"].iloc[0] == ("error" if kind in FAILING else "ok")
+
+
+@pytest.mark.parametrize("llm", [None, {"here": [{"name": "a", "score": 1}]}], ids=["nobody", "script"])
+@pytest.mark.parametrize("kind", sorted(ASKING))
+def test_an_answer_that_is_made_up_is_kept_with_its_step_and_not_before(kind, llm):
+    log = MemoryLog()
+    run = Session(recipe_of(kind), {"word": "a"}, llm=llm, store=log, run_id="run", validate_inputs=False)
+    run.run()
+    assert (run.status, len(run.trace.frames.calls)) == ("finished", 1)
+    assert log.last("run") == 1 + run.position
+
+
+def test_a_real_call_is_kept_when_it_goes_out_and_when_it_comes_back():
+    log = MemoryLog()
+    run = Session(recipe_of("tool"), {"word": "a"}, store=log, run_id="run")
+    run.run()
+    assert log.last("run") == 1 + run.position + 2

@@ -31,3 +31,31 @@ def test_limits_are_numbers_from_zero_on(value):
 def test_what_is_not_a_number_is_no_limit(value):
     with pytest.raises(ExecutionError, match="X202"):
         Budget.of({"max_cost_usd": value}, {})
+
+
+@pytest.mark.parametrize("value", [2.5, Decimal("0.1"), 1e-9])
+def test_what_counts_things_is_a_whole_number(value):
+    with pytest.raises(ExecutionError) as caught:
+        Budget.of({"max_steps": value, "max_depth": value, "max_seconds": value, "max_cost_usd": value}, {})
+    assert [(problem.code, problem.where) for problem in caught.value.problems] == [
+        ("X203", "budget, max_steps"),
+        ("X203", "budget, max_depth"),
+    ]
+    assert Budget.of({"max_steps": 3.0}, {}) == Budget(max_steps=3)
+
+
+@pytest.mark.parametrize("value", [float("inf"), Decimal("inf"), None])
+def test_without_an_end_there_is_no_limit(value):
+    assert Budget.of({"max_steps": value, "max_seconds": value, "max_cost_usd": value}, {"max_steps": 5}) == Budget()
+
+
+def test_money_is_never_a_float():
+    budget = Budget.of({"max_cost_usd": 0.1}, {})
+    assert isinstance(budget.max_cost_usd, Decimal)
+    assert budget.max_cost_usd == Decimal("0.1")
+
+
+@pytest.mark.parametrize("given", [["max_steps"], 5, "max_steps"])
+def test_a_budget_is_a_mapping(given):
+    with pytest.raises(ExecutionError, match="X204"):
+        Budget.of(given, {})

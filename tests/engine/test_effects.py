@@ -239,7 +239,7 @@ class Spending:
     def __init__(self, left):
         self.left, self.waits = left, []
 
-    def lets_out(self, run, work, effect, wait):
+    def lets_out(self, run, work, effect, wait, which):
         self.left, self.waits = self.left - 1, [*self.waits, wait]
         return self.left >= 0
 

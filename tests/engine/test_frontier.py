@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.run import FAILED
+from agentnb.engine.events import emit_from_outside
+from agentnb.engine.run import EXHAUSTED, FAILED
+from agentnb.engine.work import Body, Enter
 from agentnb.recipe.model import Edge, Node, Region
 from tests.engine.making import data, one, run_of
 from tests.engine.shapes import go_on, leaf, path
@@ -116,9 +118,89 @@ def test_a_join_waits_for_all_whatever_their_number(count):
 
 
 def test_too_many_frames_inside_one_another_is_the_failure_of_the_node_that_would_open_one():
-    run = session(looping(looping(graph("x"), times=1), times=1), budget={"max_frames": 1})
+    run = session(looping(looping(graph("x"), times=1), times=1))
+    run.engine.max_frames = 1
     run.run()
     assert (run.status, run.error.code) == ("failed", "X103")
     run.engine.max_frames = 2
     run.run()
     assert run.status == "finished"
+
+
+# ------------------------------------------------------------------------------------------------- what events set off
+
+
+def hearing(*answers):
+    """Return a run of nodes that listen to `go`, with nothing else left to do."""
+    nodes = [leaf(f"on{number}", answer, kind="keep", on=("go",)) for number, answer in enumerate(answers)]
+    run = run_of(nothing, nodes=nodes)
+    one(run)
+    return run
+
+
+def emitting(*types):
+    def node(work):
+        for type_ in types:
+            work.emit(type_)
+
+    return node
+
+
+def test_an_event_emitted_while_nothing_else_waits_is_delivered():
+    run = hearing(lambda work: work.emit("go") and None if work.event.seq < 4 else None)
+    emit_from_outside(run, "go", None)
+    go_on(run)
+    assert path(run) == ["n0", *["on0"] * 4]
+    assert run.frontier() == []
+
+
+def test_what_nobody_hears_leaves_the_queue_also_where_it_is_all_that_waits():
+    run = hearing(emitting("nobody", "nobody"))
+    for _ in range(3):
+        emit_from_outside(run, "go", None)
+    go_on(run)
+    assert path(run) == ["n0", *["on0"] * 3]
+    assert run.frontier() == []
+
+
+def test_a_failed_behavior_that_emitted_is_followed_by_its_event():
+    def fails(work):
+        if work.event.seq == 1:
+            work.emit("go")
+        raise ValueError
+
+    run = hearing(fails)
+    emit_from_outside(run, "go", None)
+    go_on(run)
+    assert path(run) == ["n0", *["on0 error"] * 2]
+
+
+# ------------------------------------------------------------------------------------------ a step that is given up
+
+
+class NoFrames:
+    """Lets nobody open a frame, and every call go out."""
+
+    def lets_in(self, run, act):
+        return False
+
+    def lets_out(self, *_words):
+        return True
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_frame_that_may_not_be_opened_gives_its_step_up(waits):
+    async def later(work):
+        await work.loop()
+        return Enter([Body("r")])
+
+    def opens(work):
+        work.write("own", 1)
+        return later(work) if waits else Enter([Body("r")])
+
+    nest = Node("nest", "do", bodies=("r",), params={"do": opens})
+    run = run_of(nodes=[nest, leaf("in", nothing, scope="r")], regions=[Region("r", ("in",), owner="nest")])
+    run.max_frames, run.spending = 0, NoFrames()
+    assert go_on(run) == EXHAUSTED
+    assert (path(run), run.frames.keys(), run.flights, data(run)) == ([], {0}, {}, {})
+    assert [run.node_of(number) for number in run.frontier()] == ["nest"]

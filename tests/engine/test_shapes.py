@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentnb.engine import travel
+from agentnb.engine.revival import dump, revive
 from agentnb.engine.run import DONE, LANES, SUSPENDED
-from agentnb.engine.slices import dump, revive
 from agentnb.engine.step import step as engine_step
 from tests.engine.shapes import NESTED, SHAPES, Meeting, begun, board, branches, go_on, path, shape_of, step
 

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.secrets import MASK
+from agentnb.engine.joining import joined
 from agentnb.engine.plan import Plan
-from agentnb.engine.slices import VERSION, dump, read_histories, revive
+from agentnb.engine.revival import dump, revive
+from agentnb.engine.slices import VERSION
 from agentnb.engine.travel import goto
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Recipe
@@ -132,7 +134,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
 
 def test_what_is_no_log_is_told():
     with pytest.raises(StoreError, match="L402"):
-        read_histories({"tables": {}})
+        joined({"tables": {}})
     with pytest.raises(StoreError, match="L403"):
-        read_histories({"version": VERSION + 1})
+        joined({"version": VERSION + 1})
     assert counter().index["count"] == 0

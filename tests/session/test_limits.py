@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from decimal import Decimal
 
 import networkx as nx
 import pytest
 
 from agentnb.clock import FrozenClock
+from agentnb.engine.budget import Budget
 from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Edge, Node, Region
+from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse, Usage
-from tests.session.making import calling, counting, graph, looping, path, session
+from tests.engine.shapes import SHAPES, leaf, shape_of
+from tests.kinds.test_parallel import branching, function
+from tests.session.budgeted import budgeted, listening
+from tests.session.making import asking, calling, counting, graph, looping, path, session
+
+LIMITS = [field.name for field in fields(Budget)]
 
 
 def limited(made, budget, inputs=None, **options):
@@ -25,9 +34,18 @@ def agents(*names):
     return made
 
 
+def ended(run):
+    """Return after which step a run has ended, how, and at which limit."""
+    assert run.error is None
+    return run.position, run.status, (run.trace.outcome or {}).get("limit")
+
+
+# ---------------------------------------------------------------------------------------------------------- max_steps
+
+
 def test_max_steps_ends_a_run_as_exhausted_and_says_which():
     run = limited(counting(), {"max_steps": 4}, {"n": 0})
-    assert (run.position, run.status) == (4, "exhausted")
+    assert ended(run) == (4, "exhausted", "max_steps")
     assert run.trace.outcome == {"status": "exhausted", "steps": 4, "limit": "max_steps"}
     assert run.step() is None
     run.run()
@@ -77,17 +95,24 @@ def test_a_failed_step_counts_and_a_retry_too():
     assert run.status == "failed"
     assert run.retry().status == "error"
     assert (run.position, run.engine.used) == (2, 2)
+    assert (run.retry(), run.position, run.status, run.status.limit) == (None, 2, "failed", "max_steps")
+    run.run()
+    assert run.position == 2
+    assert run.set_budget(max_steps=3).retry().step == 3
+
+
+# ------------------------------------------------------------------------------------------------- what calls use
 
 
 def test_max_llm_calls():
     run = limited(agents("a", "b", "c"), {"max_llm_calls": 2}, llm=lambda request: "x")
-    assert (run.position, run.status, run.trace.outcome["limit"]) == (2, "exhausted", "max_llm_calls")
+    assert ended(run) == (2, "exhausted", "max_llm_calls")
     assert run.back().status == "paused"
 
 
 def test_max_tool_calls():
     run = limited(calling(), {"max_tool_calls": 1}, {"word": "rain"})
-    assert (run.position, run.trace.outcome["limit"]) == (2, "max_tool_calls")
+    assert ended(run) == (2, "exhausted", "max_tool_calls")
 
 
 @pytest.mark.parametrize(("limit", "status", "made"), [(4, "finished", 3), (3, "exhausted", 3), (2, "exhausted", 2)])
@@ -106,9 +131,17 @@ def test_each_attempt_of_a_call_counts(limit, status, made):
 def test_max_cost():
     price = LLMResponse("x", usage=Usage(10, 20, Decimal("0.25")))
     run = limited(agents("a", "b", "c"), {"max_cost_usd": 0.5}, llm=lambda request: price)
-    assert (run.position, run.trace.outcome["limit"]) == (2, "max_cost_usd")
+    assert ended(run) == (2, "exhausted", "max_cost_usd")
     calls = run.trace.frames.calls
     assert (calls["tokens_in"].tolist(), calls["tokens_out"].tolist()) == ([10, 10], [20, 20])
+
+
+@pytest.mark.parametrize("price", [Decimal("0.1"), 0.1, "0.1"])
+def test_money_is_added_up_without_an_error(price):
+    answer = LLMResponse("x", usage=Usage(1, 1, price))
+    run = limited(agents(*range(12)), {"max_cost_usd": 1}, llm=lambda request: answer)
+    assert ended(run) == (10, "exhausted", "max_cost_usd")  # a sum of floats would come to 0.99...
+    assert run.status.used["max_cost_usd"] == Decimal(1)
 
 
 class Slow(FrozenClock):
@@ -121,7 +154,7 @@ class Slow(FrozenClock):
 
 def test_max_seconds_are_those_of_the_steps():
     run = limited(graph("a", "b", "c", "d"), {"max_seconds": 2}, clock=Slow())
-    assert (run.position, run.trace.outcome["limit"]) == (2, "max_seconds")
+    assert ended(run) == (2, "exhausted", "max_seconds")
     run.back()
     assert run.status == "paused"
     run.step()
@@ -130,32 +163,17 @@ def test_max_seconds_are_those_of_the_steps():
     assert fork.status == "paused"
 
 
-def test_max_events():
-    run = session(graph("a", "b", "c"), budget={"max_events": 2})
-    run.emit("x")
-    assert run.status == "ready"
-    run.emit("y")
-    assert run.status == "exhausted"
-
-
-def test_max_frames():
-    inner = nx.DiGraph()
-    inner.add_node("in", kind="loop", graph=graph("a"), times=1)
-    run = limited(looping(inner, times=1), {"max_frames": 1})
-    assert (run.status, run.current, run.error.code) == ("failed", "in", "X103")
-
-
-@pytest.mark.parametrize("budget", [{"max_step": 3}, {"max_steps": -1}, {"max_steps": "3"}, {"max_steps": True}])
-def test_a_wrong_budget_is_a_problem(budget):
-    with pytest.raises(ExecutionError, match=r"X20[12]"):
-        session(graph("a"), budget=budget)
-
-
-def test_a_fork_has_the_limits_too():
-    run = limited(counting(), {"max_steps": 4}, {"n": 0})
-    fork = run.fork(at=2)
-    fork.run()
-    assert (fork.position, fork.status) == (4, "exhausted")
+def test_what_people_take_to_answer_is_not_counted():
+    clock = FrozenClock()
+    run = session(asking(), budget={"max_seconds": 5}, clock=clock)
+    run.run()
+    assert run.status == "waiting"
+    clock._ns += 3600 * 10**9
+    run.answer("yes")
+    assert (run.status, run.status.used["max_seconds"]) == ("paused", 0)
+    assert run.trace.steps[1].seconds == 3600
+    run.run()
+    assert run.status == "finished"
 
 
 def test_the_seconds_of_steps_before_a_branch_are_those_of_the_steps_that_led_there():
@@ -166,4 +184,276 @@ def test_the_seconds_of_steps_before_a_branch_are_those_of_the_steps_that_led_th
     for position in (7, 2, 4, 0, 5):
         run.goto(position)
         took = sum(step.seconds for step in run.trace.steps[:position])
-        assert run.limits.seconds(run.engine) == pytest.approx(took)
+        assert run.status.used["max_seconds"] == pytest.approx(took)
+
+
+# ---------------------------------------------------------------------------------------------------------- max_frames
+
+
+def deep(levels):
+    """Return a loop in a loop in a loop ..., with a node inside the innermost."""
+    made = graph("a")
+    for level in range(levels):
+        around = nx.DiGraph()
+        around.add_node(f"loop{level}", kind="loop", graph=made, times=1)
+        made = around
+    return made
+
+
+def test_max_frames_keeps_a_node_from_opening_a_deeper_one():
+    run = limited(deep(3), {"max_frames": 2})
+    assert ended(run) == (2, "exhausted", "max_frames")
+    assert (run.current, path(run), len(run.frames)) == ("loop0", ["loop2 enter", "loop1 enter"], 3)
+    assert run.step() is None
+    assert run.set_budget(max_frames=3).status == "paused"
+    run.run()
+    assert (run.status, run.position) == ("finished", 7)
+
+
+def test_a_node_that_opens_no_frame_is_not_kept_from_it():
+    inner = nx.DiGraph()
+    inner.add_node("never", kind="loop", graph=graph("a"), **{"while": "false"})
+    run = limited(looping(inner, times=1), {"max_frames": 1})
+    assert (run.status, path(run)) == ("finished", ["again enter", "never", "again leave", "done"])
+
+
+def test_a_branch_that_would_open_a_deeper_frame_ends_the_run_and_the_others_end_their_step():
+    loop = Node("loop", "loop", bodies=("inside",), params={"times": 1})
+    made = branching([function("a"), function("b")], [loop])
+    made.nodes["inner"] = function("inner", scope="inside")
+    made.regions["inside"] = Region("inside", ("inner",), owner="loop")
+    run = Session(made, budget={"max_frames": 1})
+    run.run()
+    assert ended(run)[1:] == ("exhausted", "max_frames")
+    assert "inner" not in path(run)
+    assert "loop" in [next.node for next in run.frontier]
+    run.set_budget(max_frames=2).run()
+    assert (run.status, dict(run.board)) == ("finished", {"a": 1, "b": 1, "inner": 1, "done": 1})
+
+
+# ------------------------------------------------------------------------------------------- what events set off
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "steps"),
+    [
+        *[("max_events", limit, steps) for limit, steps in enumerate([0, 2, 4, 5])],
+        *[("max_behavior_calls", limit, limit) for limit in range(6)],
+        *[("max_depth", limit, steps) for limit, steps in enumerate([0, 4])],
+        *[("max_steps", limit, limit) for limit in range(6)],
+    ],
+)
+def test_a_run_of_events_ends_before_the_first_thing_too_many(name, limit, steps):
+    run, whole = budgeted("reactive", {name: limit}), shape_of("reactive").steps
+    run.run()
+    assert ended(run) == (steps, "exhausted", name)
+    assert path(run) == whole[:steps]
+    assert (run.step(), run.position, run.status.limit) == (None, steps, name)
+    run.set_budget(**{name: limit + 1}).run()
+    assert run.position > steps
+    run.set_budget(**{name: None}).run()
+    assert (path(run), run.status) == (whole, "idle")
+
+
+@pytest.mark.parametrize(("name", "limit"), [("max_events", 4), ("max_behavior_calls", 6), ("max_depth", 2)])
+def test_a_run_of_events_that_just_fits_is_idle(name, limit):
+    run = budgeted("reactive", {name: limit})
+    run.run()
+    assert (ended(run), run.status.left[name]) == ((6, "idle", None), 0)
+    run.emit("hello", "cid")
+    assert run.status == ("paused" if name == "max_depth" else "exhausted")
+
+
+def test_an_event_that_has_begun_reaches_all_that_listen():
+    names = "abc"
+    run = listening(*(leaf(name, lambda work: {}, kind="keep", on=("go",)) for name in names), budget={"max_events": 1})
+    run.emit("go").emit("go")
+    assert [run.step().node_id for _ in names] == list(names)
+    assert (run.step(), run.status.limit, run.current) == (None, "max_events", "a")
+
+
+def test_events_that_nobody_listens_to_count_as_they_come():
+    run = session(graph("a", "b", "c"), budget={"max_events": 2})
+    run.emit("x")
+    assert run.status == "ready"
+    run.emit("y")
+    assert ended(run) == (0, "exhausted", "max_events")
+
+
+def test_a_cycle_that_emits_what_nobody_hears_ends():
+    def tick(work):
+        work.emit("tick")
+
+    run = listening(
+        leaf("on", tick), leaf("ear", tick, on=("never",)), budget={"max_events": 5}, edges=[Edge("on", "on")],
+        entry=["on"],
+    )  # fmt: skip
+    run.run()
+    assert ended(run) == (6, "exhausted", "max_events")  # the turn of the last one has not come yet
+
+
+def answering(work):
+    work.emit("go", (work.event.payload or 0) + 1)
+
+
+def test_events_that_follow_from_one_another_for_ever_end_at_a_depth():
+    run = listening(leaf("on", answering, kind="keep", on=("go",)), budget={"max_depth": 7})
+    run.emit("go")
+    run.run()
+    assert (ended(run), run.status.used["max_depth"]) == ((7, "exhausted", "max_depth"), 7)
+    for step in (3, 6, 0, 7):
+        assert run.goto(step).status.used["max_depth"] == step
+
+
+def test_events_of_the_inside_of_a_node_follow_from_what_it_answers_to():
+    nest = Node("nest", "nest", bodies=("in",), params={"policy": "shared"}, on=("go",))
+    run = listening(
+        nest, leaf("deep", lambda work: work.emit("go") and {}, scope="in"),
+        regions=[Region("in", ("deep",), owner="nest")], budget={"max_depth": 3},
+    )  # fmt: skip
+    run.emit("go")
+    run.run()
+    assert ended(run) == (9, "exhausted", "max_depth")
+
+
+def test_depth_counts_along_a_fork_and_not_along_another_way():
+    run = listening(leaf("on", answering, kind="keep", on=("go",)), budget={"max_depth": 5})
+    run.emit("go")
+    run.run(max_steps=3)
+    fork = run.fork()
+    fork.run()
+    assert ended(fork) == (5, "exhausted", "max_depth")
+    run.goto(1).emit("go", 100)  # evt_003 here is another than evt_003 there: one from outside
+    run.run(max_steps=2)
+    assert [event.cause for event in run.engine.events()] == [None, "evt_001", None, "evt_002", "evt_003"]
+    assert run.status.used["max_depth"] == 2
+
+
+def patching(count):
+    def patch(work):
+        for _ in range(count):
+            work.emit("patch.applied", {})
+
+    return leaf("patch", patch, kind="keep", on=("go",))
+
+
+@pytest.mark.parametrize(("limit", "each", "steps"), [(0, 1, 0), (2, 1, 2), (3, 2, 2), (1, 5, 1)])
+def test_max_patches(limit, each, steps):
+    run = listening(patching(each), budget={"max_patches": limit})
+    for _ in range(4):
+        run.emit("go")
+    run.run()
+    assert ended(run) == (steps, "exhausted", "max_patches")
+    assert run.status.used["max_patches"] == steps * each  # what has begun ends
+    run.set_budget(max_patches=None).run()
+    assert run.position == 4
+
+
+def test_patches_of_a_graph_count_too():
+    made = graph("a", "b")
+    run = session(made, budget={"max_patches": 1})
+    run.step()
+    run.emit("patch.applied")
+    assert ended(run) == (1, "exhausted", "max_patches")
+
+
+def test_nodes_that_no_event_sets_off_are_no_calls_of_behaviors():
+    run = limited(graph("a", "b"), {"max_behavior_calls": 0, "max_depth": 0})
+    assert (run.status, run.status.used["max_behavior_calls"]) == ("finished", 0)
+
+
+# --------------------------------------------------------------------------------------- every limit, in every shape
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_limit_stops_a_shape_or_does_not_touch_it(shape, name):
+    whole = [shape_of(shape).ran or shape_of(shape).steps, shape_of(shape).steps]
+    for limit in range(10):
+        run = budgeted(shape, {name: limit} if name != "max_seconds" else {name: limit * 10**6})
+        run.run()
+        assert run.error is None or name == "max_subgraph_depth"
+        assert (run.status == "exhausted") == (run.status.limit is not None) == (run.status.limit == name)
+        if name in ("max_steps", "max_events", "max_behavior_calls", "max_depth", "max_frames"):
+            assert run.status.used[name] <= limit
+        if run.status == "exhausted":
+            stood = run.position
+            assert any(path(run) == steps[:stood] for steps in whole)
+            assert (run.step(), run.position) == (None, stood)
+            run.set_budget(**{name: None}).run()
+            assert run.position > stood
+        assert run.status in ("finished", "idle")
+        assert dict(run.board) == shape_of(shape).end
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_stands(shape):
+    budget = {**dict.fromkeys(LIMITS, 100), "max_cost_usd": Decimal("0.7"), "max_seconds": 10**6}
+    run = budgeted(shape, budget)
+    run.run()
+    found = {}
+    for position in (*range(run.position + 1), *reversed(range(run.position + 1))):
+        status = run.goto(position).status
+        assert list(status.used) == list(status.left) == LIMITS
+        for name in LIMITS:
+            assert status.used[name] + status.left[name] == pytest.approx(budget[name])
+            if name not in ("max_frames", "max_subgraph_depth"):  # how deep it stands there
+                later = found.setdefault((name, position), status.used[name])
+                assert later == status.used[name]
+                assert status.used[name] >= found.get((name, position - 1), 0)
+    assert found["max_steps", run.engine.history.tip] == sum(
+        step.phase in ("run", "enter") and step.status != "cancelled" for step in run.trace.steps
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_fork_has_used_what_the_steps_before_it_have(shape):
+    run = budgeted(shape)
+    run.run()
+    for position in range(len(run.trace) + 1):
+        fork = run.fork(at=position)
+        assert dict(fork.status.used) == dict(run.goto(position).status.used)
+        fork.run()
+        again = fork.goto(position).status.used
+        assert {**again, "max_seconds": 0} == {**run.status.used, "max_seconds": 0}
+
+
+def test_a_fork_has_the_limits_too():
+    run = limited(counting(), {"max_steps": 4}, {"n": 0})
+    fork = run.fork(at=2)
+    fork.run()
+    assert (fork.position, fork.status) == (4, "exhausted")
+
+
+# ---------------------------------------------------------------------------------------------------- another budget
+
+
+@pytest.mark.parametrize("budget", [{"max_step": 3}, {"max_steps": -1}, {"max_steps": "3"}, {"max_steps": True}])
+def test_a_wrong_budget_is_a_problem(budget):
+    with pytest.raises(ExecutionError, match=r"X20[12]"):
+        session(graph("a"), budget=budget)
+    run = session(graph("a"), budget={"max_tool_calls": 3})
+    with pytest.raises(ExecutionError, match=r"X20[12]"):
+        run.set_budget(**budget)
+    assert run.limits.budget == Budget(max_tool_calls=3)
+
+
+def test_another_budget_is_an_act_and_keeps_the_other_limits():
+    run = limited(counting(), {"max_steps": 4, "max_tokens": 9}, {"n": 0})
+    run.set_budget(max_steps=6, max_cost_usd=0.5)
+    acts = run.trace.frames.acts
+    assert acts[["act", "target", "old", "new"]].to_numpy().tolist() == [
+        ["budget", "max_steps", 4, 6],
+        ["budget", "max_cost_usd", None, Decimal("0.5")],
+    ]
+    run.run()
+    assert ended(run) == (6, "exhausted", "max_steps")
+    assert {name for name, value in asdict(run.limits.budget).items() if value is not None} == {
+        *("max_steps", "max_tokens", "max_cost_usd"),
+    }
+
+
+def test_another_budget_in_the_past_leaves_the_steps_that_follow_as_they_are():
+    run = limited(counting(), {"max_steps": 4}, {"n": 0})
+    run.goto(1).set_budget(max_steps=1)
+    assert (run.status, len(run.trace), len(run.forks), len(run.trace.frames.acts)) == ("exhausted", 4, 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from decimal import Decimal
 
 import networkx as nx
@@ -10,10 +11,12 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.engine.budget import Budget
+from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe
-from agentnb.session import Session, limits
+from agentnb.session import Session, spending
 from agentnb.session.limits import Limits
-from agentnb.world.llm.base import LLMResponse, Usage
+from agentnb.session.opening import open as opened
+from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 from tests.kinds.test_parallel import branching, function, human
 from tests.session.gates import live
 from tests.session.making import calling, path, session
@@ -162,11 +165,7 @@ def test_going_back_or_changing_something_lets_it_begin_again():
 
 
 def test_the_calls_of_committed_steps_count_and_those_of_another_way_do_not():
-    made = nx.DiGraph()
-    nx.add_path(made, "abcd")
-    for name in made:
-        made.nodes[name]["kind"] = "agent"
-    run = session(made, llm=Model(), budget={"max_tokens": 450})
+    run = session(line(4), llm=Model(), budget={"max_tokens": 450})
     run.run()
     assert (run.position, run.status) == (3, "exhausted")
     run.goto(1)
@@ -189,13 +188,171 @@ def test_a_person_is_asked_whatever_is_spent():
 
 def test_each_call_is_added_up_once_however_many_steps_follow(monkeypatch):
     added = []
-    paid = limits._Used.paid
-    monkeypatch.setattr(limits._Used, "paid", lambda used, call: added.append(call.step) or paid(used, call))
+    with_one = spending.Paid.with_one
+    monkeypatch.setattr(
+        spending.Paid, "with_one",
+        lambda paid, kind, call=None, asked=0: added.append(call and call.step) or with_one(paid, kind, call, asked),
+    )  # fmt: skip
+    run = session(line(30), llm=Model(), budget={"max_tokens": 10**9})
+    run.run()
+    assert (run.status, run.status.used["max_tokens"]) == ("finished", 30 * 150)
+    assert [step for step in added if step] == list(range(1, 31))
+    added.clear()
+    run.goto(3).fork().run()
+    assert set(added) <= {None, *range(4, 31)}  # what came before the fork is known
+
+
+def line(number):
+    """Return a line of nodes that each ask a model."""
     made = nx.DiGraph()
-    nx.add_path(made, range(30))
+    nx.add_path(made, range(number))
     for name in made:
         made.nodes[name]["kind"] = "agent"
-    run = session(made, llm=Model(), budget={"max_tokens": 10**9})
+    return made
+
+
+# --------------------------------------------------------------------------------------------- what a failure has cost
+
+
+def test_an_answer_of_no_use_has_to_be_paid_for():
+    refused = LLMError("no use", again=True, usage=Usage(10, 5, Decimal("0.25")))
+    made = nx.DiGraph()
+    made.add_node("ask", kind="agent", attempts=9)
+    model = Model(refused)
+    run = session(made, llm=model, budget={"max_cost_usd": 1})
     run.run()
-    assert run.status == "finished"
-    assert added == list(range(1, 30))  # after the last one nothing is asked
+    assert (model.asked, run.status, run.trace.outcome["limit"]) == (4, "exhausted", "max_cost_usd")
+
+
+def test_what_a_failed_step_has_cost_counts():
+    refused = LLMError("no use", usage=Usage(10, 5, Decimal("0.25")))
+    run = session(line(1), llm=Model(refused), budget={"max_tokens": 15})
+    run.run()
+    assert (run.status, run.status.limit) == ("failed", "max_tokens")
+    assert dict(run.status.left) == {"max_tokens": 0}
+    calls = run.trace.frames.calls
+    assert calls[["tokens_in", "tokens_out", "cost_usd"]].to_numpy().tolist() == [[10, 5, Decimal("0.25")]]
+    assert (run.retry(), run.position) == (None, 1)
+
+
+# ----------------------------------------------------------------------------------------------- a step given up
+
+
+def test_that_a_step_was_given_up_is_an_act_and_what_it_used_is_told():
+    run = Session(sampling(), llm=Model(), budget={"max_llm_calls": 2})
+    run.run()
+    act = run.trace.frames.acts.iloc[-1]
+    assert (act["step"], act["act"], act["target"], act["actor"]) == (1, "exhausted", "plan", "budget")
+    status = run.status
+    assert (status.limit, status.used["max_llm_calls"], status.used["max_tokens"]) == ("max_llm_calls", 2, 300)
+    assert (status.used["max_cost_usd"], dict(status.left)) == (Decimal("0.5"), {"max_llm_calls": 0})
+    assert run.back().status.used["max_llm_calls"] == 0
+
+
+@pytest.mark.parametrize("change", [{"max_llm_calls": 3}, {"max_llm_calls": None}])
+def test_a_step_that_was_given_up_begins_again_with_another_limit_alone(change):
+    run = Session(sampling(3), llm=Model(), budget={"max_llm_calls": 2})
+    run.run()
+    assert run.set_budget(max_tool_calls=99).status == "exhausted"
+    assert run.set_budget(**change).status == "paused"
+    assert run.set_budget(max_llm_calls=2).status == "exhausted"
+    run.set_budget(**change).run()
+    assert path(run)[:2] == ["before", "plan"]
+
+
+def test_a_step_that_was_cut_short_begins_to_count_anew():
+    model = Model()
+
+    def interrupted(request):
+        model.asked += 1
+        if model.asked == 2:
+            raise KeyboardInterrupt
+        return PRICE
+
+    run = Session(sampling(3), llm=interrupted, budget={"max_llm_calls": 3})
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert (run.status, run.position) == ("paused", 1)
+    run.run()
+    assert (model.asked, path(run)) == (5, ["before", "plan"])  # its two calls before do not count against it
+
+
+def test_people_are_asked_without_being_paid():
+    run = Session(fan(1, [human("ask", "root")]), llm=Model(), budget={"max_tokens": 10**6, "max_seconds": 10**6})
+    run.run()
+    assert [asked.node for asked in run.pending] == ["ask"]
+
+
+# ------------------------------------------------------------------------------------------------ what a history says
+
+
+def naive(run):
+    """Add up what the steps up to here have used, row by row."""
+    steps, calls = run.trace.steps[: run.position], run.trace.frames.calls
+    calls = calls[calls["step"] <= run.position]
+    paid = sum((cost for cost in calls["cost_usd"] if isinstance(cost, Decimal)), Decimal(0))
+    return {
+        "max_steps": sum(step.phase in ("run", "enter") and step.status != "cancelled" for step in steps),
+        "max_llm_calls": int((calls["kind"] == "llm").sum()),
+        "max_tool_calls": int((calls["kind"] == "tool").sum()),
+        "max_tokens": int(calls["tokens_in"].sum() + calls["tokens_out"].sum()),
+        "max_cost_usd": paid,
+        "max_events": len(run.engine.events()),
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_wherever_one_goes_what_is_used_is_what_the_rows_say(seed):
+    chance = random.Random(seed)
+    run = session(line(12), llm=Model(), budget={"max_tokens": 10**9})
+    runs = [run]
+    for _ in range(60):
+        run = chance.choice(runs)
+        match chance.randrange(6):
+            case 0 | 1:
+                run.step(chance.randrange(1, 4))
+            case 2:
+                run.goto(chance.randrange(len(run.trace) + 1))
+            case 3:
+                run.edit({"x": chance.random()})
+            case 4:
+                run.emit("seen")
+            case 5 if len(runs) < 5:
+                runs.append(run.fork(at=chance.randrange(run.position + 1)))
+        used = run.status.used
+        assert {name: used[name] for name in naive(run)} == naive(run)
+
+
+def test_a_standing_tells_what_was_used_when_it_was_asked():
+    run = session(line(4), llm=Model())
+    early = run.step() and run.status
+    run.run()
+    run.goto(2).edit({"x": 1}).run()
+    assert (early, early.used["max_llm_calls"], early.used["max_steps"]) == ("paused", 1, 1)
+
+
+# ------------------------------------------------------------------------------------------------------ opened again
+
+
+def test_a_run_that_is_opened_again_has_used_what_it_had_used(tmp_path):
+    run = session(line(6), llm=Model(), budget={"max_cost_usd": 1}, store=tmp_path / "runs.db")
+    run.run()
+    used = dict(run.status.used)
+    run.close()
+    again = opened(tmp_path / "runs.db", recipe=load(line(6)), llm=Model())
+    assert (again.status, again.status.limit, dict(again.status.used)) == ("exhausted", "max_cost_usd", used)
+    assert dict(again.status.left) == {"max_cost_usd": Decimal(0)}
+    again.set_budget(max_cost_usd=1.25).run()
+    assert (again.position, again.status) == (5, "exhausted")
+
+
+def test_a_step_that_was_given_up_stands_given_up_when_it_is_opened_again(tmp_path):
+    model = Model()
+    run = Session(sampling(), llm=model, budget={"max_llm_calls": 2}, store=tmp_path / "runs.db")
+    run.run()
+    run.close()
+    again = opened(tmp_path / "runs.db", recipe=sampling(), llm=model)
+    assert (again.status, again.status.limit, again.status.used["max_tokens"]) == ("exhausted", "max_llm_calls", 300)
+    assert (again.step(), model.asked) == (None, 2)
+    again.set_budget(max_llm_calls=5).run()
+    assert (model.asked, again.status.limit, again.status.used["max_llm_calls"]) == (5, "max_llm_calls", 5)

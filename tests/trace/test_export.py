@@ -71,7 +71,7 @@ def test_what_is_no_trace_is_told(text, tmp_path):
 
 def test_a_damaged_trace_is_told():
     document = json.loads(text_of(SimulationTrace.of(go(started(), 3))))
-    for key in ("tables", "histories", "nodes", "outcome"):
+    for key in ("slices", "nodes", "outcome"):
         with pytest.raises(StoreError, match="L402"):
             trace_of(json.dumps({name: value for name, value in document.items() if name != key}))
 

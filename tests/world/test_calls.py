@@ -5,7 +5,9 @@ import pytest
 from agentnb.board.values import ABSENT
 from agentnb.errors import RecipeError
 from agentnb.recipe.model import Node
-from agentnb.world.calls import as_writes, check_signature, options_of, positional, settings_of
+from agentnb.world.calls import as_writes, asked_of, check_signature, options_of, positional, settings_of
+from agentnb.world.llm.simulated import SimulatedClient
+from agentnb.world.world import World
 from tests.session.making import graph, session
 
 
@@ -136,3 +138,18 @@ def test_the_options_of_a_call_are_those_that_are_given(params, options):
 )
 def test_a_models_settings_never_say_what_is_asked(model, settings):
     assert settings_of(model) == settings
+
+
+@pytest.mark.parametrize(
+    ("llm", "made_up"),
+    [
+        (None, False),
+        (SimulatedClient(), True),
+        (["yes", "no"], True),
+        ({"ask": "yes"}, True),
+        (lambda request: "yes", False),  # it may ask anybody
+    ],
+)
+def test_a_models_effect_says_where_its_answers_are_only_made_up(llm, made_up):
+    options = {"timeout": 3}
+    assert asked_of(World(llm=llm), options) == ({"timeout": 3, "made_up": True} if made_up else options)

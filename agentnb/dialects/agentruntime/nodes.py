@@ -124,14 +124,16 @@ class Nodes:
         until = self._condition(node.until, (*path, "until")) if node.until not in (None, {}) else None
         return {"until": until, "tells": True, "max" if node.exhausted == "error" else "times": node.max_iterations}
 
-    def _options(self, level: Level, node: NodeConfig, tool: ToolConfig | None) -> dict[str, Any]:
+    def _options(self, level: Level, node: ToolNode | LlmNode, tool: ToolConfig | None) -> dict[str, Any]:
         defaults = self.definition.meta.defaults
         around: list[Any] = [each for each in (node, tool, level.config, defaults) if each is not None]
         timeout = next((each.timeout.seconds for each in around if each.timeout is not None), None)
         retry = next((each.retry for each in around if each.retry is not None), None)
-        if retry is None:
-            return {"timeout": timeout}
-        return {"timeout": timeout, "attempts": retry.max_attempts, "backoff": retry.backoff}
+        found: dict[str, Any] = {"timeout": timeout}
+        if retry is not None:
+            found |= {"attempts": retry.max_attempts, "backoff": retry.backoff}
+        again = tool.repeatable if node.repeatable is None and tool is not None else node.repeatable
+        return found if again is None else {**found, "repeatable": again}
 
     # -- templates and rules -----------------------------------------------------------------------------------------
 

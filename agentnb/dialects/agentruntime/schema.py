@@ -112,6 +112,7 @@ class ToolConfig(Part):
     """A tool: what nodes call it (`id`), and where it comes from (`impl`).
 
     `config` goes beside the inputs of each call. With `mode: class` the tool is an object made with `config.init`.
+    `repeatable: true` says that a call may go out once more where a kept run was cut before its answer came.
     """
 
     id: Name
@@ -121,6 +122,7 @@ class ToolConfig(Part):
     config: Free = {}
     retry: RetryConfig | None = None
     timeout: TimeoutConfig | None = None
+    repeatable: bool | None = None
 
     @model_validator(mode="after")
     def _can_be_a_class(self) -> Self:
@@ -174,20 +176,22 @@ class _NodeFields(Part):
 
 
 class ToolNode(_NodeFields):
-    """Calls a tool with `inputs`, which are templates."""
+    """Calls a tool with `inputs`, which are templates. Whether it is `repeatable` says the node, else its tool."""
 
     type: Literal["tool"] = "tool"
     uses: Name
     inputs: Free = {}
     map: MapConfig | None = None
+    repeatable: bool | None = None
 
 
 class LlmNode(_NodeFields):
-    """Asks the model with a prompt, named by its key in `prompts.templates`."""
+    """Asks the model with a prompt, named by its key in `prompts.templates`; `repeatable` as for a tool."""
 
     type: Literal["llm"] = "llm"
     prompt: Name
     map: MapConfig | None = None
+    repeatable: bool | None = None
 
 
 class RouterCase(Part):

@@ -139,13 +139,15 @@ def _simulated(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
 
 
 def _options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
-    """Return how a node's calls are done: the time-out, the attempts and the delay between two of them."""
+    """Return how a node's calls are done: the time-out, the attempts, the delay between two, and `repeatable`."""
     if node.type not in _ASKING:
         return {}
     retries, delay = policy.max_retries if policy else 0, 0.0
     if node.recovery is not None and node.recovery.max_retries is not None:
         retries, delay = node.recovery.max_retries, _positive(node.recovery.retry_delay_seconds) or 0.0
-    again = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
+    again: dict[str, Any] = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
+    if isinstance(told := node.metadata.get("repeatable"), bool):  # its call may go out once more where a run was cut
+        again["repeatable"] = told
     return {"timeout": _positive(policy.timeout_seconds if policy else None), **again}
 
 

@@ -7,7 +7,8 @@ Node attributes: `kind` (`function` where it is left out, `subgraph` where there
 (argument -> board path), `reads`, `writes`, and by kind:
 
 - function, tool: `function` (a callable or a name; left out, the node's id is the name), `output` (the key for a value
-  that is no mapping; else the node's id); a tool also `timeout`, `attempts`, `backoff`, `blocking`
+  that is no mapping; else the node's id); a tool also `timeout`, `attempts`, `backoff`, `blocking`, and `repeatable`
+  (True: where a run was cut before the answer came, the call goes out once more by itself; else it is asked about)
 - agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output`; calls go out as a tool's do
 - human: `prompt`, `options`, `role`, `timeout`, `output`
 - evaluator: `target` (the board path of what is judged), `ref` (the judge; else the node's id), `threshold`,

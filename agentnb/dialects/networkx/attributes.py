@@ -135,6 +135,7 @@ _CALL: Final[Mapping[str, Reader]] = {
     "attempts": at_least_one,
     "backoff": seconds,
     "blocking": flag,
+    "repeatable": flag,
 }
 # kind -> attribute -> what it may be. Those of a kind that is not here are left to it as they are.
 BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {

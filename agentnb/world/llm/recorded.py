@@ -28,6 +28,8 @@ class RecordedClient:
     Raises: ExecutionError: X343, it is no trace
     """
 
+    made_up = True  # nobody is asked
+
     def __init__(self, trace: Any, *, strict: bool = False) -> None:
         self.strict = strict
         self._calls = _calls_of(getattr(trace, "trace", trace))

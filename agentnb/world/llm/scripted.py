@@ -24,6 +24,7 @@ class ScriptedClient:
 
     def __init__(self, script: Any) -> None:
         self.script = script
+        self.made_up = not callable(script)  # what a function does is its own matter
 
     def complete(self, request: LLMRequest) -> Any:
         """Return the script's answer.

@@ -13,6 +13,8 @@ def mocked(name: str) -> str:
 class SimulatedClient:
     """Answers every request with a text that names the node, and nothing else."""
 
+    made_up = True
+
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the simulated answer."""
         return told(LLMResponse(mocked(request.node), model="simulated"), request)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.load import load
+from agentnb.world.calls import options_of as options
 from tests.dialects.agentruntime.making import HEAD, codes, line, ran, text
 
 OPTIONS = {
@@ -43,6 +44,20 @@ def options_of(*levels, node="type: tool, uses: own"):
 )
 def test_retry_and_timeout_are_the_nodes_then_the_tools_then_the_graphs_then_the_defaults(levels, found):
     assert options_of(*levels) == found
+
+
+@pytest.mark.parametrize(
+    ("node", "tool", "found"),
+    [("", "", None), ("", "true", True), ("false", "true", False), ("true", "false", True), ("true", "", True)],
+)
+def test_whether_a_call_may_be_repeated_says_the_node_else_its_tool(node, tool, found):
+    own, its = (f", repeatable: {word}" if word else "" for word in (node, tool))
+    tools = f'  - {{id: own, kind: python, impl: "tools.py#echo"{its}}}\ngraph:\n'
+    graph = f"nodes:\n  - {{id: call, type: tool, uses: own{own}}}\n  - {{id: say, type: llm, prompt: ask{own}}}\n"
+    nodes = load(text(graph, PROMPTS).replace("graph:\n", tools, 1)).nodes
+    assert nodes["call"].params.get("repeatable") is found
+    assert nodes["say"].params.get("repeatable") is {"": None, "true": True, "false": False}[node]
+    assert [options(nodes["call"]).get("repeatable")] == [found]
 
 
 def test_a_models_node_has_no_tool_in_between():

@@ -68,6 +68,13 @@ def test_the_nodes_recovery_comes_before_the_policy(kind, policy, recovery, expe
     assert options(node(kind, policy, recovery=recovery)) == expected
 
 
+@pytest.mark.parametrize("kind", ASKING)
+@pytest.mark.parametrize(("told", "found"), [({"repeatable": True}, True), ({}, None), ({"repeatable": "often"}, None)])
+def test_the_metadata_say_whether_a_call_may_be_repeated(kind, told, found):
+    assert node(kind, metadata=told).params.get("repeatable") is found
+    assert "repeatable" not in node("human", metadata=told).params
+
+
 def test_a_person_has_a_time_of_their_own_and_is_asked_once():
     policy = {"max_retries": 3, "timeout_seconds": 5}
     assert options(node("human", policy, timeout_seconds=60)) == {"timeout": 60}

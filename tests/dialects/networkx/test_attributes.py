@@ -27,6 +27,7 @@ def told(given, known):
         ("max", words.at_least_one, 1, 0),
         ("timeout", words.seconds, 0.5, float("inf")),
         ("blocking", words.flag, False, 1),
+        ("repeatable", words.flag, True, "yes"),
         ("options", words.options, ["yes"], "yes"),
         ("init", words.mapping, {"a": 1}, {1: "a"}),
         ("inputs", words.schemas, ["a", "b"], [1]),

@@ -47,10 +47,10 @@ def test_a_function_may_be_named_later_by_its_own_id():
 
 
 def test_a_tool_says_how_it_is_called():
-    params = node(kind="tool", function=never, timeout=2, attempts=3, backoff=0.1, blocking=True).params
-    assert dict(params) == {
-        "function": never, "timeout": 2, "attempts": 3, "backoff": 0.1, "blocking": True, "output": "a",
-    }  # fmt: skip
+    said = {"timeout": 2, "attempts": 3, "backoff": 0.1, "blocking": True, "repeatable": True}
+    assert dict(node(kind="tool", function=never, **said).params) == {"function": never, **said, "output": "a"}
+    others = {"agent": {}, "evaluator": {"target": "x", "threshold": 0}, "generative": {"goal": "g"}}
+    assert all(node(kind=kind, **said, **more).params["repeatable"] for kind, more in others.items())
 
 
 def test_an_agent_is_named():

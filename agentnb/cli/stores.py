@@ -1,0 +1,77 @@
+"""stores: `agentnb runs` and `agentnb trace`: which runs are kept, and what happened in one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.cli.printed import print_json
+
+if TYPE_CHECKING:
+    from agentnb.trace.trace import SimulationTrace
+
+TABLES: Final = ("steps", "writes", "reads", "edges", "calls", "acts", "events")
+_SHOWN: Final = {"steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"]}
+
+
+def runs_command(args: argparse.Namespace) -> int:
+    """Print the runs of a store, one a line; forks stand under the run that they began from."""
+    from agentnb.session.opening import runs
+
+    frame = runs(args.store)
+    if args.json:
+        print_json({"runs": _rows(frame)})
+        return 0
+    children: dict[Any, list[Any]] = {}
+    known = set(frame["run_id"])
+    for row in frame.to_dict("records"):
+        children.setdefault(row["parent"] if row["parent"] in known else None, []).append(row)
+
+    def tell(parent: Any, depth: int) -> None:
+        for row in children.get(parent, ()):
+            begun = f", from step {row['forked']}" if depth else ""
+            when = row["created"].strftime("%Y-%m-%d %H:%M:%S")
+            print(f"{'  ' * depth}{row['run_id']}  {when}  {row['name']}: {row['status']}, {row['steps']} steps{begun}")
+            tell(row["run_id"], depth + 1)
+
+    tell(None, 0)
+    print(f"{len(frame)} run{'' if len(frame) == 1 else 's'}")
+    return 0
+
+
+def trace_command(args: argparse.Namespace) -> int:
+    """Print one table of a run: of a trace's file, or of a run in a store."""
+    trace, source = _trace_of(args.source, args.run)
+    if args.output is not None:
+        trace.to_json(args.output)
+    frame = getattr(trace.frames, args.table)
+    if args.json:
+        print_json({"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": trace.outcome,
+                    args.table: _rows(frame)})  # fmt: skip
+        return 0
+    columns = _SHOWN.get(args.table)
+    print((frame if columns is None else frame[columns]).astype(object).to_string(index=False, max_colwidth=60))
+    print(f"{trace.agent_id}, run {trace.run_id}: {trace.outcome_line()}")
+    return 0
+
+
+def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
+    """Return the trace of a file or of a run in a store, and where it stood."""
+    from agentnb.session.opening import open as open_run
+    from agentnb.trace.trace import SimulationTrace
+
+    path = Path(source)
+    if run_id is None and path.is_file() and path.read_bytes()[:1] == b"{":
+        return SimulationTrace.read(path), source
+    session = open_run(source, run_id)
+    assert session.log is not None
+    return session.trace, session.log.url
+
+
+def _rows(frame: Any) -> Any:
+    return json.loads(frame.astype(object).to_json(orient="records", date_format="iso", default_handler=str))
+
+
+__all__ = ["TABLES", "runs_command", "trace_command"]

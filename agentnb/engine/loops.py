@@ -1,0 +1,100 @@
+"""loops: an event loop for those who have none: for one call, or one that stays while a step is in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from queue import SimpleQueue
+from typing import Any
+from weakref import finalize
+
+from agentnb.engine.flight import in_loop
+
+Job = Callable[[asyncio.Runner], None]
+
+
+class Home:
+    """A thread whose loop stays until it is left: what a node opens in it may be used at the next call too."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="agentnb-home", daemon=True)
+        self._thread.start()
+        finalize(self, self._jobs.put, None)
+
+    def begin(self, job: Job) -> Callable[[], Any]:
+        """Do something in that thread; return what waits for its end."""
+        ended = threading.Event()
+
+        def done(runner: asyncio.Runner) -> None:
+            try:
+                job(runner)
+            finally:
+                ended.set()
+
+        self._jobs.put(done)
+        return ended.wait
+
+    def leave(self) -> None:
+        """Close the loop and end the thread."""
+        self._jobs.put(None)
+        if threading.current_thread() is not self._thread:  # a branch that fails there may end another one's node
+            self._thread.join()
+
+
+def _serve(jobs: SimpleQueue[Job | None]) -> None:
+    with asyncio.Runner() as runner:
+        while (job := jobs.get()) is not None:
+            job(runner)
+            del job  # it would keep alive what it was for
+
+
+def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: Home | None = None) -> int:
+    """Run a coroutine to its end: in a loop of its own, in a worker thread where one is running here already.
+
+    With a `home`, in the loop that stays there.
+    """
+    if home is None and not in_loop():
+        return asyncio.run(work())
+    found: list[Any] = []
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def main() -> int:
+        loops.append(asyncio.get_running_loop())
+        return await work()
+
+    def target(runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
+        try:
+            found.append(runs(main()))
+        except BaseException as error:  # noqa: BLE001  (raised again where it belongs)
+            found.append(error)
+
+    context = contextvars.copy_context()
+    ended = (
+        _begun(lambda: context.run(target, asyncio.run))
+        if home is None
+        else home.begin(lambda runner: context.run(target, runner.run))
+    )
+    try:
+        ended()
+    except BaseException:  # an interrupt: the steps in flight are cancelled, those committed stay
+        for loop in loops:
+            loop.call_soon_threadsafe(_cancel_all, loop)
+        ended()
+        raise
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return int(found[0])
+
+
+def _begun(target: Callable[[], None]) -> Callable[[], Any]:
+    thread = threading.Thread(target=target, name="agentnb-run", daemon=True)
+    thread.start()
+    return thread.join
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()

@@ -1,0 +1,88 @@
+"""masks: values that were masked when a run was kept, and that somebody gives again before it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.places import APPEND, SET, Path, changed, look
+from agentnb.board.secrets import Masked, hide_found
+from agentnb.board.values import ATOMS, FrozenList, FrozenRecord, freeze
+from agentnb.engine.history import Checkpoint, History
+from agentnb.expressions.paths import path_text
+
+if TYPE_CHECKING:
+    from agentnb.engine.run import Run
+
+
+def masked_in(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths inside a frozen value at which a mask stands."""
+    if isinstance(value, Masked):
+        yield path
+    if value.__class__ in ATOMS:
+        return
+    if isinstance(value, FrozenRecord):
+        value = value.parts
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from masked_in(item, (*path, key))
+    elif isinstance(value, FrozenList | tuple) and not getattr(value, "flat", False):
+        for index, item in enumerate(value):
+            yield from masked_in(item, (*path, index))
+
+
+def unknown(run: Run) -> list[str]:
+    """Return the paths on the board, in every open scope, at which a mask stands in place of a value."""
+    if not run.masks:
+        return []
+    scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
+    found = [path_text(path) for scope in scopes.values() for path in masked_in(dict(scope.data))]
+    return list(dict.fromkeys(found))
+
+
+def fill(run: Run, values: Mapping[str, Any]) -> None:
+    """Put values in the place of the masks that stand at some paths (dotted text), wherever the run has them."""
+    from agentnb.engine.travel import restore
+
+    given = {text: freeze(value) for text, value in values.items()}
+    for text, value in given.items():
+        hide_found(value, text.rpartition(".")[2])
+    histories = {id(history): history for chain, _ in [*run.left, (run.chain, 0)] for history in chain}
+    for history in histories.values():
+        _rows(history, given)
+        history.checkpoints = [_checkpoint(checkpoint, given) for checkpoint in history.checkpoints]
+    run.given = _filled(run.given, (), given)
+    run.tables.frames[:] = [row if row.given is None else row._replace(given=_filled(row.given, (), given))
+                            for row in run.tables.frames]  # fmt: skip
+    restore(run, run.position)
+
+
+def _rows(history: History, given: Mapping[str, Any]) -> None:
+    codes = history.tables.codes
+    for row, code in enumerate(history.w_code):
+        path, old = codes[code >> 2][1], history.w_old[row]
+        place = path
+        if code & 3 == APPEND:
+            before = look(old, path[1:])
+            place = (*path, len(before) if isinstance(before, FrozenList) else 0)
+        history.w_new[row] = _filled(history.w_new[row], place, given)
+        history.w_old[row] = _filled(old, path[:1], given)
+
+
+def _checkpoint(checkpoint: Checkpoint, given: Mapping[str, Any]) -> Checkpoint:
+    data = {scope: {key: _filled(value, (key,), given) for key, value in held.items()}
+            for scope, held in checkpoint.data.items()}  # fmt: skip
+    return checkpoint._replace(data=data)
+
+
+def _filled(value: Any, path: Path, given: Mapping[str, Any]) -> Any:
+    if value.__class__ in ATOMS:  # the mask has a class of its own
+        return value
+    for place in list(masked_in(value, path)):
+        text = path_text(place)
+        if text in given:
+            value = changed(value, place[len(path) :], SET, given[text], place)
+    return value
+
+
+__all__ = ["fill", "masked_in", "unknown"]

@@ -1,0 +1,342 @@
+"""replay: the steps of a run once more, on what the world and people answered then; and where they differ.
+
+A replay is a run of its own. Its nodes run again in the recorded order; each of their calls is answered by the row of
+the recorded one, and none goes out. What people did is done again at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.places import APPEND, DELETE
+from agentnb.board.secrets import hide_found
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine import people, travel
+from agentnb.engine.divergence import Divergence, Level, Sides, compared, inside
+from agentnb.engine.done import Deed, Done, Record, Wrote, done_of
+from agentnb.engine.executor import LOOP, heads, step_in_loop, take_off
+from agentnb.engine.frontier import expanded
+from agentnb.engine.history import CARRIED, ActRow, Tables
+from agentnb.engine.loops import in_own_loop
+from agentnb.engine.masks import masked_in
+from agentnb.engine.run import NEVER, SUSPENDED, Run
+from agentnb.engine.step import step
+from agentnb.engine.tape import Tape, ThenClock
+from agentnb.engine.work import Append
+from agentnb.errors import AgentNbError
+
+if TYPE_CHECKING:
+    from agentnb.engine.frames import Activation
+    from agentnb.engine.history import Event
+    from agentnb.engine.plan import Plan
+
+
+class Replay:
+    """One replay of a run up to where it stands. `go` makes it; then `found` are the differences, in their order.
+
+    `unsure` are the places of which it cannot be said whether they differ; `compared` counts the steps.
+
+    Args:
+        plan: what runs, where it is another one than the steps were made with; it numbers its nodes as that one does.
+        start: the step after which it begins, with the recorded state.
+    """
+
+    def __init__(self, source: Run, *, plan: Plan | None = None, start: int = 0, level: Level = "values") -> None:
+        self.source, self.plan, self.start, self.level = source, plan, start, level
+        self.record, self.clock = Record(source), ThenClock(source.clock)
+        self.found: list[Divergence] = []
+        self.unsure: list[Divergence] = []
+        self.compared = 0
+        self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
+        self._masked: set[tuple[int, str]] = set()  # keys of which only a mask, or what came of one, is known here
+        while start and any(deed.act is not None and deed.act.act == "held" for deed in self.record.deeds(start)):
+            start -= 1  # a step was under way there, and began on what stood before
+        self._from = start
+        self._done_to = start or -1  # what people did after the steps up to this one is done
+        self.run = self._taken_up(start) if start else self._begun()
+        self.sides = Sides(self.record, self.run)
+
+    def go(self) -> Replay:
+        """Replay step after step, until the ways part or the record ends."""
+        for number in range(self._from + 1, self.source.position + 1):
+            recorded = self.record.done(number)
+            if recorded.cancelled:  # the failure before it has cancelled it here too
+                continue
+            if not (self._with_plan_of(number) and self._people(recorded) and self._step(recorded)):
+                break
+            self.compared += number > self.start
+        return self
+
+    # -- where it begins -----------------------------------------------------------------------------------------------
+
+    def _plan_of(self, number: int) -> Plan:
+        history = next(history for history, _ in reversed(self.record.parts) if history.base < number or not number)
+        return self.plan or history.plan or self.source.plan
+
+    def _begun(self) -> Run:
+        """Return a run that stands at the start: with the recorded board, or that of an edited recipe."""
+        plan = self._plan_of(1 if self.source.position else 0)
+        run = self._alike(Run(plan, clock=self.clock, seed=self.source.seed))
+        rows, root = self.record.begun(), run.root.scope
+        self.clock.stand(self.record.parts[0][0].s_t0[0])
+        if self.plan is not None and plan.recipe.begin is None:
+            for key, value in {**plan.recipe.init, **thaw(run.given)}.items():
+                run.write(root, (key,), value)
+            if self.level != "path":
+                then = {row.path[0]: row.new for row in rows}
+                self._note(inside((0, None, "write"), (), then, root.data))
+        else:
+            for row in rows:
+                run.write(root, row.path, _value(row))
+        hide_found(root.data)
+        run.history.first_row([run.turn(node, run.root).id for node in plan.entries["root"]], run.ns())
+        run.checkpoint()
+        return run
+
+    def _taken_up(self, start: int) -> Run:
+        """Return a run that stands after a step of the record; the record's own run does not notice."""
+        origin = travel.home(self.source, start)
+        sealed = origin.sealed
+        run = travel.forked(self.source, self._plan_of(start + 1), start)
+        origin.sealed = sealed
+        tables = Tables()
+        for name in Tables.__slots__:
+            setattr(tables, name, copy(getattr(self.source.tables, name)))
+        run.tables = run.history.tables = tables
+        run.root.scope.codes = {}
+        return self._alike(run)
+
+    def _alike(self, run: Run) -> Run:
+        """Give a run what the recorded one goes by, and no limit: what a limit ended is no step."""
+        source = self.source
+        run.given, run.max_frames, run.max_subgraph_depth = source.given, source.max_frames, source.max_subgraph_depth
+        run.clock, run.ns, run.limit, run.chaos = self.clock, self.clock.ns, NEVER, None
+        run.set_mark()
+        return run
+
+    def _with_plan_of(self, number: int) -> bool:
+        """Go on with the plan that the record goes on with here: a fork may have other tools, or another recipe."""
+        plan = self._plan_of(number)
+        if plan is not self.run.plan:
+            self.run = self.sides.run = self._alike(travel.forked(self.run, plan, self.run.position))
+        return True
+
+    # -- what people did -----------------------------------------------------------------------------------------------
+
+    def _people(self, recorded: Done) -> bool:
+        """Do what people did before a step; say whether the replay can go on."""
+        self._later: list[Deed] = []
+        node = self.sides.name(recorded.act)
+        for number in range(self._done_to + 1, recorded.step):
+            stopped = held = False
+            for deed in self.record.deeds(number):
+                act = deed.act
+                stopped = stopped or (act is not None and act.act == "breakpoint")
+                held = held or (act is not None and (act.act, act.target) == ("held", node))
+                if held and number == recorded.step - 1 and (deed.wrote is not None or deed.event is not None):
+                    self._later.append(deed)  # the step was under way: what it had read, it had read before
+                elif not self._redo(deed, number):
+                    return False
+            if stopped:
+                self._in_order(self.record.frontier(number))
+        self._done_to = recorded.step - 1
+        return True
+
+    def _changes(self, recorded: Done) -> list[Any]:
+        """Return what people gave calls of a step to send."""
+        since = self._ran.get(recorded.act, 0)
+        return [act.new for act in self.record.changes.get(self.sides.name(recorded.act), ())
+                if since <= act.step < recorded.step]  # fmt: skip
+
+    def _redo(self, deed: Deed, number: int) -> bool:
+        """Do once more what a person did after a step; say whether the replay can go on."""
+        act = deed.act
+        try:
+            if deed.event is not None:
+                self._emit(deed.event)
+            elif deed.wrote is not None:
+                self._write(deed.wrote)
+            elif act is not None and act.act == "set_next":
+                first = next((head for head in self._heads() if head.node.id == act.old), None)
+                if first is not None:
+                    self._come_first(first)
+                people.set_next(self.run, act.target)
+        except AgentNbError as error:
+            what, target = (act.act, act.target) if act is not None else ("emit", "")
+            why = f"{what} {target!r} of a person cannot be done again: {'; '.join(one.what for one in error.problems)}"
+            ends = deed.wrote is None
+            self.found.append(Divergence(number, None, "act", target, True, ABSENT, why, ends=ends))  # noqa: FBT003  (a value)
+            return not ends
+        return True
+
+    def _redo_all(self, deeds: Iterable[Deed], number: int) -> None:
+        for deed in deeds:
+            self._redo(deed, number)
+
+    def _write(self, wrote: Wrote) -> None:
+        run, scope = self.run, self.sides.frames.get(wrote.scope, -1)
+        scopes = travel.scopes_of(run)
+        if scope in scopes:
+            run.write(scopes[scope], wrote.path, _value(wrote))
+            run.history.s_wend[run.position - run.history.base] = len(run.history.w_new)
+
+    def _emit(self, event: Event) -> None:
+        run, before = self.run, self.run.last_event()
+        number = event.seq if event.seq > before else before + 1
+        now = event._replace(seq=number, id=event.id if number == event.seq else f"evt_{number:03d}", at=run.position)
+        run.history.events.append(now)
+        self.sides.events[event.seq], self.sides.ids[event.id] = now.seq, now.id
+        if run.plan.listeners:
+            entry = run.tables.act(ActRow(-1, 0, 0, now.seq))
+            queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
+            travel.amend(run, [number for number, _ in queue])
+
+    def _come_first(self, act: Activation) -> None:
+        rest = self.run.frontier()
+        if rest[0] != act.id:
+            rest.remove(act.id)
+            travel.amend(self.run, [act.id, *rest])
+
+    def _in_order(self, frontier: Iterable[ActRow]) -> None:
+        """Put what is next in the recorded order: where branches stopped, another one of them may have come first."""
+        run = self.run
+        rows = [self.sides.act(row) for row in frontier if row.node >= 0]
+        queue = [run.tables.act(row) for row in rows if row is not None]
+        if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):
+            travel.amend(run, queue)
+
+    # -- one step ------------------------------------------------------------------------------------------------------
+
+    def _step(self, recorded: Done) -> bool:
+        """Replay a step and compare it; say whether the replay can go on."""
+        act = self._turn(recorded)
+        if act is None:
+            return False
+        run, node, before = self.run, act.node.id, self.run.position
+        tape = run.recorded = Tape(recorded, node, self.level, self._changes(recorded))
+        if self._later:
+            tape.during = lambda: self._redo_all(self._later, recorded.step - 1)
+        self._ran[recorded.act] = recorded.step
+        self.clock.stand(recorded.began)
+        if recorded.skipped:
+            self._skip(act, recorded)
+        else:
+            _moved(run, act)
+        run.recorded = None
+        if run.position == before:
+            return self._not_done(recorded, node, tape)
+        replayed = done_of(run.tables, run.history, before + 1)
+        rows = [*tape.found, *(tape.missing() if self.level != "path" else ())]
+        rows += compared(recorded, replayed, self.sides, self.level, tape.own_reads)
+        return self._note(rows, recorded, replayed)
+
+    def _turn(self, recorded: Done) -> Activation | None:
+        """Return the turn that a recorded step was, where it comes next here too; else note what comes."""
+        wanted, found = self.sides.act(recorded.act), self._heads()
+        plan, name = self.run.plan, self.sides.name(recorded.act)
+        region = self.source.tables.frames[recorded.act.frame].region
+        there = plan.recipe.nodes.get(name)
+        why = f"the recipe has no node {name!r} any more"
+        if there is not None:
+            why = f"it stood in region {region!r}, and stands in {there.scope!r}" if there.scope != region else ""
+            for act in found:
+                if not why and act.row == wanted:
+                    return act
+        lane = None if wanted is None else self.run.frames.get(wanted.frame)
+        head = next((act for act in found if lane is not None and act.frame.lane is lane.lane), None)
+        head = head or next(iter(found), None)
+        comes = ABSENT if head is None else head.node.id
+        if not why and comes == name:
+            why = "the replay comes to another turn of it: in another frame, or at another point of its inside"
+        self.found.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
+        return None
+
+    def _heads(self) -> list[Activation]:
+        """Return the turns of which any may come next."""
+        run = self.run
+        if any(frame.row.branch >= 0 for frame in run.frames.values()):
+            return heads(run)
+        head = people.current(run)
+        return [] if head is None else [head]
+
+    def _skip(self, act: Activation, recorded: Done) -> None:
+        self._come_first(act)
+        try:
+            people.skip(self.run, {str(row.path[0]): _value(row) for row in recorded.writes})
+        except Exception as error:  # noqa: BLE001  (whatever its conditions raise)
+            why = f"to pass it over cannot be done again: {type(error).__name__}: {error}"
+            self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
+            travel.repair(self.run)
+
+    def _not_done(self, recorded: Done, node: str, tape: Tape) -> bool:
+        """Note why a step did not come to its end."""
+        for flight in list(self.run.flights.values()):
+            flight.cancel()
+        self.run.flights.clear()
+        if not self._note(tape.found, recorded) or (self.found and self.found[-1].ends):
+            return False
+        why = "it waits for something that the record does not have"
+        self.found.append(Divergence(recorded.step, node, "call", why=why, ends=True))
+        return False
+
+    # -- what was found ------------------------------------------------------------------------------------------------
+
+    def _note(self, rows: Iterable[Divergence], recorded: Done | None = None, replayed: Done | None = None) -> bool:
+        """Take note of what differs in a step; say whether the replay can go on.
+
+        Of a step that has read what is masked nothing can be said.
+        """
+        rows = [row for row in rows if row.ends or row.step > self.start or not row.step]
+        self.unsure += [row for row in rows if not row.sure]
+        sure = [row for row in rows if row.sure]
+        masked = None if replayed is None or not sure else self._masked_read(replayed)
+        if masked is None or recorded is None or replayed is None:
+            self.found += sure
+            return not any(row.ends for row in sure)
+        self._masked |= {(row.scope, str(row.path[0])) for row in replayed.writes}
+        self.unsure += [row for row in sure if not row.ends]
+        end = next((row for row in sure if row.ends), None)
+        if end is not None:
+            why = f"how it goes on depends on {masked!r}, which is masked here, so the two cannot be compared"
+            self.found.append(Divergence(recorded.step, end.node, "masked", masked, why=why, ends=True))
+        return end is None
+
+    def _masked_read(self, replayed: Done) -> str | None:
+        """Return a key that a step has read and that holds a mask, or what came of one; None where there is none."""
+        run, row = self.run, self.run.history.s_wend
+        frame = run.frames.get(replayed.act.frame)
+        scope = run.root.scope if frame is None else frame.scope
+        inputs = run.plan.nodes[replayed.act.node].node.inputs or {}
+        keys = {str(path[0]) for _, path in replayed.reads} | {str(path[0]) for path in inputs.values()}
+        here = replayed.step - run.history.base
+        before = {str(run.tables.codes[run.history.w_code[at] >> 2][1][0]): run.history.w_old[at]
+                  for at in range(row[here - 1], row[here])}  # fmt: skip
+        for key in sorted(keys):
+            values = (scope.get(key), before.get(key, ABSENT))
+            if (scope.id, key) in self._masked or any(next(masked_in(value), None) is not None for value in values):
+                return key
+        return None
+
+
+def _value(row: Wrote) -> Any:
+    """Return what a node would return to write this row."""
+    return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
+
+
+def _moved(run: Run, act: Activation) -> None:
+    """Run one turn to its end, in a loop where it needs one."""
+    before, run.plain = run.plain, True
+    try:
+        code = step(run, act)
+        flight = run.flights.get(act.id)
+        if code == SUSPENDED and flight is not None:
+            code = take_off(run, flight)
+    finally:
+        run.plain = before
+    if code == LOOP:
+        in_own_loop(lambda: step_in_loop(run, flight))
+
+
+__all__ = ["Replay"]

@@ -1,0 +1,215 @@
+"""logs: what runs say to Python's logging. Nothing, and at no cost, until `configure_logging` asks for it.
+
+The loggers are `agentnb.run`, `agentnb.call` and `agentnb.store`. What is told:
+
+    ERROR    a run cannot be kept
+    WARNING  a node has failed, an attempt of a call has failed
+    INFO     a run begins, goes on, waits, ends; a call was answered
+    DEBUG    each step, each event
+
+Everything in a line is masked before it is written: the message and every field.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import hidden, masked, short
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, told
+
+if TYPE_CHECKING:
+    from agentnb.session.core import Core
+
+ROOT: Final = logging.getLogger("agentnb")
+RUN, CALL, STORE = (logging.getLogger(f"agentnb.{name}") for name in ("run", "call", "store"))
+OFF: Final = logging.CRITICAL + 50
+if ROOT.level == logging.NOTSET:  # else warnings would show wherever logging is set up for something else
+    ROOT.setLevel(OFF)
+FIELDS: Final = (
+    *("run_id", "dialect", "step", "node", "event_id", "behavior", "tool", "model", "cost_usd", "latency_seconds"),
+    *("reason", "error_type", "error_message", "payload"),
+)
+LONGEST: Final = 2_000  # characters of a text, and items of a list, that a line shows
+MOST: Final = 100
+
+Redactor = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class _Setup:
+    """What `configure_logging` has set up last."""
+
+    handler: logging.Handler | None = None
+    redactor: Redactor | None = None
+    warned = False
+
+
+def configure_logging(
+    level: str | int = "INFO",
+    json_output: bool = True,
+    stream: Any = None,
+    payload_redactor: Redactor | None = None,
+) -> logging.Logger:
+    """Have runs say what they do, one line each; return the logger `agentnb`. Called again, it replaces what was.
+
+    A JSON line has timestamp, level, logger and message, and what applies of run_id, dialect, step, node, event_id,
+    behavior, tool, model, cost_usd, latency_seconds, reason, error_type, error_message, payload. Secrets are masked.
+
+    Args:
+        json_output: else a line is time, level, logger and message.
+        stream: where lines go; left out: to stderr.
+        payload_redactor: is given each payload (inputs, what a call sends and answers, an event's), a dict, and returns
+            what may be written of it.
+
+    Raises:
+        ExecutionError: X205, there is no such level; X206, the redactor cannot be called.
+
+    Example:
+        >>> import sys
+        >>> logger = configure_logging("DEBUG", stream=sys.stdout)
+        >>> logger.warning("ready")  # doctest: +ELLIPSIS
+        {"timestamp": "...", "level": "WARNING", "logger": "agentnb", "message": "ready"}
+        >>> logger.setLevel(OFF)
+    """
+    number = _level(level)
+    if payload_redactor is not None and not callable(payload_redactor):
+        raise ExecutionError(
+            Problem("X206", f"the redactor is a {type(payload_redactor).__name__}, which cannot be called",
+                    "configure_logging(payload_redactor=...)", "it is called with each payload before it is written",
+                    "pass a function that takes a dict and returns one")
+        )  # fmt: skip
+    if _Setup.handler is not None:
+        ROOT.removeHandler(_Setup.handler)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines() if json_output else _Lines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    _Setup.handler, _Setup.redactor, _Setup.warned = handler, payload_redactor, False
+    ROOT.addHandler(handler)
+    ROOT.setLevel(number)
+    ROOT.propagate = False  # else a line would come twice where the root logger has a handler too
+    return ROOT
+
+
+def _level(level: str | int) -> int:
+    known = logging.getLevelNamesMapping()
+    if isinstance(level, str) and level.upper() in known:
+        return known[level.upper()]
+    if isinstance(level, int) and not isinstance(level, bool):
+        return level
+    raise ExecutionError(
+        Problem("X205", f"there is no level {level!r}", "configure_logging(level=...)",
+                f"the levels are: {', '.join(known)}, or a number", did_you_mean(str(level).upper(), known, "use one"))
+    )  # fmt: skip
+
+
+# -- lines -----------------------------------------------------------------------------------------------------------
+
+
+class _Lines(logging.Formatter):
+    """A line for people to read."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line."""
+        return _one_line(super().format(record))
+
+
+class JsonLines(logging.Formatter):
+    """A line of JSON for each record: what every record has, and what of `FIELDS` applies."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line of JSON."""
+        line = {
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": _one_line(record.getMessage()),
+        }
+        line |= {name: record.__dict__[name] for name in FIELDS if record.__dict__.get(name) is not None}
+        if record.exc_info and record.exc_info[0] is not None and "error_type" not in line:
+            line |= {"error_type": record.exc_info[0].__name__, "error_message": hidden(str(record.exc_info[1]))}
+        return json.dumps(_plain(masked(line)), ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    """Return a text without its secrets and its line breaks; a secret may have some of its own."""
+    return hidden(" ".join(hidden(text).split()))
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a masked value as JSON can hold it, cut where it is long."""
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case str():
+            return str(value) if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value)} characters)"
+        case Mapping() if depth < 20:
+            found = {str(key): _plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
+            return found if len(value) <= MOST else {**found, "…": f"{len(value)} keys"}
+        case list() | tuple() | set() | frozenset() if depth < 20:
+            items = [_plain(item, depth + 1) for item in list(value)[:MOST]]
+            return items if len(value) <= MOST else [*items, f"… ({len(value)} items)"]
+    return str(value) if isinstance(value, Decimal | date) else short(value)
+
+
+def say(
+    logger: logging.Logger, level: int, message: str, payload: Mapping[str, Any] | None = None, **known: Any
+) -> None:
+    """Write one line, where the logger is on for its level. Nothing of it leaves unmasked."""
+    if not logger.isEnabledFor(level):
+        return
+    fields = {name: masked(value, name) for name, value in known.items() if value is not None}
+    if payload:
+        shown = _shown(payload)
+        if shown is not None:
+            fields["payload"] = shown
+    logger.log(level, "%s", _one_line(message), extra=fields)
+
+
+def _shown(payload: Mapping[str, Any]) -> Any:
+    """Return what may be written of a payload; None where the redactor fails."""
+    shown = masked(dict(payload))
+    if _Setup.redactor is None:
+        return shown
+    try:
+        return masked(_Setup.redactor(shown))
+    except Exception as error:  # noqa: BLE001  (a run goes on whatever its log does)
+        if not _Setup.warned:
+            _Setup.warned = True
+            warnings.warn(
+                f"the payload_redactor raised {type(error).__name__}: {hidden(told(error))}; payloads that it fails on "
+                "are left out of the log",
+                stacklevel=2,
+            )
+        return None
+
+
+# -- what a session tells --------------------------------------------------------------------------------------------
+
+
+def store_failed(session: Core, error: BaseException) -> None:
+    """Tell that a run cannot be kept."""
+    say(STORE, logging.ERROR, f"run {session.run_id} cannot be kept: {told(error)}", run_id=session.run_id,
+        dialect=session.recipe.dialect, step=session.engine.position, **error_fields(error))  # fmt: skip
+
+
+def error_fields(error: BaseException | None) -> dict[str, Any]:
+    """Return what an exception fills of the fields: its type, its message, and the code of its problem as reason."""
+    if error is None:
+        return {}
+    problems = error.problems if isinstance(error, AgentNbError) else ()
+    return {
+        "error_type": type(error).__name__,
+        "error_message": told(error),
+        "reason": problems[0].code if problems else None,
+    }
+
+
+__all__ = ["CALL", "FIELDS", "OFF", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "error_fields", "say",
+           "store_failed"]  # fmt: skip

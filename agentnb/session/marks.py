@@ -1,0 +1,153 @@
+"""marks: the breakpoints of a session as rows: kept in a file or a store, read back, shown as a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import hidden, masked
+from agentnb.engine.breakpoints import CLAUSES, Breakpoint, Breakpoints
+from agentnb.errors import AgentNbError, ExecutionError, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION: Final = 1
+WORDS: Final = (*CLAUSES, "side", "on_hit", "once", "enabled")  # what a breakpoint was added with
+_TYPES: Final = {
+    "id": "int64", "node": "string", "edge": "object", "key": "string", "when": "string", "error": "boolean",
+    "step": "Int64", "event": "string", "call": "string", "side": "string", "on_hit": "int64", "once": "bool",
+    "enabled": "bool", "hits": "int64", "failed": "string",
+}  # fmt: skip
+
+
+class Marks(Breakpoints):
+    """The breakpoints of a session, which can be kept: their conditions as text or JsonLogic."""
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return them as plain JSON, with their ids and hits; without those whose condition cannot be kept."""
+        return [{"id": row.id, "hits": row.hits, **_words(row)} for row in self if next(_lost(row), None) is None]
+
+    def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take in what `to_rows` gave, with their ids and hits; what the recipe has no place for is left out."""
+        for words in rows:
+            try:
+                row = self.made_of({name: words[name] for name in WORDS if name in words})
+            except AgentNbError:
+                continue
+            row.id, row.hits = int(words["id"]), int(words["hits"])
+            self.rows[row.id] = row
+            self.made = max(self.made, row.id)
+        self.changed()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write them to a JSON file, for `load`; return its path.
+
+        Raises:
+            ExecutionError: X131, the condition of one is a function, or no JSON; X132, it holds a secret; X133, the
+                file cannot be written. Then nothing is written.
+        """
+        problems = [problem for row in self for problem in _lost(row)]
+        if problems:
+            raise ExecutionError(*problems)
+        file, document = Path(path), {"agentnb": "breakpoints", "version": VERSION, "rows": [*map(_words, self)]}
+        try:
+            file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ExecutionError(_no_file(file, "written", error)) from error
+        return file
+
+    def load(self, path: str | os.PathLike[str]) -> tuple[Breakpoint, ...]:
+        """Add those of a file that `save` wrote, with no hits yet, and return them; all of them, or none.
+
+        Raises:
+            ExecutionError: X133, the file cannot be read; X134, it holds something else; else what is wrong with each
+                of its breakpoints, as `add` says it.
+        """
+        file = Path(path)
+        found: list[Breakpoint] = []
+        problems: list[Problem] = []
+        for number, words in enumerate(_read(file), 1):
+            try:
+                found.append(self.made_of(words))
+            except AgentNbError as error:
+                problems += (replace(problem, where=f"{file}, breakpoint {number}") for problem in error.problems)
+        if problems:
+            raise ExecutionError(*problems)
+        for row in found:
+            self._put(row)
+        self.changed()
+        return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return them as a DataFrame, one row each."""
+        from agentnb.trace.frames import table
+
+        rows = [
+            {**{name: getattr(row, name) for name in _TYPES}, "when": hidden(row.text) or None,
+             "failed": hidden(row.failed) or None}
+            for row in self
+        ]  # fmt: skip
+        return table(rows, _TYPES)
+
+
+def _words(row: Breakpoint) -> dict[str, Any]:
+    """Return what a breakpoint was added with, as far as it is not left out."""
+    words = {name: getattr(row, name) for name in WORDS}
+    words["when"] = getattr(row.when, "source", None)
+    words["edge"] = None if row.edge is None else list(row.edge)
+    return {name: value for name, value in words.items() if value is not None}
+
+
+def _lost(row: Breakpoint) -> Iterator[Problem]:
+    """Yield why a breakpoint cannot be kept.
+
+    X131: its condition is a function of the board, or no JSON.
+    X132: there is a secret in it.
+    """
+    where, source = f"breakpoint {row.id} ({hidden(str(row))})", getattr(row.when, "source", None)
+    if row.when is not None and not _is_json(source):
+        yield Problem("X131", f"the condition of breakpoint {row.id} cannot be kept: {hidden(row.text)}", where,
+                      "a function has no text that could be read back",
+                      "write it as a text ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
+    elif masked(_words(row)) != _words(row):
+        yield Problem("X132", f"breakpoint {row.id} holds a secret", where, "no secret leaves this process",
+                      "compare with a key of the board instead, or remove this breakpoint")  # fmt: skip
+
+
+def _is_json(source: Any) -> bool:
+    try:
+        return isinstance(source, str | Mapping | bool) and json.loads(json.dumps(source)) == source
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _read(file: Path) -> list[Mapping[str, Any]]:
+    """Return the rows of a file of breakpoints."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExecutionError(_no_file(file, "read", error)) from error
+    except (ValueError, RecursionError):
+        document = None
+    rows = document.get("rows") if isinstance(document, dict) and document.get("agentnb") == "breakpoints" else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() <= set(WORDS) for row in rows):
+        raise ExecutionError(
+            Problem("X134", f"{file.name!r} holds no breakpoints", str(file),
+                    "it is no file that session.breakpoints.save() of this version has written",
+                    "name such a file")
+        )  # fmt: skip
+    return rows
+
+
+def _no_file(file: Path, done: str, error: OSError) -> Problem:
+    """X133: a file of breakpoints cannot be read or written."""
+    return Problem("X133", f"{file.name!r} cannot be {done}", str(file), error.strerror or type(error).__name__,
+                   "name another file")  # fmt: skip
+
+
+__all__ = ["Marks"]

@@ -1,0 +1,223 @@
+"""spending: what the steps of a history have used, known up to any of them by one look. It grows with the history.
+
+All of it is worked out of the history's own columns, so a run that is opened again has used what it had used before.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_right
+from decimal import Decimal
+from itertools import accumulate
+from operator import attrgetter, sub
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from agentnb.engine.effects import ASKED
+from agentnb.engine.history import CANCELLED, STATUS, Call, Event, History
+
+PATCH: Final = "patch.applied"
+_STEP: Final = attrgetter("step")
+_AT: Final = attrgetter("at")
+
+
+class Paid(NamedTuple):
+    """What some attempts of calls have used; `asked` are the nanoseconds that people took."""
+
+    llm: int = 0
+    tool: int = 0
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+    asked: int = 0
+
+    def with_one(self, kind: str, call: Call | None = None, asked: int = 0) -> Paid:
+        """Return this and one more attempt; what it has taken is known once it is back."""
+        tokens, cost = self.tokens, self.cost
+        if call is not None:
+            tokens += (call.tokens_in or 0) + (call.tokens_out or 0)
+            cost += 0 if call.cost_usd is None else Decimal(str(call.cost_usd))
+        return Paid(self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.asked + asked)
+
+    def plus(self, more: Paid) -> Paid:
+        """Return this and what others have used."""
+        return Paid(
+            self.llm + more.llm,
+            self.tool + more.tool,
+            self.tokens + more.tokens,
+            self.cost + more.cost,
+            self.asked + more.asked,
+        )
+
+
+class Used(NamedTuple):
+    """What the steps up to one of them have used."""
+
+    paid: Paid
+    ns: int  # what the steps took, less what people took to answer
+    calls: int  # of nodes that listen
+    depth: int  # of the deepest event that has set a node off
+    events: int  # those that there are
+    patches: int
+
+
+class Account:
+    """What the rows of one history have used, with what came before it; each list has an entry for its start."""
+
+    __slots__ = ("__weakref__", "before", "calls", "deep", "depths", "events", "first", "heard", "ns", "rows")
+
+    def __init__(self, before: Used) -> None:
+        self.before = before
+        self.ns: array[int] = array("q", [0])
+        self.calls: list[Paid] = [before.paid]
+        self.events: list[int] = [before.patches]  # how many of them are patches
+        self.depths: dict[str | int, tuple[int, int]] = {}  # id and number of an event -> its position, its depth
+        self.rows = 1  # how many rows have been looked through for deliveries
+        self.heard: list[int] = []  # the steps of nodes that an event has set off
+        self.deep: list[int] = [before.depth]
+        self.first: dict[int, int] = {}  # event -> the first step that it has set off
+
+    def ns_up_to(self, history: History, step: int) -> int:
+        """Return how long the steps of this history took up to one of them."""
+        row = step - history.base
+        if row >= len(self.ns):
+            rows = slice(len(self.ns), row + 1)
+            taken = map(sub, history.s_t1[rows], history.s_t0[rows])
+            self.ns.extend(list(accumulate(taken, initial=self.ns[-1]))[1:])
+        return self.ns[row]
+
+    def paid_up_to(self, history: History, step: int) -> Paid:
+        """Return what the calls up to a step have used."""
+        end = bisect_right(history.calls, step, key=_STEP)
+        while len(self.calls) <= end:
+            at = len(self.calls) - 1
+            call = history.calls[at]
+            asked = self._asked(history, at) if call.kind in ASKED else 0
+            self.calls.append(self.calls[-1].with_one(call.kind, call, asked))
+        return self.calls[end]
+
+    def _asked(self, history: History, at: int) -> int:
+        """Return how long a person took to answer, within the step: several may be asked at once."""
+        call, same = history.calls[at], at
+        row = call.step - history.base
+        while same and history.calls[same - 1].step == call.step:
+            same -= 1
+        left = history.s_t1[row] - history.s_t0[row] - (self.calls[at].asked - self.calls[same].asked)
+        return max(min(round(call.seconds * 1e9), left), 0)
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def events_up_to(self, history: History, step: int) -> int:
+        """Return how many events of this history there are up to a step."""
+        end = bisect_right(history.events, step, key=_AT)
+        while len(self.events) <= end:
+            event = history.events[len(self.events) - 1]
+            self.depths[event.id] = self.depths[event.seq] = (event.at, _depth(history, event))
+            self.events.append(self.events[-1] + (event.type == PATCH))
+        return end
+
+    def heard_up_to(self, history: History, step: int) -> int:
+        """Return how many steps of this history an event has set off, up to one of them."""
+        acts, end = history.tables.acts, step - history.base + 1
+        for row in range(self.rows, end):
+            event = acts[history.s_act[row]].event
+            if event >= 0 and history.s_flag[row] & STATUS != CANCELLED:
+                here = history.base + row
+                while self.heard and self.heard[-1] >= here:  # an interrupt came between
+                    self.heard.pop()
+                del self.deep[len(self.heard) + 1 :]
+                self.first.setdefault(event, here)
+                self.heard.append(here)
+                self.deep.append(max(self.deep[-1], depth_of(history, event, step)))
+            self.rows = row + 1
+        return bisect_right(self.heard, step)
+
+
+_accounts: Final[WeakKeyDictionary[History, Account]] = WeakKeyDictionary()
+_lock: Final = threading.RLock()  # a run goes on in one thread, and is looked at in others
+_NOTHING: Final = Used(Paid(), 0, 0, 0, 0, 0)
+
+
+def _account(history: History) -> Account:
+    """Return the account of a history; those of its parents are begun first."""
+    missing, here = [], history
+    while here not in _accounts:
+        missing.append(here)
+        if here.parent is None:
+            break
+        here = here.parent
+    for one in reversed(missing):
+        before = _NOTHING if one.parent is None else used_up_to(one.parent, one.base)
+        _accounts[one] = Account(before)
+    return _accounts[history]
+
+
+def used_up_to(history: History, step: int) -> Used:
+    """Return what the steps on the way to a step of a history have used."""
+    with _lock:
+        account = _account(history)
+        before, paid = account.before, account.paid_up_to(history, step)
+        heard = account.heard_up_to(history, step)
+        events = account.events_up_to(history, step)
+        ns = account.ns_up_to(history, step) - (paid.asked - before.paid.asked)
+        return Used(
+            paid,
+            before.ns + ns,
+            before.calls + heard,
+            account.deep[heard],
+            before.events + events,
+            account.events[events],
+        )
+
+
+def has_set_off(history: History, event: int, step: int) -> bool:
+    """Say whether an event has set a node off, up to a step."""
+    with _lock:
+        here: History | None = history
+        while here is not None:
+            account = _account(here)
+            account.heard_up_to(here, min(step, here.tip))
+            if account.first.get(event, step + 1) <= step:
+                return True
+            step, here = min(step, here.base), here.parent
+        return False
+
+
+def depth_of(history: History, event: str | int, step: int) -> int:
+    """Return how deep an event (by its id or its number) follows from others, as known up to a step; 0 for none."""
+    with _lock:
+        here: History | None = history
+        while here is not None:
+            account = _account(here)
+            account.events_up_to(here, step)
+            found = account.depths.get(event)
+            if found is not None and found[0] <= step:
+                return found[1]
+            step, here = min(step, here.base), here.parent
+        return 0
+
+
+def _depth(history: History, event: Event) -> int:
+    """Return how deep an event follows from others: one deeper than what its node answers to, or stands inside of."""
+    if event.cause is not None:
+        return depth_of(history, event.cause, event.at - 1) + 1
+    if event.step is None:
+        return 1
+    tables = history.tables
+    row = tables.acts[_act_of(history, event.step)]
+    while row.event < 0:
+        frame = tables.frames[row.frame]
+        if frame.parent < 0:
+            return 1
+        row = tables.acts[_act_of(history, frame.opened)]
+    return depth_of(history, row.event, event.at - 1) + 1
+
+
+def _act_of(history: History, step: int) -> Any:
+    """Return the activation of a step on the way to a history."""
+    while step <= history.base and history.parent is not None:
+        history = history.parent
+    return history.s_act[step - history.base]
+
+
+__all__ = ["PATCH", "Account", "Paid", "Used", "depth_of", "has_set_off", "used_up_to"]

@@ -1,0 +1,171 @@
+"""stored: a session whose run is kept: how that begins, what is kept of it besides the run, how it is copied."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.codec import decode, encode
+from agentnb.board.secrets import hidden
+from agentnb.engine.budget import Budget
+from agentnb.engine.journal import Batch, Journal, text_of
+from agentnb.engine.log import EventLog, RunRow
+from agentnb.engine.slices import VERSION, Slicer
+from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
+from agentnb.session.kept import to_kept
+from agentnb.store import open_log
+from agentnb.world.chaos import Chaos
+
+if TYPE_CHECKING:
+    from agentnb.engine.run import Run
+    from agentnb.session.core import Core
+
+WORDS: Final = ("step", "batch")
+
+
+def batch_of(durability: Any) -> Batch | None:
+    """Return how much may be lost: nothing ("step"), a Batch of the usual size ("batch"), or one of a size of its own.
+
+    Raises:
+        ExecutionError: X140, it is none of these.
+    """
+    if durability == "step":
+        return None
+    if durability == "batch":
+        return Batch()
+    names = [field.name for field in fields(Batch)]
+    given = asdict(durability) if isinstance(durability, Batch) else durability
+    sizes = given if isinstance(given, Mapping) else {"": 0}
+    if sizes.keys() <= set(names) and all(type(size) is int and size > 0 for size in sizes.values()):
+        return Batch(**sizes)
+    raise ExecutionError(
+        Problem("X140", f"{durability!r} is no durability", "Session(durability=...)",
+                "'step' keeps each step before the next begins, 'batch' may lose the last few, a mapping says how many",
+                did_you_mean(str(durability), WORDS, "write 'step', 'batch', or {'steps': 1000, 'ms': 200}"))
+    )  # fmt: skip
+
+
+def begin(session: Core, store: Any, durability: Any) -> Journal | None:
+    """Return the journal of a new session; None where nothing is to be kept.
+
+    Raises:
+        ExecutionError: X140, the durability is none.
+        StoreError: this is no store, it has a run of this id, or it cannot be written.
+    """
+    batch = batch_of(durability)
+    if store is None:
+        return None
+    return _begun(session, open_log(store), session.engine, batch)
+
+
+def _begun(session: Core, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
+    journal = Journal(log, session.run_id, run, Slicer(run.tables), batch)
+    journal.aux = aux_of(session)
+    journal.begin(row_of(session, run))
+    return journal
+
+
+def begin_fork(session: Core, parent: Journal, origin: Mapping[int, int] | None = None) -> Journal:
+    """Return the journal of a session that has begun as a fork of a kept one: what they share is kept once.
+
+    `origin` says, for a run whose histories were made anew, which history of the parent's each of them is, by id.
+
+    Raises:
+        StoreError: it cannot be kept.
+    """
+    parent.flush()
+    run = session.engine
+    row = row_of(session, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
+    return parent.fork(run, row, origin or {})
+
+
+def row_of(session: Core, run: Run, **lineage: Any) -> RunRow:
+    """Return what a store says of a session's run."""
+    recipe = session.recipe
+    return RunRow(
+        run_id=session.run_id,
+        name=hidden(session.name),
+        recipe=hidden(recipe.name),
+        dialect=recipe.dialect,
+        fingerprint=recipe.fingerprint,
+        created=datetime.now(UTC),
+        head=text_of(_head(session, run)),
+        steps=run.position,
+        **lineage,
+    )
+
+
+def _head(session: Core, run: Run) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "recipe": to_kept(session.recipe),
+        "nodes": [node.id for node in run.plan.nodes],
+        "given": encode(run.given, lenient=True),
+        "seed": run.seed,
+        "chaos": None if run.chaos is None else asdict(run.chaos),
+        "strict": run.world.strict,
+    }
+
+
+def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget, Chaos | None]:
+    """Return the budget that a run has now, and the chaos that it was begun with."""
+    return Budget(**decode(aux.get("budget", {}))), None if head["chaos"] is None else Chaos(**head["chaos"])
+
+
+def aux_of(session: Core) -> dict[str, Any]:
+    """Return what is kept of a session besides its run: its budget, and the breakpoints and watches that can be."""
+    budget = {name: encode(value) for name, value in asdict(session.limits.budget).items() if value is not None}
+    found = {"breakpoints": session.breakpoints.to_rows(), "watches": session.watches.sources(), "budget": budget}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def save(session: Core, where: str | os.PathLike[str] | EventLog | None) -> str:
+    """Keep a run as it stands in a store; return where. The store that it is kept in anyway needs no name.
+
+    Raises:
+        StoreError: L451, it is kept nowhere, and no place is named; or it cannot be kept.
+    """
+    journal, copies = session.journal, session.copies
+    log = None if where is None else open_log(where)
+    if log is None and journal is None:
+        raise StoreError(
+            Problem("L451", "this run is kept nowhere yet", f"session {session.name!r}", "save() was given no place",
+                    "name a file: session.save('run.db')")
+        )  # fmt: skip
+    if log is not None and (journal is None or journal.log is not log):
+        journal = copies.get(session.engine, {}).get(log)
+        if journal is None:
+            journal = _begun(session, log, session.engine)
+            copies.setdefault(session.engine, {})[log] = journal
+    assert journal is not None
+    journal.aux = aux_of(session)
+    journal.tell(str(session.status))  # type: ignore[attr-defined]  # every Core is a Session
+    if journal is not session.journal:
+        journal.rest()
+    return journal.log.url
+
+
+def head_of(row: RunRow) -> dict[str, Any]:
+    """Return what a run was begun with, as its row says.
+
+    L402: the row is damaged.
+
+    Raises:
+        StoreError: L402, it cannot be read.
+    """
+    try:
+        found = json.loads(row.head)
+        found["recipe"]["nodes"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            Problem("L402", f"the head of run {row.run_id!r} cannot be read", "the store",
+                    f"{type(error).__name__}: {error}", "open another run of it")
+        ) from error  # fmt: skip
+    return dict(found)
+
+
+__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "head_of", "options_of", "row_of", "save"]

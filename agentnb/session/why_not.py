@@ -1,0 +1,234 @@
+"""why_not: what kept a node from firing: of one that listens, its events; of any other, the ways that lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from agentnb.board.secrets import hidden
+from agentnb.engine.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActRow, Event, History
+from agentnb.engine.replica import Replica
+from agentnb.engine.travel import home
+from agentnb.errors import ExecutionError, Problem
+from agentnb.session.why import Asked, asked_in
+
+if TYPE_CHECKING:
+    from agentnb.engine.plan import PlanNode
+    from agentnb.engine.run import Run
+    from agentnb.recipe.model import Edge
+
+FEW = 5  # of the events that have come, so many are named
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way in: from where, of which kind, what became of it in which step, and the conditions that were asked."""
+
+    source: str
+    kind: str
+    step: int | None
+    said: str
+    asked: tuple[Asked, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as lines of text, without secrets."""
+        yield f"  from {self.source!r} ({self.kind}): {hidden(self.said)}"
+        for each in self.asked:
+            yield f"    {each.line()}"
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """What kept a node from firing up to a step: `said` in one sentence, and each of its ways in.
+
+    `event` is the one that it was asked about, where the node listens to events. `fired` is the step in which it ran
+    (for that event); None where it did not.
+    """
+
+    step: int
+    node: str
+    event: str | None
+    fired: int | None
+    said: str
+    ways: tuple[Way, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the sentence, and the lines of each way in."""
+        lines = [line for way in self.ways for line in way.lines()]
+        return "\n".join([f"after step {self.step}, {self.node!r}: {hidden(self.said)}", *lines])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+def why_not_of(run: Run, node: str, at: int | str | None) -> WhyNot:
+    """Return what kept a node from firing, at a step (left out: here) or for an event.
+
+    Raises:
+        ExecutionError: X101, there is no such node; X111, there is no such event.
+    """
+    found = run.plan.nodes[run.plan.number(node)]
+    past = _Past(run, at if isinstance(at, int) else run.position)
+    event = None if not isinstance(at, str) else past.event(at)
+    return _of_listener(past, found, event) if found.node.on else _of_node(past, found)
+
+
+class _Past:
+    """A run as it stood after a step, read from its history; the run itself stays where it stands."""
+
+    def __init__(self, run: Run, step: int) -> None:
+        self.run, self.step, self.at = run, step, home(run, step)
+        ends = [*(history.base for history in run.chain[1:]), step]
+        self.parts = [(history, min(end, step)) for history, end in zip(run.chain, ends, strict=True)
+                      if history.base <= step]  # fmt: skip
+
+    def queue(self) -> list[ActRow]:
+        """Return what is next, front first."""
+        row = self.step - self.at.base
+        return [self.run.tables.acts[number] for number in self.at.p_act[self.at.s_pos[row] : self.at.s_pend[row]]]
+
+    def events(self) -> list[Event]:
+        """Return the events so far; where the run stands here, those of steps in flight too."""
+        found = [event for history, end in self.parts for event in history.events if event.at <= end]
+        if self.step == self.run.position:
+            found += [event for flight in self.run.flights.values() for event in flight.act.work.emitted]
+        return sorted(found, key=lambda event: event.seq)
+
+    def event(self, wanted: str) -> Event:
+        """Return the event of an id."""
+        found = next((event for event in self.events() if event.id == wanted), None)
+        if found is None:
+            raise ExecutionError(
+                Problem("X111", f"there is no event {wanted!r} up to here", f"after step {self.step}",
+                        "no event of this run has that id", "look at session.events, or name a step number")
+            )  # fmt: skip
+        return found
+
+    def steps(self) -> Iterator[tuple[int, History, ActRow]]:
+        """Yield the steps so far, the last first."""
+        for history, end in reversed(self.parts):
+            for step in range(end, history.base, -1):
+                yield step, history, self.run.tables.acts[history.s_act[step - history.base]]
+
+    def frames(self) -> Iterable[int]:
+        """Return the numbers of the open frames."""
+        replica = Replica(self.run.tables)
+        replica.stand(self.at, self.step)
+        return replica.frames
+
+    def acts_after(self, step: int) -> str:
+        """Return which acts of people may have changed what is next since a step."""
+        done = [act for history, end in self.parts for act in history.people if step <= act.step <= end]
+        return ", ".join(f"{act.act} {act.target!r} after step {act.step}" for act in done if act.act == "set_next")
+
+
+def _of_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
+    types, events = " and ".join(map(repr, node.node.on)), past.events()
+    if event is not None and event.type not in node.node.on:
+        said = f"event {event.id} is a {event.type!r}, and it listens to {types}"
+        return WhyNot(past.step, node.id, event.id, None, said)
+    heard = [event] if event is not None else [one for one in events if one.type in node.node.on]
+    if not heard:
+        came = ", ".join(f"{one.id} {one.type!r}" for one in events[-FEW:]) or "none at all"
+        said = f"no event of its types has come: it listens to {types}; what came: {came}"
+        return WhyNot(past.step, node.id, None, None, said)
+    asked = [_delivery(past, node, one) for one in heard]
+    return next((each for each in asked if each.fired is None), asked[-1])
+
+
+def _delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
+    """Say what became of the delivery of an event to a node."""
+    fired, named = None, f"event {event.id} {event.type!r}"
+    queue = past.queue()
+    waits = next((n for n, row in enumerate(queue) if row.node == node.index and row.event == event.seq), None)
+    unmatched = next((n for n, row in enumerate(queue) if row.node < 0 and row.event == event.seq), None)
+    done = next(((step, history) for step, history, row in past.steps()
+                 if row.node == node.index and row.event == event.seq), None)  # fmt: skip
+    if waits is not None:
+        said = f"{named} is delivered to it next" if not waits else f"the delivery of {named} waits: {_turns(waits)}"
+    elif unmatched is not None:
+        said = f"{named} has not been matched yet: {_turns(unmatched)}"
+    elif done is not None:
+        step, history = done
+        status = history.s_flag[step - history.base] & STATUS
+        fired = None if status == SKIPPED else step
+        how = "a person skipped it" if status == SKIPPED else "it fired, and failed," if status == ERROR else "it fired"
+        said = f"{how} for {named} in step {step}"
+    elif event.step is None and event.actor != "user":
+        said = f"{named} was emitted by {event.actor!r}, whose step is not over yet"
+    else:
+        taken = past.acts_after(event.at)
+        said = f"the delivery of {named} has been taken out of the frontier" + (f": {taken}" if taken else "")
+    return WhyNot(past.step, node.id, event.id, fired, said)
+
+
+def _turns(before: int) -> str:
+    return f"{before} {'turn is' if before == 1 else 'turns are'} before it"
+
+
+def _of_node(past: _Past, node: PlanNode) -> WhyNot:
+    queue = past.queue()
+    last = next((step for step, _, row in past.steps() if row.node == node.index), None)
+    place = next((n for n, row in enumerate(queue) if row.node == node.index), None)
+    ran = "" if last is None else f"; it ran in step {last}"
+    if place is not None:
+        waits = _joins(past, node, queue) if place and node.kind.waits else ""
+        said = "it is next" if not place else f"it waits: {_turns(place)}{waits}"
+        return WhyNot(past.step, node.id, None, last, said + ran)
+    region = past.run.plan.recipe.regions.get(node.node.scope)
+    open_now = {past.run.tables.frames[number].region for number in past.frames()}
+    if region is not None and region.owner and region.id not in open_now:
+        said = f"it stands inside {region.owner!r}, which is not open here"
+        return WhyNot(past.step, node.id, None, last, said + ran)
+    if any(past.run.tables.frames[number].owner == node.index for number in past.frames()):
+        return WhyNot(past.step, node.id, None, last, f"it was entered, and what is inside it goes on{ran}")
+    edges = [edge for edge in past.run.plan.recipe.edges if edge.target == node.id]
+    ways = tuple(_way(past, edge, node) for edge in edges)
+    entry = node.index in past.run.plan.entries.get(node.node.scope, ())
+    begins = ["its region begins with it"] if entry else [] if edges else ["no edge leads to it"]
+    led = next((way for way in reversed(ways) if way.said.startswith("taken")), None)
+    said = "; ".join([*begins, *(["none of its ways in is open now"] if ways else [])])
+    if led is not None and led.step is not None and (last is None or last < led.step):
+        taken = past.acts_after(led.step)
+        said = "its turn has been taken out of the frontier" + (f": {taken}" if taken else "")
+    return WhyNot(past.step, node.id, None, last, said + ran, ways)
+
+
+def _joins(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
+    ahead = [past.run.plan.nodes[row.node].id for row in queue if row.node in past.run.plan.ahead.get(node.index, ())]
+    return f", and it meets what comes from {', '.join(map(repr, ahead))}" if ahead else ""
+
+
+def _way(past: _Past, edge: Edge, node: PlanNode) -> Way:
+    """Say what became of one way in, the last time that the node it comes from had run."""
+    run, source = past.run, past.run.plan.index[edge.source]
+    found = next(((step, history) for step, history, row in past.steps() if row.node == source), None)
+    if found is None:
+        return Way(edge.source, edge.kind, None, f"{edge.source!r} has not run")
+    step, history = found
+    row = step - history.base
+    led = [run.node_of(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
+           if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0]  # fmt: skip
+    asked = tuple(each for each in asked_in(run, history, step) if each.target == node.id)
+    said = _became(edge, history, step, led, asked)
+    return Way(edge.source, edge.kind, step, said, asked)
+
+
+def _became(edge: Edge, history: History, step: int, led: list[str], asked: tuple[Asked, ...]) -> str:
+    flag, failure = history.s_flag[step - history.base], history.errors.get(step)
+    onward = f"it led to {', '.join(map(repr, led))}" if led else "it led nowhere"
+    if edge.kind in ("error", "timeout"):
+        if failure is None or (edge.kind == "timeout" and not failure.timeout):
+            return f"step {step} did not {'fail' if edge.kind == 'error' else 'take too long'}"
+        return f"taken in step {step}" if edge.target in led else f"step {step} failed, and {onward}"
+    if edge.target in led:
+        return f"taken in step {step}"
+    if failure is not None:
+        return f"step {step} failed: {failure.message}"
+    if PHASES[flag & 3] in ("enter", "again"):
+        return f"step {step} went into it, and it has not been left"
+    if any(not each.value for each in asked):
+        return f"its condition did not hold in step {step}"
+    return f"in step {step} {onward}"

@@ -1,0 +1,68 @@
+"""failures: what a database refuses, in words that say what to do. A driver's own words are told without secrets."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from agentnb.board.secrets import hidden
+from agentnb.errors import Problem, StoreError
+
+
+class _Words(NamedTuple):
+    what: str
+    do: str
+
+
+_KEPT: Final = "what was kept before is whole, and the same can be tried again then"
+_WORDS: Final = {
+    "L416": _Words("this is no store of agentnb", "name another file: this one is left as it is"),
+    "L417": _Words("the store's disk is full, or fails", f"make room on it; {_KEPT}"),
+    "L418": _Words(
+        "the store is locked by another program", f"wait until that program is done with it, or end it; {_KEPT}"
+    ),
+    "L419": _Words(
+        "the store can only be read",
+        f"make its file and folder writable, or take an account that may write; {_KEPT}",
+    ),
+    "L420": _Words(
+        "the store may not be opened",
+        "look at the path, the rights on it, and the user, password and database that the URL names",
+    ),
+    "L421": _Words(
+        "the store's server does not answer",
+        f"look whether it runs and can be reached from here; {_KEPT}: the connection is made anew by itself",
+    ),
+    "L422": _Words(
+        "the store is damaged",
+        "put its file back from a copy, or save what can still be read: `sqlite3 runs.db .recover`",
+    ),
+    "L427": _Words("the store has refused this", f"what the database says tells more; {_KEPT}"),
+    "L429": _Words("the store cannot keep this text", "a PostgreSQL database keeps every text if its encoding is UTF8"),
+}
+
+
+def failed(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
+    """Return the StoreError for what a driver has raised.
+
+    L416: this is no store of agentnb: no SQLite database, or that of another program.
+
+    L417: the store's disk is full, or fails.
+
+    L418: the store is locked by another program.
+
+    L419: the store can only be read.
+
+    L420: the store may not be opened: a right, a folder, a password or a database is missing.
+
+    L421: the store's server does not answer, or the connection to it was lost.
+
+    L422: the store is damaged.
+
+    L427: the store has refused something else.
+
+    L429: the store cannot keep this text: its encoding has not all the letters.
+    """
+    words = _WORDS[code]
+    said = " ".join(hidden(str(error)).split()) or type(error).__name__
+    why = f"the database says: {said}{f' ({name})' if name else ''}"
+    return StoreError(Problem(code, words.what, where, why, words.do))

@@ -1,0 +1,356 @@
+"""link: one connection to a database, made when it is needed, and what it holds there. A change is a transaction."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
+
+from agentnb.board.secrets import printable
+from agentnb.errors import Problem, StoreError
+from agentnb.store.failures import failed
+from agentnb.store.writers import LIVE, me
+
+if TYPE_CHECKING:
+    from agentnb.store.postgres import PostgresServer
+    from agentnb.store.sql import Words
+    from agentnb.store.sqlite import SqliteFile
+
+    Database = SqliteFile | PostgresServer
+
+T = TypeVar("T")
+VERSION: Final = 1  # of the tables
+_LINKS: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
+_OF_THE_PARENT: Final[list[Any]] = []  # connections that a forked process must neither use nor close
+
+
+class Link:
+    """A connection that is made when it is first used, and again after it was lost.
+
+    `numbers` are the runs that were looked up, `claims` those that this connection holds, with what their rows say of
+    it. `unsure` are the runs of which nobody knows whether their last change has arrived.
+    """
+
+    def __init__(self, database: Database, words: Words) -> None:
+        self.database, self._words = database, words
+        self.lock = threading.RLock()
+        self.numbers: dict[str, int] = {}
+        self.claims: dict[str, str] = {}
+        self.unsure: set[str] = set()
+        self._token = uuid4().hex
+        self._names: dict[str, str] = {}
+        self._claiming: tuple[str, str] | None = None
+        self._connection: Any = None
+        self._cursor: Any = None
+        self._writes = False
+        _LINKS.add(self)
+
+    # -- reading and changing ------------------------------------------------------------------------------------
+
+    def rows(self, statement: str, **given: Any) -> list[Any]:
+        """Return the rows of a statement that changes nothing.
+
+        Raises:
+            StoreError: L410, there is nothing to read; or it cannot be read.
+        """
+        return self.reading(lambda cursor: list(cursor.execute(statement, given).fetchall()))
+
+    def reading(self, look: Callable[[Any], T]) -> T:
+        """Return what `look` finds with a cursor.
+
+        Raises:
+            StoreError: L410, there is nothing to read; or it cannot be read.
+        """
+        idle = self._connection is not None and self.database.remote
+        try:
+            return look(self._open(write=False))
+        except BaseException as error:
+            if self._after(error) and idle:
+                return self.reading(look)
+            told = self._told(error)
+            if told is error:
+                raise
+            raise told from printable(error)
+        finally:
+            if self.database.fleeting:
+                self.drop()
+
+    def change(self, run_id: str, act: Callable[[Any], object], *, begins: bool = False) -> None:
+        """Do `act` with a cursor, in one transaction: all of it is kept, or nothing. With `begins` a run begins.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+        with self._in_our_words():
+            cursor = self._begin(begins=begins)
+            act(cursor)
+            self.unsure.add(run_id)
+            cursor.execute("COMMIT")
+        self.unsure.discard(run_id)
+        if self._claiming is not None:
+            self.claims.update([self._claiming])
+            self._claiming = None
+
+    def at_once(self, run_id: str, statement: str, given: dict[str, Any]) -> bool:
+        """Do one statement that is a change by itself; say whether it is kept. With a lost connection nobody knows.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+        with self._in_our_words():
+            cursor, sure = self._open(write=True), run_id not in self.unsure
+            self.unsure.add(run_id)
+            try:
+                kept = bool(cursor.execute(statement, given).rowcount == 1)
+            except self.database.errors as error:
+                if self._after(error):
+                    return False
+                raise
+        if kept or sure:
+            self.unsure.discard(run_id)
+        return kept
+
+    @contextlib.contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self._after(error)
+            told = self._told(error)
+            if told is error:
+                raise
+            raise told from printable(error)
+
+    def _begin(self, *, begins: bool) -> Any:
+        idle = self._connection is not None and self.database.remote
+        cursor = self._open(write=True, begins=begins)
+        try:
+            cursor.execute(self.database.begin)
+        except self.database.errors as error:
+            if self._after(error) and idle:
+                return self._begin(begins=begins)
+            raise
+        return cursor
+
+    def _after(self, error: BaseException) -> bool:
+        """Leave no transaction open, and no connection that is of no use; say whether it was one."""
+        if self._connection is None:
+            return False
+        claiming, self._claiming = self._claiming, None
+        try:
+            if isinstance(error, self.database.errors) and self.database.lost(self._connection, error):
+                self.drop()
+                return True
+            self._connection.rollback()
+            self._cursor.close()
+            self._cursor = self._connection.cursor()
+            if claiming is not None:
+                self.database.let_go(self._cursor, claiming[0])
+        except self.database.errors:
+            self.drop()
+        return False
+
+    def _told(self, error: BaseException) -> BaseException:
+        """Return an error in our words, if it is the database's."""
+        if isinstance(error, self.database.errors):
+            return self.database.failure(error)
+        if isinstance(error, UnicodeEncodeError | OverflowError):
+            return failed("L429", self.database.shown, error)
+        return error
+
+    # -- who writes ----------------------------------------------------------------------------------------------
+
+    def name(self, run_id: str) -> str:
+        """Return what the row of a run says while this link holds it."""
+        name = self._names.get(run_id)
+        if name is None:
+            name = self._names[run_id] = me(self._token).to_text()
+        return name
+
+    def claim(self, cursor: Any, run_id: str, writer: str | None) -> str:
+        """Claim a run whose row names `writer`, as soon as this change is kept; return what the row is to say.
+
+        Raises:
+            StoreError: L411, somebody else holds it.
+        """
+        name = self.name(run_id)
+        self.database.claim(cursor, run_id, writer, name)
+        self._claiming = (run_id, name)
+        return name
+
+    def disclaim(self, cursor: Any, run_id: str) -> None:
+        """Hold a run no more that somebody else has taken."""
+        if self.claims.pop(run_id, None) is not None:
+            self.database.let_go(cursor, run_id)
+
+    def release(self, run_id: str) -> None:
+        """Let others write a run.
+
+        Raises:
+            StoreError: it cannot be said; nobody else can write it before this process ends.
+        """
+        name = self._names.get(run_id)
+        if name is None:
+            return
+        if self._connection is not None or (not self.database.remote and self.database.exists()):
+            given = {"run_id": run_id, "mine": name}
+            self.change(run_id, lambda cursor: cursor.execute(self._words.release, given))
+            self.reading(lambda cursor: self.disclaim(cursor, run_id))
+        self.unsure.discard(run_id)
+        del self._names[run_id]
+
+    def close(self) -> None:
+        """Release every run, as far as it can be said, and let go of the connection."""
+        for run_id in list(self._names):
+            with contextlib.suppress(StoreError):
+                self.release(run_id)
+        self.drop()
+        LIVE.discard(self._token)
+
+    def end(self) -> None:
+        """Close without waiting for anybody: the log is gone, or the process ends."""
+        if not self.lock.acquire(timeout=1):
+            return
+        try:
+            if self.claims:
+                with contextlib.suppress(Exception):
+                    self.database.hurry(self._cursor)
+            self.close()
+        finally:
+            self.lock.release()
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    def _open(self, *, write: bool, begins: bool = False) -> Any:
+        """Return the cursor of a connection that can do this."""
+        if self._connection is not None and self.database.moved():
+            self.drop()
+        if self._connection is None and write and self._names and not self.database.exists():
+            if not begins:
+                raise self._moved()
+            self._names.clear()
+        if self._connection is None or (write and not self._writes):
+            try:
+                self._connect(write=write)
+            except BaseException:
+                self.drop()
+                raise
+        return self._cursor
+
+    def _connect(self, *, write: bool) -> None:
+        database, made = self.database, self._connection is not None
+        if not made and database.exists():
+            self._connection = database.look()
+            made = self._made(self._connection.cursor())
+        if not made and not write:
+            raise self._nothing()
+        if write:
+            looked, self._connection = self._connection, None
+            self._connection = database.change(looked)
+            if not made:
+                self._make(self._connection.cursor())
+        self._cursor, self._writes = self._connection.cursor(), write
+        LIVE.add(self._token)
+
+    def _made(self, cursor: Any) -> bool:
+        """Say whether our tables are there.
+
+        Raises:
+            StoreError: L415, they are those of a newer agentnb; L416, here are others'.
+        """
+        tables = self.database.tables(cursor)
+        if "agentnb_meta" not in tables:
+            others = self.database.foreign(tables)
+            if others is None:
+                return False
+            raise StoreError(
+                Problem(
+                    "L416",
+                    "this is no store of agentnb",
+                    self.database.shown,
+                    f"another program keeps its own tables in it: {others}",
+                    "name another file: this one is left as it is",
+                )
+            )
+        found = cursor.execute(self._words.version).fetchone()
+        if found is None or not found[0].isdecimal():
+            raise failed("L422", self.database.shown, ValueError("its version is not there"))
+        if int(found[0]) > VERSION:
+            raise StoreError(
+                Problem(
+                    "L415",
+                    "a newer agentnb has made this store",
+                    self.database.shown,
+                    f"its tables have version {found[0]}, this one knows them up to {VERSION}",
+                    "install the newest agentnb: pip install -U agentnb",
+                )
+            )
+        return True
+
+    def _make(self, cursor: Any) -> None:
+        cursor.execute(self.database.begin)
+        self.database.alone(cursor)
+        if not self._made(cursor):
+            for table in self._words.tables:
+                cursor.execute(table)
+            cursor.execute(self._words.say_version, {"key": "schema", "value": str(VERSION)})
+        cursor.execute("COMMIT")
+
+    def _nothing(self) -> StoreError:
+        return StoreError(
+            Problem(
+                "L410",
+                "there is no store here",
+                self.database.shown,
+                "no run has been kept in this place yet, and a look makes nothing",
+                "look at the path or URL; nb.Session(recipe, store=...) begins a store where there is none",
+            )
+        )
+
+    def _moved(self) -> StoreError:
+        return StoreError(
+            Problem(
+                "L426",
+                "the store's file was taken away or replaced while a run was being written",
+                self.database.shown,
+                "what is written to the file that is gone could be found by nobody",
+                "put the file back where it was and try again, or keep the run in another store",
+            )
+        )
+
+    def drop(self) -> None:
+        """Let go of the connection, and of what is known only with it."""
+        connection, cursor = self._connection, self._cursor
+        self._connection, self._cursor, self._writes = None, None, False
+        self.numbers.clear()
+        self.claims.clear()
+        self._claiming = None
+        if connection is None:
+            return
+        # SQLite keeps a connection open, with its locks, for as long as anybody has a statement of it.
+        for end in (connection.rollback, *([cursor.close] if cursor is not None else []), connection.close):
+            with contextlib.suppress(Exception):
+                end()
+
+    def forked(self) -> None:
+        """Begin anew in a process that was forked off: the connection, its lock and its claims are the parent's."""
+        _OF_THE_PARENT.append(self._connection)
+        self._connection = None
+        self.drop()
+        self.lock, self._token = threading.RLock(), uuid4().hex
+        self._names.clear()
+        self.unsure.clear()
+
+
+def _forked() -> None:
+    LIVE.clear()
+    for link in list(_LINKS):
+        link.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

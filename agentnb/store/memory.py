@@ -1,0 +1,152 @@
+"""memory: a MemoryLog keeps runs in this process, for as long as somebody holds it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import count
+from uuid import uuid4
+
+from agentnb.engine.log import Entry, RunRow
+from agentnb.store.missing import doubled, no_run, no_runs
+from agentnb.store.writers import me, overtaken
+
+
+@dataclass(slots=True)
+class _Kept:
+    row: RunRow
+    written: int
+    entries: list[Entry] = field(default_factory=list)
+
+
+class MemoryLog:
+    """Keeps runs in memory: nothing of it is left when the process ends.
+
+    Example:
+        >>> log = MemoryLog()
+        >>> log.runs()
+        []
+    """
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Kept] = {}
+        self._lock = threading.RLock()
+        self._writes = count(1)
+        self._token = uuid4().hex
+
+    def __repr__(self) -> str:
+        return f"MemoryLog({len(self._runs)} runs)"
+
+    @property
+    def url(self) -> str:
+        """Where it is: nowhere else."""
+        return "memory"
+
+    def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
+        """Begin a run, with its first entries, and claim it for this writer.
+
+        Raises:
+            StoreError: L412, there is a run of this id; L411, its entries do not begin with number 1.
+        """
+        with self._lock:
+            if row.run_id in self._runs:
+                raise doubled(row.run_id, self.url)
+            self._fit(row.run_id, entries, 0)
+            row = replace(row, updated=datetime.now(UTC), writer=str(me(self._token)))
+            self._runs[row.run_id] = _Kept(row, next(self._writes), [*entries])
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None
+    ) -> None:
+        """Append entries to a run, and say how it stands where that is given.
+
+        Raises:
+            StoreError: L411, somebody has written to this run since; L413, there is no such run.
+        """
+        with self._lock:
+            kept = self._find(run_id)
+            self._fit(run_id, entries, len(kept.entries))
+            kept.entries += entries
+            self._say(kept, status, steps, None)
+
+    def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
+        """Say how a run stands; what is None stays, an empty `at` takes back what was said.
+
+        Raises:
+            StoreError: L413, there is no such run.
+        """
+        with self._lock:
+            self._say(self._find(run_id), status, steps, at)
+
+    def entries(self, run_id: str, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Return the entries of a run in order, those with `after` < seq <= `until`.
+
+        Raises:
+            StoreError: L413, there is no such run.
+        """
+        with self._lock:
+            return iter(self._find(run_id).entries[max(after, 0) : until if until is None else max(until, 0)])
+
+    def last(self, run_id: str) -> int:
+        """Return the number of a run's last entry; 0 where it has none.
+
+        Raises:
+            StoreError: L413, there is no such run.
+        """
+        with self._lock:
+            return len(self._find(run_id).entries)
+
+    def run(self, run_id: str | None = None) -> RunRow:
+        """Return a run's row; without an id, that of the run that was written last.
+
+        Raises:
+            StoreError: L413, there is no such run, or none at all.
+        """
+        with self._lock:
+            if run_id is not None:
+                return self._find(run_id).row
+            if not self._runs:
+                raise no_runs(self.url)
+            return max(self._runs.values(), key=lambda kept: kept.written).row
+
+    def runs(self) -> list[RunRow]:
+        """Return the rows of all runs, the oldest first."""
+        with self._lock:
+            return [kept.row for kept in self._runs.values()]
+
+    def release(self, run_id: str) -> None:
+        """Let others write a run that this writer holds."""
+        with self._lock:
+            if run_id in self._runs:
+                kept = self._runs[run_id]
+                kept.row = replace(kept.row, writer=None)
+
+    def close(self) -> None:
+        """Release every run; what is kept stays."""
+        with self._lock:
+            for run_id in self._runs:
+                self.release(run_id)
+
+    def _find(self, run_id: str) -> _Kept:
+        if run_id not in self._runs:
+            raise no_run(run_id, [*self._runs][:-200:-1], len(self._runs), self.url)
+        return self._runs[run_id]
+
+    def _fit(self, run_id: str, entries: Sequence[Entry], last: int) -> None:
+        if entries and entries[0].seq != last + 1:
+            raise overtaken(run_id, last, entries[0].seq, self.url)
+        assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is left out"
+
+    def _say(self, kept: _Kept, status: str | None, steps: int | None, at: str | None) -> None:
+        row = kept.row
+        kept.written = next(self._writes)
+        kept.row = replace(
+            row,
+            status=row.status if status is None else status,
+            steps=row.steps if steps is None else steps,
+            at=row.at if at is None else at or None,
+            updated=datetime.now(UTC),
+            writer=row.writer or str(me(self._token)),
+        )

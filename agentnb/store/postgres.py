@@ -1,0 +1,187 @@
+"""postgres: a store on a PostgreSQL server, by psycopg. Who holds a run has a lock there, gone with the connection."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from agentnb.errors import Problem, StoreError
+from agentnb.store.failures import failed
+from agentnb.store.writers import Writer, alive, held, read
+
+# The first letters of a SQLSTATE say its class; the longest that fits counts.
+_CODES: Final = {
+    "08": "L421",
+    "22021": "L429",
+    "22P05": "L429",
+    "25006": "L419",
+    "28": "L420",
+    "3D": "L420",
+    "3F": "L420",
+    "40": "L418",
+    "42501": "L420",
+    "42P01": "L422",
+    "42703": "L422",
+    "53": "L418",
+    "53100": "L417",
+    "55": "L418",
+    "57014": "L418",
+    "57P": "L421",
+    "58": "L417",
+    "XX001": "L422",
+    "XX002": "L422",
+}
+# Where the URL says nothing else: how long a server may keep silent before the connection counts as lost.
+_SETTINGS: Final[dict[str, Any]] = {
+    "application_name": "agentnb",
+    "client_encoding": "UTF8",
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+_OURS: Final = (
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND relname LIKE 'agentnb%'"
+)
+_LOCKED: Final = (
+    "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
+    "AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+_BUSY: Final = (
+    "starting up",
+    "shutting down",
+    "recovery mode",
+    "too many",
+    "connection slots",
+    "terminating connection",
+)
+_DYING: Final = 5.0  # seconds that a server may take to notice that a program of this machine is gone
+
+
+class PostgresServer:
+    """A database on a PostgreSQL server. A pooler between must keep one session for each of its users."""
+
+    begin: Final = "BEGIN"
+    errors: Final = psycopg.Error
+    fleeting: Final = False  # a connection may be kept
+    remote: Final = True  # a connection may end while nobody uses it, and what it has claimed with it
+
+    def __init__(self, url: str, shown: str, seconds: float) -> None:
+        self.url, self.shown, self.seconds = url, shown, seconds
+        self._schema = ""
+
+    # -- opening -------------------------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Say that there may be something to read: only the server knows."""
+        return True
+
+    def look(self) -> Any:
+        """Return a connection; each statement of it counts by itself unless a transaction was begun."""
+        try:
+            settings = {**_SETTINGS, **conninfo_to_dict(self.url), "autocommit": True}
+        except psycopg.ProgrammingError:  # its words tell the piece that it stumbles over: perhaps the password
+            raise StoreError(
+                Problem(
+                    "L414",
+                    "this URL cannot be read",
+                    self.shown,
+                    "an option in it is not known, or a sign that must be written as %40 or the like is not",
+                    "write it as postgresql://user:password@host:5432/database",
+                )
+            ) from None
+        connection = psycopg.connect(**settings)
+        try:
+            connection.execute(f"SET lock_timeout = {round(self.seconds * 1000)}")
+            (schema,) = connection.execute("SELECT current_schema()").fetchone() or ("",)
+        except BaseException:
+            connection.close()
+            raise
+        self._schema = str(schema)
+        return connection
+
+    def change(self, looked: Any | None) -> Any:
+        """Return a connection that may write: the same."""
+        return self.look() if looked is None else looked
+
+    def hurry(self, cursor: Any) -> None:
+        """Wait for nobody from now on: this connection is about to end."""
+        cursor.execute("SET lock_timeout = 200")
+
+    def moved(self) -> bool:
+        """Say that a server is where it is."""
+        return False
+
+    # -- what is in it -------------------------------------------------------------------------------------------
+
+    def alone(self, cursor: Any) -> None:
+        """Let nobody else make the tables until this transaction is over."""
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (self._key("tables"),))
+
+    def tables(self, cursor: Any) -> set[str]:
+        """Return the names of our tables."""
+        return {name for (name,) in cursor.execute(_OURS).fetchall()}
+
+    def foreign(self, tables: set[str]) -> str | None:
+        """Say that others' tables are no matter: ours have names of their own."""
+        return None
+
+    # -- who writes ----------------------------------------------------------------------------------------------
+
+    def claim(self, cursor: Any, run_id: str, writer: str | None, mine: str) -> None:
+        """Take the lock of a run.
+
+        Raises:
+            StoreError: L411, somebody holds it.
+        """
+        until = time.monotonic() + _DYING
+        while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._key(run_id),)).fetchone()[0]:
+            other = read(writer)
+            if other is None or other.host != socket.gethostname() or alive(other) or time.monotonic() > until:
+                raise held(run_id, other, self.shown)
+            time.sleep(0.02)
+
+    def let_go(self, cursor: Any, run_id: str) -> None:
+        """Give the lock of a run back."""
+        cursor.execute("SELECT pg_advisory_unlock(%s)", (self._key(run_id),)).fetchall()
+
+    def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
+        """Return what says whether a run is really held by the writer that its row names."""
+        locked = {key for (key,) in cursor.execute(_LOCKED).fetchall()}
+        return lambda run_id, _: self._key(run_id) in locked
+
+    def _key(self, name: str) -> int:
+        digest = hashlib.sha256(f"agentnb {self._schema} {name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
+
+    # -- what goes wrong -----------------------------------------------------------------------------------------
+
+    def failure(self, error: BaseException) -> StoreError:
+        """Return what the driver has raised in our words."""
+        state = getattr(error, "sqlstate", None) or ""
+        code = next((_CODES[state[:size]] for size in (5, 3, 2) if state[:size] in _CODES), None)
+        if code is None and isinstance(error, psycopg.OperationalError):
+            # Who is not let in is told no state: only the words say that somebody has answered, and what.
+            words = str(error)
+            answered = "FATAL:" in words and not any(each in words for each in _BUSY)
+            code = "L420" if answered else "L421"
+        if code is None:
+            code = "L427"
+        if isinstance(error, psycopg.DataError) and "NUL" in str(error):
+            code = "L429"
+        return failed(code, self.shown, error, state or None)
+
+    def lost(self, connection: Any, error: BaseException) -> bool:
+        """Say whether a connection is of no use any more."""
+        return bool(connection.closed or connection.broken)
+
+    def doubled(self, error: BaseException) -> bool:
+        """Say whether a row of this key was there already."""
+        return isinstance(error, psycopg.errors.UniqueViolation)

@@ -1,0 +1,155 @@
+"""urls: open_log opens the store that a path or a URL names; the same one twice is the same log."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import quote, unquote, urlsplit
+from weakref import WeakValueDictionary
+
+from agentnb.board.secrets import MASK, hidden, hide, is_secret
+from agentnb.engine.log import EventLog
+from agentnb.errors import Problem, StoreError
+
+_FORMS: Final = (
+    "a store is a path (runs.db), sqlite:///runs.db (beside this notebook), sqlite:////absolute/runs.db, "
+    "postgresql://user:password@host:5432/database (or postgres://), or an EventLog such as MemoryLog()"
+)
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(sqlite|postgres|postgresql):", re.IGNORECASE)
+_METHODS: Final = ("create", "append", "tell", "entries", "last", "run", "runs", "release", "close")
+
+_OPEN: Final[WeakValueDictionary[tuple[str, str], Any]] = WeakValueDictionary()
+_LOCK: Final = threading.Lock()
+
+
+class Where(NamedTuple):
+    """A store by name: `kind` is sqlite or postgresql, `target` its path or URL, `shown` a URL without a password."""
+
+    kind: str
+    target: str
+    shown: str
+
+
+def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
+    """Return the log that a path or a URL names; an EventLog is given back as it is.
+
+    Nothing is opened or made before the log is used. While a log lives, its path or URL gives the same one again.
+
+    Raises:
+        StoreError: L414, this names no store; L423, an SQLite database in memory.
+
+    Example:
+        >>> open_log("sqlite:///runs.db") is open_log("runs.db")
+        True
+    """
+    if all(callable(getattr(where, name, None)) for name in _METHODS):
+        return cast("EventLog", where)
+    from agentnb.store.log import SqlLog
+
+    place = parse(where)
+    with _LOCK:
+        log = _OPEN.get(place[:2])
+        if log is None:
+            log = _OPEN[place[:2]] = SqlLog(place)
+        return cast("EventLog", log)
+
+
+def parse(where: object) -> Where:
+    """Return the store that a path or a URL names.
+
+    Raises:
+        StoreError: L414, this names no store; L423, an SQLite database in memory.
+    """
+    if not isinstance(where, str | os.PathLike):
+        raise _unknown(f"a {type(where).__name__}", "this is neither a path nor a URL")
+    text = os.fspath(where)
+    if not isinstance(text, str):
+        raise _unknown("a path of bytes", "a path is text here")
+    found = _SCHEME.match(text) if isinstance(where, str) else None
+    scheme = (found[1] or found[2]).lower() if found else ""
+    if scheme in {"postgres", "postgresql"}:
+        return _server(text)
+    if scheme == "sqlite":
+        if text[7:] == "//" or text[7:] in {"///:memory:", "//:memory:"}:
+            raise _in_memory(text)
+        if text[7:10] != "///":
+            raise _unknown(repr(text), "after sqlite: come three strokes and a path")
+        return _file(text[10:], text)
+    if scheme:
+        raise _unknown(repr(_without_password(text)), f"{scheme!r} is not known here")
+    return _file(text, text)
+
+
+def _file(path: str, text: str) -> Where:
+    if path == ":memory:" or path.startswith("file:"):
+        raise _in_memory(text)
+    if not path.strip() or "\0" in path:
+        raise _unknown(repr(text), "it names no file")
+    if re.search(r"\?\w+=", path) and text.startswith("sqlite:"):
+        raise _unknown(repr(text), "options behind a `?` are not taken")
+    whole = str(Path(path).expanduser().resolve())
+    return Where("sqlite", whole, hidden(f"sqlite:///{Path(whole).as_posix()}"))
+
+
+def _server(text: str) -> Where:
+    shown = _without_password(text)
+    if not text.partition(":")[2].startswith("//"):
+        raise _unknown(repr(shown), "after postgresql: come two strokes and a server")
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise _unknown(repr(shown), hidden(str(error))) from None
+    given = [parts.password or "", *(value for key, _, value in _options(parts.query) if _is_secret(key))]
+    for each in given:
+        secret = unquote(each)
+        if not secret.isalpha():  # else it may be any word: masked where it stands as a password and nowhere else
+            hide(each, secret, quote(secret), quote(secret, safe=""))
+    return Where("postgresql", "postgresql://" + text.partition("://")[2], shown)
+
+
+def _without_password(text: str) -> str:
+    """Return a URL as it may be shown: its password, and what else is secret in it, is masked."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = None
+    if parts is None or ("@" in text and "@" not in parts.netloc and ":" in parts.netloc):
+        # A password with a `/`, `?` or `#` in it that should have been written as %2F, %3F or %23.
+        return hidden(re.sub(r"(//[^:@]*):.*@", rf"\1:{MASK}@", text))
+    before, at, server = parts.netloc.rpartition("@")
+    user, colon, _ = before.partition(":")
+    query = "&".join(
+        f"{key}={MASK}" if _is_secret(key) else f"{key}{equals}{value}" for key, equals, value in _options(parts.query)
+    )
+    scheme, _, _ = text.partition("://")
+    rest = f"{user}{colon}{MASK if colon else ''}{at}{server}{parts.path}{'?' if query else ''}{query}"
+    return hidden(f"{scheme}://{rest}")
+
+
+def _options(query: str) -> list[tuple[str, str, str]]:
+    return [option.partition("=") for option in query.split("&")]
+
+
+def _is_secret(key: str) -> bool:
+    return is_secret(unquote(key)) or "password" in unquote(key).lower()  # `sslpassword`
+
+
+def _unknown(what: str, why: str) -> StoreError:
+    """L414: this names no store, or cannot be read."""
+    return StoreError(Problem("L414", f"{what} names no store", "store", why, _FORMS))
+
+
+def _in_memory(text: str) -> StoreError:
+    return StoreError(
+        Problem(
+            "L423",
+            f"{text!r} would be an SQLite database in memory",
+            "store",
+            "it would be gone with its connection, and no second one could see it",
+            "for runs that last name a file (runs.db); for runs in memory: from agentnb.store import MemoryLog, and "
+            "store=MemoryLog()",
+        )
+    )

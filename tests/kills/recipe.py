@@ -1,0 +1,202 @@
+"""recipe: what the killed runs run: a loop around tools, events, a subgraph and branches. Each call has a name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agentnb.board.values import thaw
+from agentnb.clock import TickingClock
+from agentnb.engine.budget import Budget
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import Run
+from agentnb.engine.work import Effect, Kind, Work
+from agentnb.kinds import KINDS
+from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.session import Session, stored
+from agentnb.session.limits import Limits
+from agentnb.session.opening import reopened
+from agentnb.store import open_log
+from agentnb.world.world import World
+from tests.kills.marks import Marks
+
+ROUNDS = 7
+INPUTS = {"who": "main", "n": 0, "seen": []}
+TOOLS = {"search", "weigh", "count", "price", "look", "shaky"}
+REPEATABLE = {"look"}
+
+
+def text(of: str, size: int) -> str:
+    """Return a text of some size that is the same each time, and shares nothing with that of another name."""
+    return hashlib.shake_256(of.encode()).hexdigest(size // 2)
+
+
+def answer_of(call: str) -> Any:
+    """Return what a call is answered, whoever asks."""
+    tool = call.split("/")[1]
+    return {"text": text(call, 150_000)} if tool == "search" else {tool: text(call, 2_000)}
+
+
+class Tools:
+    """The tools of a run. `lines` is a file to which each call is written as it is made; without one they are quiet."""
+
+    def __init__(self, lines: Path | None = None, marks: Marks | None = None, seed: int = 0) -> None:
+        self.marks, self.path = marks, lines
+        self._lines = None if lines is None else os.open(lines, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._random, self._lock = random.Random(seed), threading.Lock()
+
+    def table(self) -> dict[str, Any]:
+        return {name: self._tool(name) for name in sorted(TOOLS)}
+
+    def _tool(self, name: str) -> Any:
+        def tool(who: str, n: int, chance: float = 0.0) -> Any:
+            call = f"{who}/{name}/{n}"
+            fails = name == "shaky" and n % 2 == 0 and self._first(call)
+            if self._lines is not None:
+                assert self.marks is not None
+                with self.marks.calling(call):
+                    os.write(self._lines, f"{call} {chance}\n".encode())
+                    with self._lock:
+                        seconds = self._random.uniform(0.0005, 0.003)
+                    time.sleep(seconds)
+            if fails:
+                raise ConnectionError("come again")
+            return answer_of(call)
+
+        return tool
+
+    def _first(self, call: str) -> bool:
+        """Say whether a call is made for the first time, by whatever process."""
+        return self.path is not None and not any(line.startswith(f"{call} ") for line in read_lines(self.path))
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------------
+
+
+def _do(node: Node, world: Any) -> Any:
+    return lambda work: node.params["do"](work, world)
+
+
+KINDS_HERE: dict[str, Kind] = {**KINDS, "do": Kind("do", _do), "keep": Kind("keep", _do, keeps=True)}
+
+
+async def _tell(work: Work, world: Any) -> dict[str, Any]:
+    """Emit, draw, call, emit, call: cut anywhere, it goes on with what it has done."""
+    who, n = work.board["who"], work.board["n"]
+    work.emit("begun", {"who": who, "n": n})
+    chance, note = work.run.random.random(), work.run.ids("note")
+    weighed = await _asked(work, world, "weigh", n, chance)
+    work.emit("weighed", {"n": n, "note": note, "text": text(f"{who}{n}", 500)})
+    counted = await _asked(work, world, "count", n, work.run.random.random())
+    work.emit("counted", {"n": n, "chance": chance})
+    return {"chance": chance, "note": note, **weighed, **counted}
+
+
+async def _price(work: Work, world: Any) -> dict[str, Any]:
+    """Emit, call, emit: its events are kept with its step."""
+    n = work.board["n"]
+    work.emit("asks", n)
+    priced = await _asked(work, world, "price", n, 0.0)
+    work.emit("priced", n)
+    return dict(priced)
+
+
+async def _asked(work: Work, world: Any, tool: str, n: int, chance: float) -> Any:
+    given = {"who": work.board["who"], "n": n, "chance": chance}
+    return thaw(await work.call(Effect("tool", tool, given, target=world.tools[tool])))
+
+
+def _sum(work: Work, world: Any) -> dict[str, Any]:
+    board = work.board
+    n = board["n"]
+    changed = text("blob", 40_000)[: -40 * (n + 1)] + text(f"blob {n}", 40 * (n + 1))
+    return {"n": n + 1, "seen": [*board["seen"], board["chance"]], "blob": changed, "left": None}
+
+
+def _made(key: str) -> Any:
+    return lambda work, world: {key: text(f"{key} {work.board['n']}", 3_000)}
+
+
+def _node(name: str, do: Any, scope: str, kind: str = "do") -> Node:
+    return Node(name, kind, scope=scope, params={"do": do})
+
+
+def _tool(name: str, scope: str, **more: Any) -> Node:
+    inputs = {"who": ("who",), "n": ("n",)}
+    return Node(f"call_{name}", "tool", scope=scope, inputs=inputs, params={"function": name, **more})
+
+
+def recipe() -> Recipe:
+    nodes = [
+        Node("rounds", "loop", params={"times": ROUNDS}, bodies=("round",)),
+        _tool("search", "round"),
+        _node("tell", _tell, "round", "keep"),
+        Node("deep", "subgraph", scope="round", bodies=("deep",),
+             params={"inputs": {"who": ("who",), "n": ("n",)}, "outputs": {"depth": ("shape",)}}),
+        _tool("look", "deep", repeatable=True),
+        _node("shape", _made("shape"), "deep"),
+        Node("both", "parallel", scope="round", bodies=("left", "right")),
+        _node("price", _price, "left"),
+        _node("left_end", _made("left"), "left"),
+        _node("right_begin", _made("right"), "right"),
+        _tool("shaky", "right", attempts=2),
+        _node("sum", _sum, "round"),
+        _node("end", _made("end"), "root"),
+    ]  # fmt: skip
+    ways = [("rounds", "end"), ("call_search", "tell"), ("tell", "deep"), ("deep", "both"), ("both", "sum"),
+            ("call_look", "shape"), ("price", "left_end"), ("right_begin", "call_shaky")]  # fmt: skip
+    regions = [Region("root", ("rounds",)), Region("round", ("call_search",), owner="rounds"),
+               Region("deep", ("call_look",), owner="deep"), Region("left", ("price",), owner="both"),
+               Region("right", ("right_begin",), owner="both")]  # fmt: skip
+    return Recipe("killed", "test", {node.id: node for node in nodes}, tuple(Edge(*way) for way in ways), ("rounds",),
+                  regions={region.id: region for region in regions})  # fmt: skip
+
+
+# -- sessions ------------------------------------------------------------------------------------------------------
+
+
+def plan(tools: Tools) -> Plan:
+    return Plan(recipe(), KINDS_HERE, World(tools=tools.table()))
+
+
+def begin(tools: Tools, store: Any = None, run_id: str = "run", durability: Any = "step") -> Session:
+    """Return a new session of the recipe, kept in a store."""
+    run = Run(plan(tools), clock=TickingClock(), seed=11)
+    run.begin(INPUTS)
+    session = Session.__new__(Session)
+    session.inputs = dict(INPUTS)
+    session._wire(run.plan.recipe, run, Limits(Budget()), "killed", run_id)
+    session.keep_in(stored.begin(session, store, durability))
+    return session
+
+
+def again(tools: Tools, store: Any, run_id: str = "run") -> Session:
+    """Return a kept session, ready to go on."""
+    log = open_log(store)
+    return reopened(log, log.run(run_id), plan(tools))
+
+
+def digest(board: Mapping[str, Any]) -> str:
+    plain = json.dumps({key: thaw(value) for key, value in board.items()}, sort_keys=True)
+    return hashlib.blake2b(plain.encode(), digest_size=12).hexdigest()
+
+
+def here(session: Session) -> str:
+    """Return the digest of the board where a session stands."""
+    return digest(session.engine.root.scope.seen())
+
+
+def events(session: Session) -> list[tuple[Any, ...]]:
+    return [(event.seq, event.step, event.id, event.type, event.actor, event.cause, event.time, thaw(event.payload))
+            for event in session.events]  # fmt: skip

@@ -1,0 +1,66 @@
+"""shaped: sessions of the five shapes, with the kinds that tests are made of: one for each way of moving."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agentnb.board.values import thaw
+from agentnb.engine.budget import Budget
+from agentnb.engine.events import emit_from_outside
+from agentnb.engine.run import Run
+from agentnb.engine.work import Effect
+from agentnb.session import Session
+from agentnb.session.limits import Limits
+from tests.engine.shapes import SHAPES, Meeting, Shape, branches, path, shape_of
+
+ENDS = dict.fromkeys(SHAPES, "finished") | {"reactive": "idle"}
+
+# Per shape: a leaf of it that is a plain function, and runs once the shape has been begun.
+LEAF = {"diamond": "a", "cycle": "again", "branches": "first", "nested": "look", "reactive": "count"}
+
+
+def session_of(name: str, shape: Shape | None = None, *, runs: bool = False) -> Session:
+    """Return a session of a shape that stands at its start, with the events that set it off.
+
+    Where it `runs`, the branches wait for one another, so that its steps come in one order.
+    """
+    shape = shape or (branches(Meeting()) if runs and name == "branches" else shape_of(name))
+    run = Run(shape.plan())
+    run.begin(shape.inputs)
+    for payload in shape.emits:
+        emit_from_outside(run, "hello", payload)
+    session = Session.__new__(Session)
+    session.inputs = dict(shape.inputs)
+    session._wire(run.plan.recipe, run, Limits(Budget()), name)
+    return session
+
+
+def asking(name: str, kind: str) -> Session:
+    """Return a session of a shape whose leaf asks a person, or does any other effect, before what it does."""
+    shape, leaf = shape_of(name), LEAF[name]
+    effect = Effect(kind, "may it", {"of": leaf}, target=(lambda of: f"about {of}") if kind == "tool" else None)
+
+    def first(does):
+        async def do(work):
+            said = thaw(await work.call(effect))
+            return {**does(work), "said": said}
+
+        return do
+
+    nodes = [
+        replace(node, params={**node.params, "do": first(node.params["do"])}) if node.id == leaf else node
+        for node in shape.nodes
+    ]
+    return session_of(name, replace(shape, nodes=nodes))
+
+
+def to_where_it_waits(session: Session) -> Session:
+    """Step to where a person is asked, or a call is held."""
+    while session.status not in ("waiting", "in_flight"):
+        assert session.step() is not None or session.pending
+    return session
+
+
+def went(session: Session) -> list[str]:
+    """Return each step up to where a session stands, with a mark for what was not a plain turn."""
+    return path(session.engine)

@@ -1,0 +1,124 @@
+"""stores: what the tests of stores share: rows, entries, the three kinds of log, and writers in other processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+import pytest
+
+from agentnb.engine.log import Entry, EventLog, RunRow
+from agentnb.errors import StoreError
+from agentnb.store import MemoryLog, SqlLog
+
+ROOT = Path(__file__).parent.parent.parent
+CREATED = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+
+
+def row(run_id: str = "one", **given: Any) -> RunRow:
+    said = {"name": "a run", "recipe": "name: triage", "dialect": "coreason", "fingerprint": "f00d", "head": "{}"}
+    return RunRow(run_id, created=CREATED, **(said | given))
+
+
+def some(first: int, last: int, body: str = '{"n":%d}') -> list[Entry]:
+    return [Entry(seq, seq * 2, body % seq if "%" in body else body) for seq in range(first, last + 1)]
+
+
+def refused(code: str, act: Callable[..., Any], *given: Any, **named: Any) -> str:
+    """Return what is said when an act is refused with this code."""
+    with pytest.raises(StoreError) as found:
+        act(*given, **named)
+    assert [problem.code for problem in found.value.problems] == [code], str(found.value)
+    return str(found.value)
+
+
+@dataclass
+class Store:
+    """A store of one kind; `log` is a log of it, `another` makes a second one beside it."""
+
+    kind: str
+    where: str
+    logs: list[EventLog] = field(default_factory=list)
+
+    @property
+    def log(self) -> EventLog:
+        return self.logs[0] if self.logs else self.another()
+
+    def another(self) -> EventLog:
+        made = MemoryLog() if self.kind == "memory" else SqlLog(self.where)
+        self.logs.append(made)
+        return made
+
+    def close(self) -> None:
+        while self.logs:
+            self.logs.pop().close()
+
+
+class Elsewhere:
+    """A program in another process that has the store's URL; it says a line and waits for one in turn."""
+
+    def __init__(self, store: str, program: str, *words: str) -> None:
+        command = [sys.executable, "-c", f"{BEGIN}{program}", store, *words]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, **pipes
+        )
+
+    def hears(self) -> str:
+        """Return the next line that it says; what it complains of where it says nothing."""
+        said = self.process.stdout.readline().strip()
+        assert said, self.process.communicate()[1]
+        return said
+
+    def told(self, line: str = "go") -> None:
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+
+    def ends(self) -> None:
+        said, complained = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, said + complained
+
+    def dies(self) -> None:
+        """Kill it; it stays in the table of processes until it is asked for."""
+        found = psutil.Process(self.process.pid)
+        self.process.kill()
+        while found.status() != psutil.STATUS_ZOMBIE:
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+BEGIN = """
+import sys
+from agentnb.engine.log import Entry
+from agentnb.store import SqlLog
+from tests.store.stores import row, some
+log = SqlLog(sys.argv[1])
+def say(line): print(line, flush=True)
+def wait(): sys.stdin.readline()
+"""
+
+HOLDS = """
+log.create(row("theirs"), some(1, 3))
+say("holds")
+wait()
+log.release("theirs")
+say("released")
+wait()
+"""
+
+
+def bodies(entries: Sequence[Entry]) -> list[str]:
+    return [entry.body for entry in entries]

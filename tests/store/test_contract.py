@@ -1,0 +1,264 @@
+"""test_contract: what every log promises, whatever it keeps runs in."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentnb.engine.log import Entry
+from agentnb.errors import StoreError
+from agentnb.store import MemoryLog, SqlLog
+from tests.store.stores import CREATED, Store, bodies, refused, row, some
+
+# --------------------------------------------------------------------------------------------------------- what is kept
+
+
+def test_a_run_comes_back_as_it_was_begun(store):
+    before = datetime.now(UTC)
+    begun = row(
+        name="Überprüfung ✓",
+        head='{"inputs":{"a":1}}',
+        parent="zero",
+        shared=7,
+        forked=19,
+        status="paused",
+        steps=3,
+        at="[2]",
+    )
+    store.log.create(begun, some(1, 2))
+    found = store.log.run("one")
+    assert found == replace(begun, updated=found.updated, writer=found.writer)
+    assert before <= found.updated <= datetime.now(UTC)
+    assert found.created.utcoffset() == found.updated.utcoffset() == timedelta(0)
+    assert str(os.getpid()) in found.writer
+    assert store.log.runs() == [found]
+
+
+def test_a_run_without_a_parent_has_none(store):
+    store.log.create(row())
+    found = store.log.run("one")
+    assert (found.parent, found.shared, found.forked, found.at) == (None, 0, None, None)
+    assert (found.status, found.steps) == ("ready", 0)
+    assert store.log.last("one") == 0
+    assert list(store.log.entries("one")) == []
+
+
+def test_times_of_another_zone_are_the_same_moment(store):
+    store.log.create(replace(row(), created=CREATED.astimezone(timezone(timedelta(hours=-7)))))
+    assert store.log.run("one").created == CREATED
+
+
+def test_entries_come_in_order_and_in_parts(store):
+    store.log.create(row(), some(1, 1))
+    store.log.append("one", some(2, 2))
+    store.log.append("one", some(3, 6))
+    store.log.append("one", [])
+    assert list(store.log.entries("one")) == some(1, 6)
+    assert list(store.log.entries("one", 2)) == some(3, 6)
+    assert list(store.log.entries("one", 2, 4)) == some(3, 4)
+    assert list(store.log.entries("one", 0, 0)) == list(store.log.entries("one", 6)) == []
+    assert list(store.log.entries("one", -3, 99)) == some(1, 6)
+    assert all(type(entry) is Entry for entry in store.log.entries("one"))
+    assert store.log.last("one") == 6
+
+
+def test_a_long_run_is_read_whole(store):
+    store.log.create(row(), some(1, 5003))
+    store.log.create(row("two"), some(1, 2))
+    assert list(store.log.entries("one")) == some(1, 5003)
+    assert list(store.log.entries("one", 63, 2200)) == some(64, 2200)
+
+
+def test_what_is_appended_while_somebody_reads_disturbs_nothing(store):
+    store.log.create(row(), some(1, 200))
+    reading = store.log.entries("one", until=200)
+    first = next(reading)
+    store.log.append("one", some(201, 300))
+    store.log.append("one", some(301, 301))
+    assert [first, *reading] == some(1, 200)
+    assert list(store.log.entries("one")) == some(1, 301)
+
+
+ODD = ["", "\x00\x1f", "naïve ☃ 🙂", "\ud83d", '"\\', "a" * 1_000_000, "☃" * 400_000]
+
+
+@pytest.mark.parametrize("text", ODD, ids=["empty", "control", "unicode", "half", "quotes", "large", "large unicode"])
+def test_any_json_text_survives(store, text):
+    written = [json.dumps([text], ensure_ascii=False), json.dumps({"a": text})]
+    store.log.create(row(), [Entry(1, 0, written[0])])
+    store.log.append("one", [Entry(2, 0, written[1])])
+    store.log.append("one", [Entry(3, 0, written[0]), Entry(4, 0, written[1])])
+    found = bodies(store.log.entries("one"))
+    assert [json.loads(body) for body in found] == [[text], {"a": text}] * 2
+
+
+def test_how_a_run_stands_is_said_by_parts(store):
+    store.log.create(row())
+    store.log.tell("one", status="running", at="[4]")
+    store.log.tell("one", steps=12)
+    found = store.log.run("one")
+    assert (found.status, found.steps, found.at) == ("running", 12, "[4]")
+    store.log.append("one", some(1, 1), status="paused")
+    store.log.append("one", some(2, 3), steps=13)
+    store.log.append("one", [], steps=14)
+    found = store.log.run("one")
+    assert (found.status, found.steps, found.at) == ("paused", 14, "[4]")
+    store.log.tell("one", at="")
+    assert store.log.run("one").at is None
+
+
+def test_runs_are_in_the_order_in_which_they_were_begun(store):
+    for run_id in ("b", "a", "c"):
+        store.log.create(row(run_id))
+    assert [found.run_id for found in store.log.runs()] == ["b", "a", "c"]
+
+
+def test_the_run_that_was_written_last_is_meant_without_an_id(store):
+    for run_id in ("b", "a", "c"):
+        store.log.create(row(run_id))
+    assert store.log.run().run_id == "c"
+    store.log.append("b", some(1, 1))
+    assert store.log.run().run_id == "b"
+    store.log.tell("a", steps=1)
+    assert store.log.run().run_id == "a"
+
+
+# ------------------------------------------------------------------------------------------------------ what is refused
+
+
+def test_an_id_names_one_run(store):
+    store.log.create(row(), some(1, 2))
+    refused("L412", store.log.create, row(name="another"), some(1, 1))
+    assert store.log.run("one").name == "a run"
+    assert list(store.log.entries("one")) == some(1, 2)
+    store.log.append("one", some(3, 3))
+
+
+def test_a_run_that_is_not_there_is_told(store):
+    store.log.create(row("run_one"))
+    acts = [
+        (store.log.run, ("run_on",)),
+        (store.log.last, ("run_on",)),
+        (store.log.entries, ("run_on",)),
+        (store.log.append, ("run_on", some(1, 1))),
+        (store.log.append, ("run_on", [])),
+        (store.log.tell, ("run_on",)),
+    ]
+    for act, words in acts:
+        assert "did you mean 'run_one'?" in refused("L413", act, *words)
+    store.log.release("run_on")
+    assert len(store.log.runs()) == 1
+
+
+def test_entries_follow_the_last_one(store):
+    store.log.create(row(), some(1, 3))
+    for entries in (some(3, 3), some(5, 5), some(1, 4), some(5, 6)):
+        assert "somebody else has written" in refused("L411", store.log.append, "one", entries, status="failed")
+    refused("L411", store.log.create, row("two"), some(2, 2))
+    with pytest.raises(AssertionError):
+        store.log.append("one", [*some(4, 4), *some(6, 6)])
+    assert list(store.log.entries("one")) == some(1, 3)
+    assert store.log.run("one").status == "ready"
+    assert [found.run_id for found in store.log.runs()] == ["one"]
+    store.log.append("one", some(4, 4))
+
+
+def test_several_entries_are_kept_as_a_whole_or_not_at_all(lasting):
+    lasting.log.create(row(), some(1, 1))
+    too_large = Entry(3, 2**80, "{}")
+    with pytest.raises(StoreError):
+        lasting.log.append("one", [*some(2, 2), too_large], status="running", steps=9)
+    with pytest.raises(StoreError):
+        lasting.log.create(row("two"), [*some(1, 2), too_large])
+    assert list(lasting.log.entries("one")) == some(1, 1)
+    assert (lasting.log.run().steps, lasting.log.run().run_id) == (0, "one")
+    lasting.log.append("one", some(2, 3))
+    lasting.log.create(row("two"), some(1, 3))
+
+
+def test_a_store_that_nobody_has_begun_has_no_runs(lasting):
+    for act, *words in (
+        (lasting.log.runs,),
+        (lasting.log.run,),
+        (lasting.log.last, "one"),
+        (lasting.log.entries, "one"),
+    ):
+        assert "no store here" in refused("L410", act, *words)
+
+
+def test_a_store_without_runs_says_so():
+    assert "no run yet" in refused("L413", MemoryLog().run)
+
+
+# ------------------------------------------------------------------------------------------------- all logs do the same
+
+IDS = st.sampled_from(["a", "b"])
+ACTS = st.one_of(
+    st.tuples(st.just("create"), IDS, st.integers(0, 3)),
+    st.tuples(st.just("append"), IDS, st.integers(0, 9), st.integers(0, 3), st.none() | st.text(max_size=3)),
+    st.tuples(st.just("tell"), IDS, st.none() | st.integers(0, 9), st.none() | st.sampled_from(["", "[1]"])),
+    st.tuples(st.just("release"), IDS),
+    st.tuples(st.just("close")),
+)
+
+
+def done(log, act):
+    """Do one act on a log; return what it is refused for."""
+    name, *words = act
+    try:
+        match name:
+            case "create":
+                log.create(row(words[0]), some(1, words[1]))
+            case "append":
+                log.append(words[0], some(words[1], words[1] + words[2] - 1), status=words[3])
+            case "tell":
+                log.tell(words[0], steps=words[1], at=words[2])
+            case _:
+                getattr(log, name)(*words)
+    except StoreError as error:
+        return error.problems[0].code
+    return None
+
+
+def seen(log):
+    """Return all that can be read from a log."""
+    rows = [replace(run, updated=None, writer=run.writer is not None) for run in log.runs()]
+    return rows, [list(log.entries(run.run_id)) for run in rows], [log.last(run.run_id) for run in rows]
+
+
+@given(acts=st.lists(ACTS, max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_a_file_does_what_memory_does(tmp_path_factory, acts):
+    memory, file = MemoryLog(), SqlLog(tmp_path_factory.mktemp("same") / "runs.db")
+    for log in (memory, file):
+        log.create(row("first"))
+    for act in acts:
+        assert done(file, act) == done(memory, act), act
+        assert seen(file) == seen(memory)
+        assert file.run().run_id == memory.run().run_id
+    file.close()
+
+
+@pytest.mark.needs_postgres
+@given(acts=st.lists(ACTS, max_size=12))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_a_server_does_what_memory_does(postgres_server, acts):
+    memory, served = MemoryLog(), SqlLog(postgres_server.store())
+    for log in (memory, served):
+        log.create(row("first"))
+    for act in acts:
+        assert done(served, act) == done(memory, act), act
+        assert seen(served) == seen(memory)
+        assert served.run().run_id == memory.run().run_id
+    served.close()
+
+
+def test_a_store_says_what_it_is(store):
+    assert isinstance(store, Store)
+    assert store.log.url in repr(store.log) or store.kind == "memory"

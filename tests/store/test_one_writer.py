@@ -1,0 +1,208 @@
+"""test_one_writer: a run has one writer at a time, whatever keeps it; many runs may be written at once."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import threading
+
+from agentnb.errors import StoreError
+from tests.store.stores import HOLDS, Elsewhere, refused, row, some
+
+
+def test_a_run_is_free_when_its_writer_lets_go(store):
+    store.log.create(row(), some(1, 1))
+    assert store.log.run("one").writer is not None
+    store.log.release("one")
+    assert store.log.run("one").writer is None
+    store.log.append("one", some(2, 2))
+    assert store.log.run("one").writer is not None
+    store.log.release("one")
+    store.log.tell("one", steps=2)
+    assert store.log.run("one").writer is not None
+    store.log.close()
+    assert store.log.run("one").writer is None
+
+
+def test_a_closed_log_opens_itself_anew(store):
+    store.log.create(row(), some(1, 1))
+    store.log.close()
+    store.log.close()
+    store.log.append("one", some(2, 2))
+    assert list(store.log.entries("one")) == some(1, 2)
+
+
+def test_a_second_log_of_this_process_is_refused(lasting):
+    lasting.log.create(row(), some(1, 1))
+    other = lasting.another()
+    before = lasting.log.run("one")
+    for act in (lambda: other.append("one", some(2, 2)), lambda: other.tell("one", status="failed")):
+        assert f"process {os.getpid()}" in refused("L411", act)
+    assert other.run("one") == before
+    assert list(other.entries("one")) == some(1, 1)
+    other.create(row("two"))
+    lasting.log.release("one")
+    other.append("one", some(2, 2))
+    refused("L411", lasting.log.append, "one", some(3, 3))
+    other.close()
+    lasting.log.append("one", some(3, 3))
+
+
+def test_who_has_let_go_and_comes_back_too_late_is_refused(lasting):
+    lasting.log.create(row(), some(1, 1))
+    lasting.log.release("one")
+    other = lasting.another()
+    other.append("one", some(2, 4))
+    other.release("one")
+    assert "its last entry is number 4" in refused("L411", lasting.log.append, "one", some(2, 2))
+    assert lasting.log.run("one").writer is None
+    assert list(other.entries("one")) == some(1, 4)
+    other.append("one", some(5, 5))
+
+
+def test_a_log_that_nobody_has_any_more_holds_nothing(lasting):
+    lasting.log.create(row(), some(1, 1))
+    lasting.logs.clear()
+    gc.collect()
+    lasting.log.append("one", some(2, 2))
+
+
+def test_a_writer_in_another_process_is_named(lasting):
+    with Elsewhere(lasting.where, HOLDS) as they:
+        assert they.hears() == "holds"
+        said = refused("L411", lasting.log.append, "theirs", some(4, 4))
+        assert f"process {they.process.pid}" in said
+        assert socket.gethostname() in said
+        assert "since 20" in said
+        assert str(they.process.pid) in lasting.log.run("theirs").writer
+        assert lasting.log.last("theirs") == 3
+        they.told()
+        assert they.hears() == "released"
+        lasting.log.append("theirs", some(4, 4))
+        they.told()
+        they.ends()
+    assert list(lasting.log.entries("theirs")) == some(1, 4)
+
+
+def test_the_claim_of_a_killed_writer_holds_nobody_up(lasting):
+    with Elsewhere(lasting.where, HOLDS) as they:
+        assert they.hears() == "holds"
+        they.dies()
+        lasting.log.append("theirs", some(4, 4))
+        assert str(os.getpid()) in lasting.log.run("theirs").writer
+
+
+def test_a_killed_writer_is_not_said_to_write(lasting):
+    lasting.log.create(row())
+    with Elsewhere(lasting.where, HOLDS) as they:
+        assert they.hears() == "holds"
+        they.dies()
+    until = threading.Event()
+    for _ in range(500):  # a server notices it a moment later
+        if lasting.log.run("theirs").writer is None:
+            break
+        until.wait(0.01)
+    assert [found.writer is None for found in lasting.log.runs()] == [False, True]
+
+
+def test_a_program_that_ends_releases_its_runs(lasting):
+    with Elsewhere(lasting.where, "log.create(row('theirs'), some(1, 2))") as they:
+        they.ends()
+    assert lasting.log.run("theirs").writer is None
+    lasting.log.append("theirs", some(3, 3))
+
+
+# ------------------------------------------------------------------------------------------------------ several at once
+
+MANY = """
+mine = [f"{sys.argv[2]}{number}" for number in range(4)]
+say("ready")
+wait()
+for run_id in mine:
+    log.create(row(run_id), some(1, 1))
+for seq in range(2, 60):
+    for run_id in mine:
+        log.append(run_id, some(seq, seq), steps=seq)
+log.close()
+"""
+
+
+def test_two_processes_write_many_runs_of_one_store(lasting):
+    # Neither has been there before: they begin the store at the same time too.
+    with Elsewhere(lasting.where, MANY, "a") as one, Elsewhere(lasting.where, MANY, "b") as two:
+        for they in (one, two):
+            assert they.hears() == "ready"
+        for they in (one, two):
+            they.told()
+        for they in (one, two):
+            they.ends()
+    found = lasting.log.runs()
+    assert sorted(run.run_id for run in found) == [f"{name}{number}" for name in "ab" for number in range(4)]
+    assert {(run.steps, run.writer) for run in found} == {(59, None)}
+    assert all(list(lasting.log.entries(run.run_id)) == some(1, 59) for run in found)
+
+
+def test_one_of_two_that_begin_the_same_run_is_refused(lasting):
+    logs, begin, ends = [lasting.another(), lasting.another()], threading.Barrier(2), []
+
+    def begins(log):
+        begin.wait()
+        try:
+            log.create(row(), some(1, 1))
+            ends.append("kept")
+        except StoreError as error:
+            ends.append(error.problems[0].code)
+
+    threads = [threading.Thread(target=begins, args=(log,)) for log in logs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["L412", "kept"]
+
+
+def test_one_of_two_that_want_the_same_run_is_refused(lasting):
+    lasting.log.create(row(), some(1, 1))
+    lasting.log.release("one")
+    logs, begin, ends = [lasting.another(), lasting.another()], threading.Barrier(2), []
+
+    def wants(log):
+        begin.wait()
+        try:
+            log.append("one", some(2, 2))
+            ends.append("kept")
+        except StoreError as error:
+            ends.append(error.problems[0].code)
+
+    threads = [threading.Thread(target=wants, args=(log,)) for log in logs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["L411", "kept"]
+    assert list(lasting.log.entries("one")) == some(1, 2)
+
+
+def test_threads_share_one_log(store):
+    begin, failed = threading.Barrier(4), []
+
+    def writes(name):
+        begin.wait()
+        try:
+            store.log.create(row(name), some(1, 1))
+            for seq in range(2, 40):
+                store.log.append(name, some(seq, seq))
+                assert store.log.last(name) == seq
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    assert store.log.url
+    threads = [threading.Thread(target=writes, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert all(list(store.log.entries(name)) == some(1, 39) for name in "abcd")

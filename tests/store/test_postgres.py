@@ -1,0 +1,300 @@
+"""test_postgres: a store on a server, which may go, come back, and refuse."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import psycopg
+import pytest
+
+from agentnb.store import SqlLog, open_log
+from agentnb.store.postgres import PostgresServer
+from tests.store.postgres import PASSWORD, free_port
+from tests.store.stores import HOLDS, Elsewhere, refused, row, some
+
+pytestmark = pytest.mark.needs_postgres
+
+
+@pytest.fixture
+def log(postgres_url):
+    made = SqlLog(postgres_url, seconds=0.1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def other(postgres_url):
+    """A connection beside the log's."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        yield connection
+
+
+def with_options(url: str, more: str) -> str:
+    return f"{url}%20{more}"
+
+
+def end(log: SqlLog, other: psycopg.Connection) -> None:
+    """End the server's side of a log's connection, as an idle one may end."""
+    number = log._link._connection.info.backend_pid
+    other.execute("SELECT pg_terminate_backend(%s)", (number,))
+    while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (number,)).fetchone():
+        pass
+
+
+# ------------------------------------------------------------------------------------------------------- gone, and back
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["stopped", "crashed"])
+def test_a_server_that_goes_and_comes_back(postgres_server, log, at_once):
+    log.create(row(), some(1, 2))
+    postgres_server.stop(at_once=at_once)
+    try:
+        for act in (
+            lambda: log.append("one", some(3, 3)),
+            lambda: log.append("one", some(3, 4)),
+            lambda: log.create(row("two")),
+            log.runs,
+            lambda: log.last("one"),
+            lambda: log.entries("one"),
+        ):
+            said = refused("L421", act)
+            assert "does not answer" in said
+            assert PASSWORD not in said
+    finally:
+        postgres_server.start()
+    log.append("one", some(3, 3))
+    log.append("one", some(4, 5))
+    assert list(log.entries("one")) == some(1, 5)
+    assert log.run("one").writer is not None
+    refused("L411", SqlLog(log._link.database.url).append, "one", some(6, 6))
+
+
+def test_a_server_that_is_gone_holds_no_close_up(postgres_server, log):
+    log.create(row(), some(1, 2))
+    postgres_server.stop(at_once=True)
+    try:
+        log.close()
+        log.release("one")
+    finally:
+        postgres_server.start()
+    other = SqlLog(log._link.database.url)
+    other.append("one", some(3, 3))
+    other.close()
+
+
+def test_a_connection_that_ends_while_nobody_uses_it_is_made_anew(log, other):
+    log.create(row(), some(1, 1))
+    for act in (
+        lambda: log.append("one", some(2, 2)),
+        lambda: log.append("one", some(3, 4)),
+        lambda: log.tell("one", steps=4),
+        lambda: log.create(row("two")),
+        log.runs,
+        lambda: log.entries("one"),
+    ):
+        end(log, other)
+        act()
+    assert list(log.entries("one")) == some(1, 4)
+    assert log.run("one").steps == 4
+
+
+def test_who_takes_a_run_meanwhile_keeps_it(log, other, postgres_url):
+    log.create(row(), some(1, 1))
+    end(log, other)
+    thief = SqlLog(postgres_url)
+    thief.append("one", some(2, 2))
+    refused("L411", log.append, "one", some(2, 2))
+    refused("L411", log.tell, "one", steps=7)
+    thief.close()
+    assert "somebody else has written" in refused("L411", log.append, "one", some(2, 2))
+    assert log.run("one").writer is None
+    log.append("one", some(3, 3))
+
+
+def test_a_connection_that_ends_within_a_change_has_changed_nothing(log, other):
+    log.create(row(), some(1, 1))
+    with other.transaction():
+        other.execute("LOCK TABLE agentnb_entries IN ACCESS EXCLUSIVE MODE")
+        log._link._connection.execute("SET lock_timeout = 0")
+        codes, thread = [], None
+
+        def appends():
+            codes.append(refused("L421", log.append, "one", some(2, 3)))
+
+        thread = threading.Thread(target=appends)
+        thread.start()
+        number = log._link._connection.info.backend_pid
+        waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+        while not other.execute(waits, (number,)).fetchone():
+            other.execute("SELECT pg_stat_clear_snapshot()")
+        other.execute("SELECT pg_terminate_backend(%s)", (number,))
+        thread.join()
+    assert len(codes) == 1
+    assert list(log.entries("one")) == some(1, 1)
+    log.append("one", some(2, 3))
+    assert list(log.entries("one")) == some(1, 3)
+
+
+def test_a_run_is_held_as_long_as_the_connection_lives(log, postgres_url, other):
+    with Elsewhere(postgres_url, HOLDS) as they:
+        assert they.hears() == "holds"
+        assert str(they.process.pid) in log.run("theirs").writer
+        other.execute("UPDATE agentnb_standing SET writer = NULL")
+        refused("L411", log.append, "theirs", some(4, 4))
+        assert log.run("theirs").writer is None
+        assert log.last("theirs") == 3
+
+
+def test_a_claim_that_fails_leaves_no_lock(log, postgres_url):
+    log.create(row(), some(1, 1))
+    log.release("one")
+    refused("L411", log.append, "one", some(7, 7))
+    another = SqlLog(postgres_url)
+    another.append("one", some(2, 2))
+    another.close()
+
+
+# ----------------------------------------------------------------------------------------------------- what it refuses
+
+
+def test_nobody_there_is_told():
+    log = open_log(f"postgresql://ann:s3cr3t-77@127.0.0.1:{free_port()}/runs")
+    for act in (log.runs, lambda: log.create(row())):
+        assert "s3cr3t-77" not in refused("L421", act)
+
+
+def test_a_wrong_password_is_told_without_it(postgres_server):
+    port = postgres_server.port
+    said = refused("L420", SqlLog(f"postgresql://agentnb:wr0ng-77@127.0.0.1:{port}/postgres").runs)
+    assert "password authentication failed" in said
+    assert "wr0ng-77" not in said
+
+
+def test_a_database_that_is_not_there_is_told(postgres_server):
+    url = postgres_server.url.replace("/postgres", "/nothing")
+    assert '"nothing" does not exist' in refused("L420", SqlLog(url).create, row())
+
+
+@pytest.mark.parametrize("rest", ["/runs?nothing=1", "/runs?nothing", "/%zz"])
+def test_a_url_that_cannot_be_read_is_told_without_its_password(rest):
+    assert "p%zz" not in refused("L414", SqlLog(f"postgresql://ann:p%zz-77@host{rest}").runs)
+
+
+def test_a_locked_table_is_told(log, other):
+    log.create(row(), some(1, 1))
+    with other.transaction():
+        other.execute("LOCK TABLE agentnb_standing IN ACCESS EXCLUSIVE MODE")
+        for act in (
+            lambda: log.append("one", some(2, 2)),
+            lambda: log.append("one", some(2, 3)),
+            lambda: log.tell("one", steps=1),
+            lambda: log.create(row("two")),
+            log.runs,
+        ):
+            assert "locked" in refused("L418", act)
+            assert log._link._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    log.append("one", some(2, 2))
+    assert list(log.entries("one")) == some(1, 2)
+
+
+def test_a_database_that_can_only_be_read_is_read(log, postgres_url):
+    log.create(row(), some(1, 1))
+    log.close()
+    reader = SqlLog(with_options(postgres_url, "-cdefault_transaction_read_only%3Don"))
+    assert list(reader.entries("one")) == some(1, 1)
+    for act in (
+        lambda: reader.append("one", some(2, 2)),
+        lambda: reader.tell("one", steps=1),
+        lambda: reader.create(row("two")),
+    ):
+        assert "can only be read" in refused("L419", act)
+    reader.close()
+
+
+def test_a_right_that_is_missing_is_told(postgres_server, postgres_url, other):
+    other.execute("DROP ROLE IF EXISTS guest")
+    other.execute("CREATE ROLE guest LOGIN PASSWORD 'gu3st-77'")
+    schema = other.execute("SELECT current_schema()").fetchone()[0]
+    other.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO guest')
+    guest = SqlLog(postgres_url.replace(postgres_url[13 : postgres_url.index("@")], "guest:gu3st-77"))
+    refused("L410", guest.runs)
+    assert "permission denied" in refused("L420", guest.create, row())
+    guest.close()
+
+
+def test_a_schema_that_is_not_there_is_told(postgres_server):
+    refused("L420", SqlLog(f"{postgres_server.url}?options=-csearch_path%3Dnowhere").create, row())
+
+
+def test_a_text_that_no_server_keeps_is_told(log):
+    log.create(row())
+    refused("L429", log.create, row("two", name="a\0b"))
+    assert [run.run_id for run in log.runs()] == ["one"]
+
+
+def test_the_tables_of_others_are_no_matter(log, other):
+    for name in ("events", "runs", "meta"):
+        other.execute(f"CREATE TABLE {name} (id text)")
+    log.create(row(), some(1, 1))
+    assert list(log.entries("one")) == some(1, 1)
+
+
+def test_a_store_of_a_newer_agentnb_is_refused(log, other):
+    log.create(row())
+    log.close()
+    other.execute("UPDATE agentnb_meta SET value = '9'")
+    refused("L415", log.runs)
+    refused("L415", log.append, "one", some(1, 1))
+
+
+def test_a_store_that_has_lost_a_table_is_damaged(log, other):
+    log.create(row())
+    other.execute("DROP TABLE agentnb_entries")
+    refused("L422", log.entries, "one")
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("connection refused", "L421"),
+        ("FATAL:  the database system is starting up", "L421"),
+        ("FATAL:  sorry, too many clients already", "L421"),
+        ("FATAL:  no pg_hba.conf entry for host", "L420"),
+    ],
+)
+def test_who_is_not_let_in_is_told_by_the_words(said, code):
+    assert PostgresServer("", "there", 1).failure(psycopg.OperationalError(said)).problems[0].code == code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (psycopg.errors.DiskFull, "L417"),
+        (psycopg.errors.IoError, "L417"),
+        (psycopg.errors.OutOfMemory, "L418"),
+        (psycopg.errors.TooManyConnections, "L418"),
+        (psycopg.errors.SerializationFailure, "L418"),
+        (psycopg.errors.QueryCanceled, "L418"),
+        (psycopg.errors.AdminShutdown, "L421"),
+        (psycopg.errors.CannotConnectNow, "L421"),
+        (psycopg.errors.ConnectionException, "L421"),
+        (psycopg.OperationalError, "L421"),
+        (psycopg.errors.InvalidPassword, "L420"),
+        (psycopg.errors.InsufficientPrivilege, "L420"),
+        (psycopg.errors.ReadOnlySqlTransaction, "L419"),
+        (psycopg.errors.DataCorrupted, "L422"),
+        (psycopg.errors.UntranslatableCharacter, "L429"),
+        (psycopg.errors.SyntaxError, "L427"),
+    ],
+)
+def test_what_a_server_says_is_told_in_our_words(error, code):
+    problem = PostgresServer("", "there", 1).failure(error("so it is")).problems[0]
+    assert (problem.code, problem.where) == (code, "there")
+    assert "so it is" in problem.why
+
+
+def test_the_package_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "agentnb.store.postgres")
+    assert "agentnb[postgres]" in refused("L424", open_log, "postgresql://ann@nowhere.example.org/runs")

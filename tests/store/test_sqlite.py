@@ -1,0 +1,387 @@
+"""test_sqlite: a store in a file, and what can be wrong with a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agentnb.store import SqlLog, sqlite
+from agentnb.store.writers import LIVE
+from tests.store.stores import HOLDS, Elsewhere, refused, row, some
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def log(path):
+    made = SqlLog(path, seconds=0.05)
+    yield made
+    made.close()
+
+
+@contextmanager
+def changed(path, statement):
+    """Hold a second connection to a file that has done something, outside a store."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute(statement).fetchall()
+        yield connection
+    finally:
+        connection.close()
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# ------------------------------------------------------------------------------------------------------------- one file
+
+
+def test_a_store_is_one_file_when_it_is_closed(log, path):
+    log.create(row(), some(1, 3))
+    log.close()
+    assert [each.name for each in path.parent.iterdir()] == ["runs.db"]
+
+
+def test_it_is_safe_against_a_killed_process_without_waiting_for_the_disk(log, path):
+    log.create(row())
+    connection = log._link._connection
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+
+
+def test_a_look_makes_no_file(log, path):
+    refused("L410", log.runs)
+    path.touch()
+    refused("L410", log.run)
+    assert everything(path.parent) == {"runs.db": b""}
+    log.create(row())
+    assert log.run().run_id == "one"
+
+
+def test_what_a_killed_writer_has_kept_can_be_read(path):
+    with Elsewhere(str(path), HOLDS) as they:
+        assert they.hears() == "holds"
+    assert (path.parent / "runs.db-wal").stat().st_size > 0
+    log = SqlLog(path)
+    assert list(log.entries("theirs")) == some(1, 3)
+    log.append("theirs", some(4, 4))
+    log.close()
+    assert list(SqlLog(path).entries("theirs")) == some(1, 4)
+
+
+def test_a_reader_sees_what_a_writer_keeps(log, path):
+    log.create(row(), some(1, 1))
+    reader = SqlLog(path)
+    for seq in range(2, 6):
+        log.append("one", some(seq, seq))
+        assert reader.last("one") == seq
+    reader.close()
+    log.append("one", some(6, 6))
+
+
+# --------------------------------------------------------------------------------------------------- not a file of ours
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(log, path):
+    path.write_text("name: triage\n" * 100)
+    before = everything(path.parent)
+    for act in (log.runs, lambda: log.create(row())):
+        assert "left as it is" in refused("L416", act)
+        assert everything(path.parent) == before
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_the_database_of_another_program_is_left_as_it_is(log, path, mode):
+    with changed(path, f"PRAGMA journal_mode={mode}") as connection:
+        connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT)")
+        connection.execute("CREATE TABLE meta (key TEXT, value TEXT)")
+        connection.execute("INSERT INTO events VALUES (1, 'evt_001')")
+    before = path.read_bytes()
+    for act in (log.runs, lambda: log.create(row())):
+        assert "events, meta" in refused("L416", act)
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
+    log.create(row())
+    log.close()
+    with changed(path, "UPDATE agentnb_meta SET value = '2'"):
+        pass
+    before = path.read_bytes()
+    for act in (log.runs, lambda: log.append("one", some(1, 1))):
+        assert "version 2" in refused("L415", act)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM agentnb_meta", "UPDATE agentnb_meta SET value = 'one'"])
+def test_a_store_that_has_lost_its_version_is_damaged(log, path, statement):
+    log.create(row())
+    log.close()
+    with changed(path, statement):
+        pass
+    refused("L422", log.runs)
+
+
+def test_a_store_that_has_lost_a_table_is_damaged(log, path):
+    log.create(row(), some(1, 1))
+    with changed(path, "DROP TABLE agentnb_entries"):
+        pass
+    refused("L422", log.entries, "one")
+    refused("L422", log.append, "one", some(2, 2))
+
+
+def test_a_damaged_file_is_told(log, path):
+    log.create(row(), some(1, 2000, "x" * 100))
+    log.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    refused("L422", lambda: list(log.entries("one")))
+    path.write_bytes(whole)
+    assert list(log.entries("one")) == some(1, 2000, "x" * 100)
+
+
+# ------------------------------------------------------------------------------------------------- taken away, put back
+
+
+def test_what_would_be_written_to_a_file_that_is_gone_is_refused(log, path):
+    log.create(row(), some(1, 1))
+    aside = path.with_name("aside")
+    aside.mkdir()
+    for each in path.parent.glob("runs.db*"):
+        shutil.move(each, aside)
+    for _ in range(2):
+        assert "put the file back" in refused("L426", log.append, "one", some(2, 2))
+        refused("L410", log.runs)
+    assert [each.name for each in path.parent.iterdir()] == ["aside"]
+    for each in aside.iterdir():
+        shutil.move(each, path.parent)
+    log.append("one", some(2, 2))
+    assert list(log.entries("one")) == some(1, 2)
+
+
+def test_another_file_in_the_same_place_is_another_store(log, path):
+    log.create(row(), some(1, 1))
+    for each in path.parent.glob("runs.db*"):
+        each.unlink()
+    log.create(row("two"))
+    assert [run.run_id for run in log.runs()] == ["two"]
+    refused("L413", log.append, "one", some(2, 2))
+
+
+def test_a_store_is_found_again_when_it_is_replaced(log, path, tmp_path):
+    log.create(row(), some(1, 1))
+    other = SqlLog(tmp_path / "other.db")
+    other.create(row("two"), some(1, 1))
+    other.close()
+    for each in path.parent.glob("runs.db*"):
+        each.unlink()
+    shutil.move(tmp_path / "other.db", path)
+    assert log.run().run_id == "two"
+    log.append("two", some(2, 2))
+
+
+def test_who_has_been_taken_for_dead_cannot_write_on(log, path):
+    log.create(row(), some(1, 1))
+    LIVE.discard(log._link._token)
+    other = SqlLog(path)
+    other.append("one", [], steps=4)
+    for act in (lambda: log.tell("one", steps=5), lambda: log.append("one", some(2, 2)), lambda: log.append("one", [])):
+        refused("L411", act)
+    assert log.run("one").steps == 4
+    other.close()
+    log.append("one", some(2, 2))
+
+
+# ---------------------------------------------------------------------------------------------- full, locked, forbidden
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(log):
+    log.create(row(), some(1, 3))
+    connection = log._link._connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count={pages + 2}").fetchall()
+    for _ in range(2):
+        assert "make room" in refused("L417", log.append, "one", some(4, 4, "x" * 100_000), status="failed")
+        assert not log._link._connection.in_transaction
+        assert list(log.entries("one")) == some(1, 3)
+        assert log.run("one").status == "ready"
+    refused("L417", log.create, row("two"), some(1, 1, "x" * 100_000))
+    log.append("one", some(4, 4))
+    log._link._connection.execute("PRAGMA max_page_count=100000").fetchall()
+    log.append("one", some(5, 5, "x" * 100_000))
+    assert log.last("one") == 5
+
+
+LIMITED = """
+import resource
+from agentnb.errors import StoreError
+log.create(row(), some(1, 1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+seq = 1
+try:
+    while True:
+        log.append("one", some(seq + 1, seq + 1, "x" * 5000))
+        seq += 1
+except StoreError as error:
+    assert error.problems[0].code == "L417", error
+assert 10 < seq == log.last("one"), seq
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+log.append("one", some(seq + 1, seq + 1))
+assert len(list(log.entries("one"))) == seq + 1
+log.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to set")
+def test_a_limit_of_the_system_is_told_and_nothing_is_lost(path):
+    with Elsewhere(str(path), LIMITED) as they:
+        they.ends()
+    with changed(path, "SELECT 1") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_locked_file_is_told_and_can_be_read(log, path):
+    log.create(row(), some(1, 1))
+    with changed(path, "BEGIN EXCLUSIVE") as other:
+        for act in (
+            lambda: log.append("one", some(2, 2)),
+            lambda: log.tell("one", steps=1),
+            lambda: log.create(row("two")),
+            lambda: log.release("one"),
+        ):
+            assert "locked" in refused("L418", act)
+            assert list(log.entries("one")) == some(1, 1)
+        other.execute("COMMIT")
+        log.append("one", some(2, 2))
+    log.create(row("two"))
+
+
+def test_a_file_that_is_locked_for_a_moment_is_waited_for(path):
+    log = SqlLog(path)
+    log.create(row(), some(1, 1))
+    with Elsewhere(str(path), LOCKS) as they:
+        assert they.hears() == "locked"
+        they.told()
+        log.append("one", some(2, 2))
+        they.ends()
+    assert log.last("one") == 2
+
+
+LOCKS = """
+import sqlite3, time
+other = sqlite3.connect(sys.argv[1], isolation_level=None)
+other.execute("BEGIN EXCLUSIVE")
+say("locked")
+wait()
+time.sleep(0.2)
+other.execute("COMMIT")
+"""
+
+
+def test_the_end_of_a_log_waits_for_nobody(log, path):
+    log.create(row())
+    with changed(path, "BEGIN EXCLUSIVE") as other:
+        log.close()  # nobody can be told that the run is free: whoever asks this process is told so
+        other.execute("COMMIT")
+    other = SqlLog(path)
+    other.append("one", some(1, 1))
+    other.close()
+
+
+@pytest.fixture
+def unprivileged():
+    """A folder of somebody without rights, and who that is: root could do anything."""
+    folder = Path(tempfile.mkdtemp(prefix="agentnb-store-"))
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        if os.getuid() == 0:
+            os.seteuid(0)
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
+def test_a_file_that_can_only_be_read_is_read(unprivileged):
+    log = SqlLog(unprivileged / "runs.db")
+    log.create(row(), some(1, 2))
+    log.close()
+    (unprivileged / "runs.db").chmod(0o400)
+    unprivileged.chmod(0o500)
+    for _ in range(2):
+        assert list(log.entries("one")) == some(1, 2)
+        assert log.run("one").writer is None
+        assert "can only be read" in refused("L419", log.append, "one", some(3, 3))
+        assert "can only be read" in refused("L419", log.create, row("two"))
+    (unprivileged / "runs.db").chmod(0o600)
+    unprivileged.chmod(0o700)
+    log.append("one", some(3, 3))
+    log.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
+def test_a_folder_that_cannot_be_written_takes_no_store(unprivileged):
+    unprivileged.chmod(0o500)
+    log = SqlLog(unprivileged / "runs.db")
+    refused("L420", log.create, row())
+    unprivileged.chmod(0o700)
+    log.create(row())
+    log.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
+def test_a_file_that_may_not_be_read_is_told(unprivileged):
+    log = SqlLog(unprivileged / "runs.db")
+    log.create(row())
+    log.close()
+    (unprivileged / "runs.db").chmod(0)
+    refused("L420", log.runs)
+    refused("L420", log.create, row("two"))
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    log = SqlLog(tmp_path / "deep" / "runs.db")
+    assert "there is no folder" in refused("L420", log.create, row())
+    refused("L410", log.runs)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "deep").mkdir()
+    log.create(row())
+    log.close()
+
+
+def test_a_folder_is_no_store(tmp_path):
+    log = SqlLog(tmp_path)
+    refused("L420", log.runs)
+    refused("L420", log.create, row())
+
+
+def test_what_a_driver_says_is_told_with_its_name(path):
+    file = sqlite.SqliteFile(str(path), "runs.db", 1)
+    error = sqlite3.OperationalError("a new kind")
+    error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_TOOBIG, "SQLITE_TOOBIG"
+    assert "a new kind (SQLITE_TOOBIG)" in file.failure(error).problems[0].why
+    assert file.failure(error).problems[0].code == "L427"
+
+
+def test_a_store_is_read_by_its_own_tool(log, path):
+    log.create(row(), some(1, 3))
+    log.close()
+    query = "SELECT body FROM agentnb_entries JOIN agentnb_runs ON number = run WHERE run_id = 'one' ORDER BY seq"
+    with changed(path, "SELECT 1") as connection:
+        assert connection.execute(query).fetchall() == [(f'{{"n":{seq}}}',) for seq in (1, 2, 3)]
