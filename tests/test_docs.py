@@ -1,29 +1,53 @@
-"""test_docs: what the README shows can be run as it stands."""
+"""test_docs: what the README and the pages beside it show can be run as it stands."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parent.parent / "README.md"
+LASTING = README.parent / "docs" / "runs_that_last.md"
 
 
-def test_the_readmes_code_runs():
+def run_code_of(page):
+    """Run the code blocks of a page one after the other; return the names that they have made."""
     names: dict = {}
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) > 1
     for block in blocks:
-        exec(compile(block, str(README), "exec"), names)
-    assert names["session"].status == "finished"
+        exec(compile(block, str(page), "exec"), names)
+    return names
+
+
+def test_the_readmes_code_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_code_of(README)
+    session = names["session"]
+    assert (session.status, session.replay().ok) == ("finished", True)
+    assert list(names["nb"].runs("runs.db")["status"]) == ["finished", "waiting"]
+    session.close()
     newton = names["nb"].Session(names["nb"].load(names["graph"]), {"x": 1.0, "n": 2})
     newton.run()
     assert newton.status == "finished"
     assert abs(newton.board["x"] ** 2 - 2) < 1e-9
 
 
-def test_the_readme_names_no_file_that_is_not_there():
-    links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", README.read_text(encoding="utf-8"))
-    missing = [link for link in links if not link.startswith("http") and not (README.parent / link).exists()]
+def test_the_code_about_runs_that_last_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_code_of(LASTING)
+    first = names["report"].first_divergence
+    assert (first.step, first.path, first.recorded, first.replayed) == (2, "grade", "good", "poor")
+    assert names["fork"].board["grade"] == "poor"
+    names["session"].close()
+
+
+@pytest.mark.parametrize("page", [README, LASTING])
+def test_a_page_names_no_file_that_is_not_there(page):
+    links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
+    assert links
+    missing = [link for link in links if not link.startswith("http") and not (page.parent / link).exists()]
     assert not missing
 
 
@@ -33,6 +57,7 @@ def test_each_rule_names_tests_that_are_there():
         name: f"tests/dialects/coreason/test_{name}.py" for name in ("api", "loader", "ways", "schema", "mistakes")
     }
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
+    folders |= {"session": "session", "store": "store"}
     for word, inside in folders.items():
         files = sorted((folder / "tests" / inside).glob("test_*.py"))
         short |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}

@@ -21,8 +21,8 @@ PACKAGE = ROOT / "agentnb"
 FOLDERS = ("agentnb", "tests", "benchmarks", "notebooks", "docs", "binder", ".ci")
 NOT_TEXT = {".png", ".pyc", ".db", ".gz"}
 HEAVY = {
-    *("IPython", "anywidget", "datalogic_py", "graphviz", "ipywidgets", "jinja2", "nest_asyncio", "networkx", "numpy"),
-    *("pandas", "pydantic", "pygraphviz", "sqlalchemy", "yaml"),
+    *("IPython", "anywidget", "datalogic_py", "graphviz", "greenlet", "ipywidgets", "jinja2", "nest_asyncio"),
+    *("networkx", "numpy", "pandas", "pydantic", "pygraphviz", "sqlalchemy", "yaml"),
 }
 
 # Modules that are tested by a suite over their whole table rather than by a file of the same name.

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import agentnb as nb
 from agentnb.magics import VERBS
-from tests.session.making import asking, broken, counting, graph
+from tests.session.making import asking, broken, calling, counting, graph, looping
 
 TEXT = """
 apiVersion: coreason.ai/v2
@@ -125,6 +125,17 @@ def test_forwards_and_back(agent):
     assert agent("back 2") == "ready after step 0, next add"
     assert agent("run") == "finished after step 7"
     assert agent("goto 3") == "paused after step 3, next check"
+
+
+def test_over_into_and_out(agent, shell):
+    made = nb.Session(nb.load(looping(calling("look"), times=2)), {"word": "rain"}, tools={"look": lambda word: word})
+    shell.user_ns["session"] = made
+    assert agent("over") == "paused after step 9, next done"
+    agent("goto 1")
+    assert agent("out") == "paused after step 9, next done"
+    agent("goto 2")
+    assert agent("into") == "in_flight after step 2, next look, held before tool call 'look' of 'look'"
+    assert agent("step") == "paused after step 3, next after"
 
 
 @pytest.mark.parametrize(("until", "position"), [("check", 1), ("4", 4), ("n == 2", 3), ("n == 2 and n > 1", 3)])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.secrets import masked, short
 from agentnb.cli.printed import print_json
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ def runs_command(args: argparse.Namespace) -> int:
 
     frame = runs(args.store)
     if args.json:
-        print_json({"runs": _rows(frame)})
+        print_json(_plain({"runs": frame}))
         return 0
     children: dict[Any, list[Any]] = {}
     known = set(frame["run_id"])
@@ -33,7 +36,8 @@ def runs_command(args: argparse.Namespace) -> int:
         for row in children.get(parent, ()):
             begun = f", from step {row['forked']}" if depth else ""
             when = row["created"].strftime("%Y-%m-%d %H:%M:%S")
-            print(f"{'  ' * depth}{row['run_id']}  {when}  {row['name']}: {row['status']}, {row['steps']} steps{begun}")
+            stands = f"{row['status']}, {row['steps']} step{'' if row['steps'] == 1 else 's'}{begun}"
+            print(f"{'  ' * depth}{_line(row['run_id'])}  {when}  {_line(row['name'])}: {stands}")
             tell(row["run_id"], depth + 1)
 
     tell(None, 0)
@@ -48,12 +52,12 @@ def trace_command(args: argparse.Namespace) -> int:
         trace.to_json(args.output)
     frame = getattr(trace.frames, args.table)
     if args.json:
-        print_json({"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": trace.outcome,
-                    args.table: _rows(frame)})  # fmt: skip
+        told = {"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": masked(trace.outcome)}
+        print_json(_plain({**told, args.table: frame}))
         return 0
-    columns = _SHOWN.get(args.table)
-    print((frame if columns is None else frame[columns]).astype(object).to_string(index=False, max_colwidth=60))
-    print(f"{trace.agent_id}, run {trace.run_id}: {trace.outcome_line()}")
+    shown = frame[_SHOWN.get(args.table, list(frame.columns))].astype(object).map(_cell)
+    print(shown.to_string(index=False, max_colwidth=60) if len(shown) else f"no {args.table}")
+    print(f"{_line(trace.agent_id)}, run {_line(trace.run_id)}: {trace.outcome_line()}")
     return 0
 
 
@@ -63,15 +67,52 @@ def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
     from agentnb.trace.trace import SimulationTrace
 
     path = Path(source)
-    if run_id is None and path.is_file() and path.read_bytes()[:1] == b"{":
+    if run_id is None and path.is_file() and path.read_bytes()[:64].lstrip()[:1] == b"{":
         return SimulationTrace.read(path), source
     session = open_run(source, run_id)
     assert session.log is not None
     return session.trace, session.log.url
 
 
-def _rows(frame: Any) -> Any:
-    return json.loads(frame.astype(object).to_json(orient="records", date_format="iso", default_handler=str))
+def _line(text: str) -> str:
+    """Return a text as it is, unless it would break its line or move a terminal's cursor."""
+    return text if text.isprintable() else short(text, width=200)
+
+
+def _cell(value: Any) -> Any:
+    """Return a cell of a table that is printed: one line, nothing where it stands for nothing."""
+    if _is_missing(value):
+        return ""
+    if isinstance(value, str):
+        return _line(value)
+    return value if isinstance(value, int | float | datetime) else short(value)
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether a cell of a DataFrame stands for nothing."""
+    return type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and math.isnan(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a table as JSON has it: what is missing is null, and what JSON lacks is text."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame
+        value = value.astype(object).to_dict("records")
+    elif hasattr(value, "tolist"):  # numpy's own, and a Series
+        value = value.tolist()
+    if _is_missing(value):
+        return None
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()  # half a pair of UTF-16 is no text elsewhere
+        case Mapping():
+            return {_plain(key if isinstance(key, str) else str(key)): _plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item) for item in value]
+    return value.isoformat() if hasattr(value, "isoformat") else _plain(str(value))
 
 
 __all__ = ["TABLES", "runs_command", "trace_command"]

@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from agentnb.board import foreign
-from agentnb.board.codec import encode
+from agentnb.board.codec import Record, encode
 from agentnb.board.places import Path
 from agentnb.board.secrets import MASK, Masked, hidden
-from agentnb.board.values import ABSENT, FrozenArray, FrozenList, FrozenRecord, Opaque
+from agentnb.board.values import ABSENT, ATOMS, FROZEN, FrozenArray, FrozenList, FrozenRecord, Opaque
 from agentnb.errors import StoreError
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
@@ -49,17 +49,29 @@ def unlike(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[Unlike]:
             yield from unlike(one.get(key, ABSENT), other.get(key, ABSENT), (*path, key))
     elif (kind := _rows(one)) is not None and kind is _rows(other):
         for at in range(max(len(one), len(other))):
-            pair = [side[at] if at < len(side) else ABSENT for side in (one, other)]
-            yield from unlike(*pair, (*path, at))
+            then, now = (side[at] if at < len(side) else ABSENT for side in (one, other))
+            yield from unlike(then, now, (*path, at))
     elif not _same(one, other) and not _kept_alike(one, other):
-        by_reference = isinstance(one, Opaque) and isinstance(other, Opaque)
-        yield Unlike(path, recorded, replayed, sure=not by_reference or type(one.value) is not type(other.value))
+        yield Unlike(path, recorded, replayed, sure=not _by_reference(one, other))
 
 
 def says_the_same(recorded: str, replayed: str) -> bool:
     """Say whether two texts of failures say the same: where an object lies in memory is no part of it."""
     one, other = (_ADDRESS.sub("0x", text) for text in (recorded, replayed))
     return _same_text(one, other)
+
+
+def is_known(value: Any) -> bool:
+    """Say whether all of a frozen value is known here: no mask stands in it, and no object of an unknown class."""
+    if isinstance(value, Masked):
+        return False
+    if value.__class__ in ATOMS:
+        return True
+    if isinstance(value, FrozenRecord):
+        return value.template.__class__ is not Record and is_known(value.parts)
+    if isinstance(value, dict):
+        return all(map(is_known, value.values()))
+    return not isinstance(value, FrozenList | tuple) or getattr(value, "flat", False) or all(map(is_known, value))
 
 
 def _rows(value: Any) -> type | None:
@@ -75,6 +87,8 @@ def _same(one: Any, other: Any) -> bool:
         return foreign.same_array(one.held, other.held)
     if isinstance(one, Opaque) and isinstance(other, Opaque):
         return _equal(one.value, other.value)
+    if foreign.is_array(one) and foreign.is_array(other):
+        return foreign.same_array(one, other)
     if isinstance(one, bool) is not isinstance(other, bool):
         return False
     related = isinstance(one, type(other)) or isinstance(other, type(one))
@@ -98,6 +112,14 @@ def _equal(one: Any, other: Any) -> bool:
         return False
 
 
+def _by_reference(one: Any, other: Any) -> bool:
+    """Say whether these are two objects of one class that are known by where they lie alone."""
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        return type(one.value) is type(other.value)
+    own: Any = type(one).__eq__
+    return type(one) is type(other) and type(one) not in FROZEN and own is object.__eq__
+
+
 def _kept_alike(one: Any, other: Any) -> bool:
     """Say whether two objects are kept as the same JSON: the class of one may not have been known where it was read."""
     if not any(isinstance(each, FrozenRecord | Opaque) for each in (one, other)):
@@ -107,4 +129,4 @@ def _kept_alike(one: Any, other: Any) -> bool:
     return False
 
 
-__all__ = ["Unlike", "says_the_same", "unlike"]
+__all__ = ["Unlike", "is_known", "says_the_same", "unlike"]

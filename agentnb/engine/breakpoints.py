@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.scopes import Board
-from agentnb.engine.history import CARRIED, ERROR, STATUS, History
+from agentnb.engine.history import CANCELLED, CARRIED, ERROR, STATUS, History
 from agentnb.engine.people import current
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 
@@ -190,7 +190,7 @@ class Breakpoints:
 
     def met_at(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return a breakpoint that is met where a run has come back to; none counts a hit, for nothing runs."""
-        history, number = _last_row(run)
+        history, number = last_step(run)
         done = run.node_of(history.s_act[number]) if number else None
         for row in self.rows.values():
             if row.enabled and row.call is None and _met(row, run, done, board):
@@ -264,11 +264,17 @@ def _next_node(run: Run) -> str | None:
     return None if act is None else act.node.id
 
 
-def _last_row(run: Run) -> tuple[History, int]:
-    """Return the history and the row of the last step; row 0 before the first."""
+def last_step(run: Run) -> tuple[History, int]:
+    """Return the history and the row of the last step; row 0 before the first.
+
+    What a failure has cancelled stands behind it, in rows of its own: it belongs to that step.
+    """
     for history in reversed(run.chain[: run.chain.index(run.at) + 1]):
-        if run.position > history.base:
-            return history, run.position - history.base
+        row = run.position - history.base
+        while row > 0 and history.s_flag[row] & STATUS == CANCELLED:
+            row -= 1
+        if row > 0:
+            return history, row
     return run.chain[0], 0
 
 
@@ -279,8 +285,10 @@ def _rare(row: Breakpoint) -> bool:
 
 def _holds(row: Breakpoint, run: Run, board: Mapping[str, Any]) -> bool:
     """Say whether what a breakpoint asks of the board and of the step holds."""
-    if row.step is not None and run.position != row.step:
-        return False
+    if row.step is not None:
+        history, number = last_step(run)
+        if not history.base + number <= row.step <= run.position:
+            return False
     if row.when is None:
         return True
     try:
@@ -292,7 +300,8 @@ def _holds(row: Breakpoint, run: Run, board: Mapping[str, Any]) -> bool:
 
 def _did(row: Breakpoint, run: Run, done: str) -> bool:
     """Say whether the last step did what a breakpoint waits for."""
-    history, number = _last_row(run)
+    history, number = last_step(run)
+    step = history.base + number
     if row.error is not None and bool(history.s_flag[number] & STATUS == ERROR) is not row.error:
         return False
     if row.edge is not None:
@@ -310,5 +319,5 @@ def _did(row: Breakpoint, run: Run, done: str) -> bool:
         if not any(f"{'.'.join(map(str, path))}.".startswith(f"{row.key}.") for path in paths):
             return False
     if row.event is not None:
-        return any(event.type == row.event and event.step == run.position for event in reversed(history.events))
+        return any(event.type == row.event and event.step == step for event in reversed(history.events))
     return True

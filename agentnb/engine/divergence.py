@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,6 +16,7 @@ from agentnb.expressions.paths import parse_path, path_text
 if TYPE_CHECKING:
     from agentnb.engine.done import Done, Record, Wrote
     from agentnb.engine.history import ActRow
+    from agentnb.engine.plan import Plan
     from agentnb.engine.run import Run
 
 Level = Literal["path", "values", "reads"]
@@ -64,13 +65,12 @@ class Divergence:
                      (self.recorded, self.replayed))  # fmt: skip
         match self.what:
             case "node":
-                return f"the replay comes to {'its end' if self.replayed is ABSENT else now} in its place"
+                ends = self.replayed is ABSENT
+                return "the replay has come to its end" if ends else f"the replay comes to {now} in its place"
             case "error":
-                failed, fails = (
-                    "it did not fail" if self.recorded is ABSENT else f"it failed with {then}",
-                    "does not fail" if self.replayed is ABSENT else f"fails with {now}",
-                )
-                return f"{failed}, and the replay {fails}"
+                then, now = ("" if value is ABSENT else _cut(str(value)) for value in (self.recorded, self.replayed))
+                failed = f"it failed with {then}" if then else "it did not fail"
+                return f"{failed}, and the replay {f'fails with {now}' if now else 'does not'}"
             case "write":
                 return f"it wrote {then} to {self.path!r}, and the replay writes {now}"
             case "read":
@@ -84,6 +84,11 @@ class Divergence:
             case "edge":
                 return f"{self.path!r} led to {then}, and in the replay to {now}"
         return f"{self.what} {self.path}: {then} in the record, {now} in the replay"
+
+
+def _cut(text: str, width: int = 200) -> str:
+    text = " ".join(hidden(text).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 class Sides:
@@ -156,12 +161,18 @@ def _ended(recorded: Done, replayed: Done, node: str, level: Level) -> Iterator[
 
 
 def _reads(recorded: Done, replayed: Done, sides: Sides, own_reads: bool) -> Iterator[Divergence]:
-    at = (recorded.step, sides.name(recorded.act), "read")
+    """Yield what only one side has read; what a node's inputs name is read at each of its turns, and not recorded."""
     then = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
     differ = then ^ replayed.reads if own_reads else replayed.reads - then
+    declared = set(_declared(sides.record.plan(recorded.step), recorded))
+    differ |= {(-1, path) for path in declared ^ set(_declared(sides.run.plan, replayed))}
     for scope, path in sorted(differ, key=repr):
-        read = (scope, path) in then
-        yield Divergence(*at, path_text(path), read, not read)
+        read = path in declared if scope == -1 else (scope, path) in then
+        yield Divergence(recorded.step, sides.name(recorded.act), "read", path_text(path), read, not read)
+
+
+def _declared(plan: Plan, done: Done) -> Iterable[Path]:
+    return () if done.act.what else (plan.nodes[done.act.node].node.inputs or {}).values()
 
 
 def _writes(recorded: Done, replayed: Done, sides: Sides) -> Iterator[Divergence]:
@@ -192,17 +203,17 @@ def _write(step: int, node: str, one: Wrote | None, other: Wrote | None) -> Iter
 
 
 def _events(recorded: Done, replayed: Done, sides: Sides) -> Iterator[Divergence]:
-    at = (recorded.step, sides.name(recorded.act), "event")
+    step, node = recorded.step, sides.name(recorded.act)
     for one, other in zip_longest(recorded.events, replayed.events):
         if one is None or other is None or one.type != other.type:
             then, now = (ABSENT if event is None else event.type for event in (one, other))
             why = f"it emitted {_quoted(then)}, and the replay emits {_quoted(now)}"
-            yield Divergence(*at, "type", then, now, why)  # type: ignore[arg-type]  # `at` is as its fields
+            yield Divergence(step, node, "event", "type", then, now, why)
             continue
-        yield from inside(at, (one.type,), one.payload, other.payload)  # type: ignore[arg-type]  # the same
+        yield from inside((step, node, "event"), (one.type,), one.payload, other.payload)
         cause = sides.ids.get(one.cause, one.cause) if one.cause is not None else None
         if cause != other.cause:
-            yield Divergence(*at, f"{one.type}, its cause", one.cause, other.cause)  # type: ignore[arg-type]  # the same
+            yield Divergence(step, node, "event", f"{one.type}, its cause", one.cause, other.cause)
 
 
 def _quoted(type: Any) -> str:

@@ -27,6 +27,7 @@ from agentnb.engine.history import (
 )
 
 if TYPE_CHECKING:
+    from agentnb.engine.plan import Plan
     from agentnb.engine.run import Run
 
 
@@ -122,6 +123,11 @@ class Record:
         """Return what a step did: the node's own part, without what people did after it."""
         place = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
         return done_of(self.tables, self.parts[place][0], step, self._rows[place])
+
+    def plan(self, step: int) -> Plan:
+        """Return the plan that a step was made with."""
+        history = next(history for history, _ in reversed(self.parts) if history.base < step or not step)
+        return history.plan or self.run.plan
 
     def begun(self) -> list[Wrote]:
         """Return what the run began with."""

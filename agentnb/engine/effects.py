@@ -53,7 +53,7 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         effect, attempt, wait, known = await _known(run, work, effect, number)
         if known is not None:
             return known[0] if run.hold is None else await _read_first(run, work, effect, known[0], number)
-    key = None if run.chaos is None else _key(run, work, effect)
+    key = None if run.chaos is None else _key(run, work, effect, number)
     while True:
         attempt += 1
         if wait or run.spending is not None:
@@ -186,10 +186,11 @@ def _at_target(effect: Effect) -> Any:
     return effect.target(**effect.arguments)  # type: ignore[misc]  # taken only where the effect brings one
 
 
-def _key(run: Run, work: Work, effect: Effect) -> tuple[str, str, int]:
+def _key(run: Run, work: Work, effect: Effect, number: int) -> tuple[str, str, int]:
     """Return what names a call in every run alike: its node, its kind, and how many of those came before."""
     node, kind = work.node.id, effect.kind
-    return node, kind, run.calls_before(kind, node) + len({row.call for row in work.calls if row.kind == kind})
+    before = {row.call for row in work.calls if row.kind == kind and row.call != number}
+    return node, kind, run.calls_before(kind, node) + len(before)
 
 
 async def _slow(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:

@@ -136,6 +136,8 @@ class Joined:
             if rest[1]:
                 row = row._replace(arguments=self.out[act][row.call][3])
             self.told.setdefault(act, {})[row.act, row.call, row.attempt] = row
+        elif what == "stays":
+            self.out.get(act, {}).pop(rest[0], None)
         elif what == "emit":
             self.announced.setdefault(act, []).append(Event(*map(unfrozen, rest[0])))
         else:

@@ -3,6 +3,7 @@
 An entry is a slice (see `slices`), and beside it what else has changed:
 
     "told"  what steps in flight have done: ["out", activation, call, attempt, kind, name, arguments, begun (ns)],
+            ["stays", activation, call]: it could not be kept that it goes out, so it did not,
             ["back", activation, the row of an attempt, whether its arguments stand in its "out"],
             ["emit", activation, the row of an event], ["drop", activation]: given up
     "run"   chain and branches of the run, its ids, its chance and its clock
@@ -15,18 +16,20 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import encode
+from agentnb.engine.batches import Batch, begin_catching_up
 from agentnb.engine.effects import ASKED, Spent
 from agentnb.engine.log import Entry, EventLog, RunRow
+from agentnb.engine.resuming import cut
 from agentnb.engine.slices import Json, Key, Slicer, whole_call, whole_event
-from agentnb.errors import StoreError
+from agentnb.errors import Problem, StoreError
 
 if TYPE_CHECKING:
     from agentnb.engine.history import Call, Event, History
@@ -34,14 +37,6 @@ if TYPE_CHECKING:
     from agentnb.engine.work import Effect, Work
 
 _LIVE: Final[weakref.WeakSet[Journal]] = weakref.WeakSet()
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """How much may be lost when a process dies: at most so many steps, and what was done in so many milliseconds."""
-
-    steps: int = 1000
-    ms: int = 200
 
 
 def text_of(document: Any) -> str:
@@ -56,6 +51,7 @@ class Journal:
         self.log, self.run_id, self.run, self.batch = log, run_id, run, batch
         self.slicer, self.seq = slicer, 0
         self.trouble: StoreError | None = None
+        self.holds = False  # whether it writes this run, and nobody else may
         self.aux: dict[str, Any] = {}
         self._said: dict[str, Any] = {}
         self._chain: list[History] = []
@@ -67,6 +63,7 @@ class Journal:
         self._limbo: Entry | None = None  # an entry of which nobody knows whether it has arrived
         self._behind = 0
         self._standing: dict[str, Any] = {}
+        self._stood: tuple[History, int, Json] = (run.history, run.position, {})
         self._lock = threading.RLock()
         self._flusher: threading.Thread | None = None
         _LIVE.add(self)
@@ -79,9 +76,11 @@ class Journal:
         Raises:
             StoreError: it cannot be kept.
         """
+        self._note()
         entry = self._entry()
         assert entry is not None
         self.log.create(row, [entry])
+        self._limbo, self.holds = None, True
         self._kept(entry)
 
     def fork(self, run: Run, row: RunRow, origin: Mapping[int, int]) -> Journal:
@@ -101,6 +100,7 @@ class Journal:
         self.seq, self._said, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
         self._chain, self._left = self.run.chain, len(self.run.left)
         self._keys = {act: [key for key in self.slicer.told if key[0] == act] for act in flying}
+        self._note()
 
     # -- after each step -----------------------------------------------------------------------------------------
 
@@ -109,12 +109,23 @@ class Journal:
         if self._told or self._outs or act in self._keys:
             self._committed(act)
             self._outs -= {key for key in self._outs if key[0] == act}
+        self._note()
         self._behind += 1
         if self.batch is not None and self._behind < self.batch.steps:
             if self._flusher is None:
-                self._begin_flusher()
-            return self.trouble is None
+                self._flusher = begin_catching_up(self, self.batch, self.run_id)
+            return self.trouble is None or self._try()
         return self._try()
+
+    def _note(self) -> None:
+        """Take note of where the run stands between two steps, and of what it goes on with from there.
+
+        What a step in flight draws or asks of the clock belongs to that step: cut, it does the same once more.
+        """
+        run = self.run
+        chance = run.__dict__.get("random")
+        found = {"random": None if chance is None else chance.kept(), "ids": dict(run.ids.counters)}
+        self._stood = (run.history, run.position, {**found, "clock": run.clock.kept()})
 
     def _committed(self, act: int) -> None:
         """Forget what is not written yet of a step that will be written as a whole."""
@@ -144,20 +155,24 @@ class Journal:
         """
         with self._lock:
             if self._limbo is not None:
-                self._append(self._limbo)
+                self._append(self._limbo, again=True)
             entry = self._entry()
             if entry is not None:
                 self._append(entry)
             self.trouble = None
 
-    def _append(self, entry: Entry) -> None:
-        before, self._limbo = self._limbo, entry
+    def _append(self, entry: Entry, *, again: bool = False) -> None:
+        if not self.holds:
+            check_alone(self)
+        standing = {"status": "running", "steps": entry.step}
+        told = {name: value for name, value in standing.items() if self._standing.get(name) != value}
         try:
-            self.log.append(self.run_id, [entry], **self._unsaid("running"))
+            self.log.append(self.run_id, [entry], **told)
         except StoreError:
-            if before is None or not self._arrived(entry):
+            if not again or not self._arrived(entry):
                 raise
-        self._limbo = None
+        self._limbo, self.holds = None, True
+        self._standing.update(standing)
         self._kept(entry)
 
     def _arrived(self, entry: Entry) -> bool:
@@ -165,13 +180,6 @@ class Journal:
         with contextlib.suppress(StoreError):
             return next(self.log.entries(self.run_id, entry.seq - 1, entry.seq), None) == entry
         return False
-
-    def _unsaid(self, status: str) -> dict[str, Any]:
-        """Return what the run's row does not say yet: that it runs."""
-        if self._standing.get("status") == status:
-            return {}
-        self._standing["status"] = status
-        return {"status": status}
 
     def _kept(self, entry: Entry) -> None:
         self.seq, self._behind = entry.seq, 0
@@ -183,20 +191,37 @@ class Journal:
     # -- what an entry says --------------------------------------------------------------------------------------
 
     def _entry(self) -> Entry | None:
-        run = self.run
-        state = self._state()
-        tip = run.history.tip if run.past or run.at is not run.history else run.position
-        document: Json = self.slicer.take(self._histories(tip))
-        told, self._told = self._told, []
-        if told:
-            document["told"] = told
-        if state:
-            document["run"] = state
-            self._said.update(state)
-        if self.aux != self._said.get("aux", {}):
-            document["aux"] = self._said["aux"] = dict(self.aux)
-        self._chain, self._left = run.chain, len(run.left)
-        return Entry(self.seq + 1, tip, text_of(document)) if document else None
+        """Return what is new; it counts as told from then on, and is in limbo until it is kept. None where nothing is.
+
+        What cuts this short (a value that no codec takes, an interrupt) leaves it as if it had not begun.
+        """
+        run, slicer = self.run, self.slicer
+        known, before = slicer.known(), (self._told, self._said, self._chain, self._left)
+        try:
+            state, tip = self._state(), self._tip()
+            document: Json = slicer.take(self._histories(tip))
+            if self._told:
+                document["told"], self._told = self._told, []
+            if state:
+                document["run"] = state
+            said = {**self._said, **state}
+            if self.aux != said.get("aux", {}):
+                document["aux"] = said["aux"] = dict(self.aux)
+            self._said = said
+            self._chain, self._left = run.chain, len(run.left)
+            self._limbo = Entry(self.seq + 1, tip, text_of(document)) if document else None
+        finally:
+            if self._limbo is None:
+                slicer.forget(known)
+                self._told, self._said, self._chain, self._left = before
+        return self._limbo
+
+    def _tip(self) -> int:
+        """Return the last step that is to be kept: one that another thread is just about to commit is not."""
+        run, (history, position, _) = self.run, self._stood
+        if run.past or run.at is not run.history:
+            return run.history.tip
+        return position if history is run.history else run.position
 
     def _histories(self, tip: int) -> list[tuple[History, int]]:
         run = self.run
@@ -215,10 +240,7 @@ class Journal:
             know = self.slicer.know
             found["chain"] = [know(history) for history in run.chain]
             found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.left]
-        chance = run.__dict__.get("random")
-        found["random"] = None if chance is None else chance.kept()
-        found["ids"] = dict(run.ids.counters)
-        found["clock"] = run.clock.kept()
+        found.update(self._stood[2])
         return {name: value for name, value in found.items() if name not in said or said[name] != value}
 
     # -- what steps in flight do (Keeping) -----------------------------------------------------------------------
@@ -238,6 +260,10 @@ class Journal:
             self._outs.add((act, number))
             self._told.append(["out", act, number, attempt, effect.kind, effect.name, arguments, began])
         if self.batch is None and not self._try():
+            with self._lock:
+                self._told.append(["stays", act, number])
+                self._outs.discard((act, number))
+            cut(self.run, work, self._stood[2])
             raise Spent
 
     def came_back(self, work: Work, row: Call) -> None:
@@ -286,13 +312,20 @@ class Journal:
         Raises:
             StoreError: it cannot be kept.
         """
-        self.flush()
         run = self.run
-        at = text_of({"position": run.position}) if run.past or run.at is not run.history else ""
-        standing: dict[str, Any] = {"status": status, "steps": run.position, "at": at}
-        if standing != self._standing:
-            self.log.tell(self.run_id, **standing)
-            self._standing = standing
+        if not run.flights or run.keeping is not self:
+            self._note()
+        try:
+            self.flush()
+            past = run.past or run.at is not run.history
+            at = text_of({"position": run.position, "seq": self.seq}) if past else ""
+            standing: dict[str, Any] = {"status": status, "steps": run.position, "at": at}
+            if standing != self._standing:
+                self.log.tell(self.run_id, **standing)
+                self._standing = standing
+        except StoreError as error:
+            self.trouble = error
+            raise
 
     def close(self) -> None:
         """Keep what is not kept yet, and let others write this run.
@@ -308,27 +341,14 @@ class Journal:
     def rest(self) -> None:
         """Let others write this run; nothing more is kept before somebody asks for it."""
         _LIVE.discard(self)
+        self.holds = False
         self.log.release(self.run_id)
 
-    # -- in batches ----------------------------------------------------------------------------------------------
-
-    def _begin_flusher(self) -> None:
-        """Begin the thread that keeps what has waited for as long as it may."""
-        assert self.batch is not None
-        words = (weakref.ref(self), self.batch.ms / 1000)
-        self._flusher = threading.Thread(target=_flush_on, args=words, name=f"agentnb-keep-{self.run_id}", daemon=True)
-        self._flusher.start()
-
-
-def _flush_on(journal: weakref.ref[Journal], seconds: float) -> None:
-    pause = threading.Event()
-    while not pause.wait(seconds):
-        here = journal()
-        if here is None or here not in _LIVE:
-            return
-        if here._behind or here._told:  # noqa: SLF001  (its own thread)
-            here._try()  # noqa: SLF001  (the same)
-        del here
+    def catch_up(self) -> bool:
+        """Keep what has waited; say whether more may come."""
+        if self in _LIVE and (self._behind or self._told):
+            self._try()
+        return self in _LIVE
 
 
 def flush_all() -> None:
@@ -338,9 +358,22 @@ def flush_all() -> None:
             journal.flush()
 
 
-def live(run_id: str, log: EventLog) -> Journal | None:
-    """Return the journal of this process that keeps a run, if there is one."""
-    return next((journal for journal in list(_LIVE) if journal.run_id == run_id and journal.log is log), None)
+def check_alone(journal: Journal) -> None:
+    """Raise where another session of this process writes the same run.
+
+    Raises:
+        StoreError: L453, it does.
+    """
+    key = (journal.run_id, journal.log)
+    for once_more in (True, False):
+        if not any(other.holds and (other.run_id, other.log) == key for other in list(_LIVE)):
+            return
+        if once_more:
+            gc.collect()  # it may be one that nobody has any more
+    raise StoreError(
+        Problem("L453", f"another session of this process writes run {journal.run_id!r}", journal.log.url,
+                "only one may write a run, else what they do would be mixed", "close() it, then open the run anew")
+    )  # fmt: skip
 
 
 @atexit.register
@@ -350,4 +383,4 @@ def _close_all() -> None:
             journal.close()
 
 
-__all__ = ["Batch", "Journal", "flush_all", "live", "text_of"]
+__all__ = ["Batch", "Journal", "flush_all", "text_of"]

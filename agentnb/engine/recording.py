@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.board.values import thaw
@@ -113,13 +112,12 @@ def _class_of(kind: str) -> type[Exception]:
 
 def _made(kind: str, base: type[Exception], message: str) -> Exception:
     """Return an exception of a class of this name that says this; it never runs what the class does when it is made."""
-    if issubclass(base, AgentNbError):
-        given = problems_in(message) or (message,)
+    problems = problems_in(message)
+    if issubclass(base, AgentNbError) and base.__module__.startswith("agentnb."):
         if issubclass(base, LLMError):  # whoever may ask again does; what a server refuses for good it refuses again
-            return LLMError(*given, again=True)  # type: ignore[arg-type]  # a message, as any AgentNbError takes one
-        with suppress(TypeError):
-            return base(*given)
-    if base is not Exception and base.__module__ == "builtins" and str(base(message)) == message:
+            return LLMError(*(problems or (message,)), again=True)
+        return base(*(problems or (message,)))
+    if base is _PLAIN_ERRORS.get(kind) and str(base(message)) == message:
         return base(message)
     words = {
         "__str__": lambda _self: message,
@@ -128,10 +126,11 @@ def _made(kind: str, base: type[Exception], message: str) -> Exception:
         _SAID: True,
     }
     if issubclass(base, AgentNbError):
-        words |= {"problems": (), "_given": (message,)}
+        words |= {"problems": problems, "_given": problems or (message,)}
     try:
         cls: type[Exception] = type(kind, (base,), words)
-        made = Exception.__new__(cls, message)
+        builtin: Any = next(each for each in base.__mro__ if each.__module__ == "builtins")
+        made: Exception = builtin.__new__(cls, message)
     except TypeError:  # the class may not be subclassed so
         made = Exception.__new__(type(kind, (Exception,), words), message)
     made.args = (message,)
@@ -140,5 +139,8 @@ def _made(kind: str, base: type[Exception], message: str) -> Exception:
 
 def problems_in(text: str) -> tuple[Problem, ...]:
     """Return the problems that a text lists, as an error of agentnb prints them; none for any other text."""
-    found = [Problem(*parts, severity="warning" if mark else "error") for mark, *parts in _PROBLEM.findall(text)]
+    found = [
+        Problem(code, what, where, why, do, "warning" if mark else "error")
+        for mark, code, what, where, why, do in _PROBLEM.findall(text)
+    ]
     return tuple(found) if "\n".join(map(str, found)) == text else ()

@@ -10,26 +10,22 @@ from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.places import APPEND, DELETE
 from agentnb.board.secrets import hide_found
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine import people, travel
+from agentnb.engine.alike import is_known
 from agentnb.engine.divergence import Divergence, Level, Sides, compared, inside
-from agentnb.engine.done import Deed, Done, Record, Wrote, done_of
-from agentnb.engine.executor import LOOP, heads, step_in_loop, take_off
-from agentnb.engine.frontier import expanded
-from agentnb.engine.history import CARRIED, ActRow, Tables
+from agentnb.engine.done import Deed, Done, Record, done_of
+from agentnb.engine.executor import LOOP, step_in_loop, take_off
+from agentnb.engine.history import ActRow, Tables
 from agentnb.engine.loops import in_own_loop
-from agentnb.engine.masks import masked_in
+from agentnb.engine.redoing import as_written, come_first, in_order, redo, turns
 from agentnb.engine.run import NEVER, SUSPENDED, Run
 from agentnb.engine.step import step
 from agentnb.engine.tape import Tape, ThenClock
-from agentnb.engine.work import Append
-from agentnb.errors import AgentNbError
 
 if TYPE_CHECKING:
     from agentnb.engine.frames import Activation
-    from agentnb.engine.history import Event
     from agentnb.engine.plan import Plan
 
 
@@ -72,8 +68,7 @@ class Replay:
     # -- where it begins -----------------------------------------------------------------------------------------------
 
     def _plan_of(self, number: int) -> Plan:
-        history = next(history for history, _ in reversed(self.record.parts) if history.base < number or not number)
-        return self.plan or history.plan or self.source.plan
+        return self.plan or self.record.plan(number)
 
     def _begun(self) -> Run:
         """Return a run that stands at the start: with the recorded board, or that of an edited recipe."""
@@ -89,7 +84,7 @@ class Replay:
                 self._note(inside((0, None, "write"), (), then, root.data))
         else:
             for row in rows:
-                run.write(root, row.path, _value(row))
+                run.write(root, row.path, as_written(row))
         hide_found(root.data)
         run.history.first_row([run.turn(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
@@ -140,7 +135,7 @@ class Replay:
                 elif not self._redo(deed, number):
                     return False
             if stopped:
-                self._in_order(self.record.frontier(number))
+                in_order(self.run, self.sides, self.record.frontier(number))
         self._done_to = recorded.step - 1
         return True
 
@@ -152,60 +147,14 @@ class Replay:
 
     def _redo(self, deed: Deed, number: int) -> bool:
         """Do once more what a person did after a step; say whether the replay can go on."""
-        act = deed.act
-        try:
-            if deed.event is not None:
-                self._emit(deed.event)
-            elif deed.wrote is not None:
-                self._write(deed.wrote)
-            elif act is not None and act.act == "set_next":
-                first = next((head for head in self._heads() if head.node.id == act.old), None)
-                if first is not None:
-                    self._come_first(first)
-                people.set_next(self.run, act.target)
-        except AgentNbError as error:
-            what, target = (act.act, act.target) if act is not None else ("emit", "")
-            why = f"{what} {target!r} of a person cannot be done again: {'; '.join(one.what for one in error.problems)}"
-            ends = deed.wrote is None
-            self.found.append(Divergence(number, None, "act", target, True, ABSENT, why, ends=ends))  # noqa: FBT003  (a value)
-            return not ends
-        return True
+        found = redo(self.run, self.sides, deed, number)
+        if found is not None:
+            self.found.append(found)
+        return found is None or not found.ends
 
     def _redo_all(self, deeds: Iterable[Deed], number: int) -> None:
         for deed in deeds:
             self._redo(deed, number)
-
-    def _write(self, wrote: Wrote) -> None:
-        run, scope = self.run, self.sides.frames.get(wrote.scope, -1)
-        scopes = travel.scopes_of(run)
-        if scope in scopes:
-            run.write(scopes[scope], wrote.path, _value(wrote))
-            run.history.s_wend[run.position - run.history.base] = len(run.history.w_new)
-
-    def _emit(self, event: Event) -> None:
-        run, before = self.run, self.run.last_event()
-        number = event.seq if event.seq > before else before + 1
-        now = event._replace(seq=number, id=event.id if number == event.seq else f"evt_{number:03d}", at=run.position)
-        run.history.events.append(now)
-        self.sides.events[event.seq], self.sides.ids[event.id] = now.seq, now.id
-        if run.plan.listeners:
-            entry = run.tables.act(ActRow(-1, 0, 0, now.seq))
-            queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
-            travel.amend(run, [number for number, _ in queue])
-
-    def _come_first(self, act: Activation) -> None:
-        rest = self.run.frontier()
-        if rest[0] != act.id:
-            rest.remove(act.id)
-            travel.amend(self.run, [act.id, *rest])
-
-    def _in_order(self, frontier: Iterable[ActRow]) -> None:
-        """Put what is next in the recorded order: where branches stopped, another one of them may have come first."""
-        run = self.run
-        rows = [self.sides.act(row) for row in frontier if row.node >= 0]
-        queue = [run.tables.act(row) for row in rows if row is not None]
-        if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):
-            travel.amend(run, queue)
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
@@ -230,11 +179,11 @@ class Replay:
         replayed = done_of(run.tables, run.history, before + 1)
         rows = [*tape.found, *(tape.missing() if self.level != "path" else ())]
         rows += compared(recorded, replayed, self.sides, self.level, tape.own_reads)
-        return self._note(rows, recorded, replayed)
+        return self._note(rows, recorded, replayed, tape.unknown)
 
     def _turn(self, recorded: Done) -> Activation | None:
         """Return the turn that a recorded step was, where it comes next here too; else note what comes."""
-        wanted, found = self.sides.act(recorded.act), self._heads()
+        wanted, found = self.sides.act(recorded.act), turns(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.act)
         region = self.source.tables.frames[recorded.act.frame].region
         there = plan.recipe.nodes.get(name)
@@ -253,18 +202,10 @@ class Replay:
         self.found.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
         return None
 
-    def _heads(self) -> list[Activation]:
-        """Return the turns of which any may come next."""
-        run = self.run
-        if any(frame.row.branch >= 0 for frame in run.frames.values()):
-            return heads(run)
-        head = people.current(run)
-        return [] if head is None else [head]
-
     def _skip(self, act: Activation, recorded: Done) -> None:
-        self._come_first(act)
+        come_first(self.run, act)
         try:
-            people.skip(self.run, {str(row.path[0]): _value(row) for row in recorded.writes})
+            people.skip(self.run, {str(row.path[0]): as_written(row) for row in recorded.writes})
         except Exception as error:  # noqa: BLE001  (whatever its conditions raise)
             why = f"to pass it over cannot be done again: {type(error).__name__}: {error}"
             self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
@@ -283,28 +224,31 @@ class Replay:
 
     # -- what was found ------------------------------------------------------------------------------------------------
 
-    def _note(self, rows: Iterable[Divergence], recorded: Done | None = None, replayed: Done | None = None) -> bool:
+    def _note(
+        self, rows: Iterable[Divergence], recorded: Done | None = None, replayed: Done | None = None, unknown: str = ""
+    ) -> bool:
         """Take note of what differs in a step; say whether the replay can go on.
 
-        Of a step that has read what is masked nothing can be said.
+        Of a step that goes by what is not known here, a mask for one, nothing can be said: `unknown` is what it is.
         """
         rows = [row for row in rows if row.ends or row.step > self.start or not row.step]
         self.unsure += [row for row in rows if not row.sure]
         sure = [row for row in rows if row.sure]
-        masked = None if replayed is None or not sure else self._masked_read(replayed)
-        if masked is None or recorded is None or replayed is None:
+        if sure and recorded is not None and replayed is not None:
+            unknown = unknown or self._masked_read(replayed)
+        if not sure or not unknown or recorded is None or replayed is None:
             self.found += sure
             return not any(row.ends for row in sure)
         self._masked |= {(row.scope, str(row.path[0])) for row in replayed.writes}
         self.unsure += [row for row in sure if not row.ends]
         end = next((row for row in sure if row.ends), None)
         if end is not None:
-            why = f"how it goes on depends on {masked!r}, which is masked here, so the two cannot be compared"
-            self.found.append(Divergence(recorded.step, end.node, "masked", masked, why=why, ends=True))
+            why = f"how it goes on depends on {unknown!r}, which is masked here, or not known, so it cannot be compared"
+            self.found.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
         return end is None
 
-    def _masked_read(self, replayed: Done) -> str | None:
-        """Return a key that a step has read and that holds a mask, or what came of one; None where there is none."""
+    def _masked_read(self, replayed: Done) -> str:
+        """Return a key that a step has read and that is not known here, or came of what is not; empty where none is."""
         run, row = self.run, self.run.history.s_wend
         frame = run.frames.get(replayed.act.frame)
         scope = run.root.scope if frame is None else frame.scope
@@ -315,14 +259,9 @@ class Replay:
                   for at in range(row[here - 1], row[here])}  # fmt: skip
         for key in sorted(keys):
             values = (scope.get(key), before.get(key, ABSENT))
-            if (scope.id, key) in self._masked or any(next(masked_in(value), None) is not None for value in values):
+            if (scope.id, key) in self._masked or not all(map(is_known, values)):
                 return key
-        return None
-
-
-def _value(row: Wrote) -> Any:
-    """Return what a node would return to write this row."""
-    return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
+        return ""
 
 
 def _moved(run: Run, act: Activation) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.board.codec import encode
@@ -34,10 +34,15 @@ class Unfinished:
     A step that asks something else than it did is another step: nothing of what was known holds for it any more.
     """
 
-    def __init__(self, joined: Joined) -> None:
-        self._told = {act: list(rows.values()) for act, rows in joined.told.items()}
-        self._out = {act: dict(calls) for act, calls in joined.out.items()}
-        self._events = {act: list(events) for act, events in joined.announced.items()}
+    def __init__(self, joined: Joined | None = None) -> None:
+        self._told: dict[int, list[Call]] = {}
+        self._out: dict[int, dict[int, list[Any]]] = {}
+        self._events: dict[int, list[Event]] = {}
+        self._here: set[int] = set()  # the steps that were cut in this process
+        if joined is not None:
+            self._told = {act: list(rows.values()) for act, rows in joined.told.items()}
+            self._out = {act: dict(calls) for act, calls in joined.out.items()}
+            self._events = {act: list(events) for act, events in joined.announced.items()}
 
     def __bool__(self) -> bool:
         """Whether there is anything left."""
@@ -66,6 +71,8 @@ class Unfinished:
         if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
             self.over(work.act.id)
             return None
+        if work.act.id not in self._here:
+            work.run.clock.now()  # as it was asked then: what comes later is dated alike
         return event
 
     def asked(self) -> Iterator[Asked]:
@@ -76,6 +83,14 @@ class Unfinished:
                 if (number, attempt) not in back:
                     yield Asked(act, number, attempt, kind, name, arguments, began)
 
+    def add(self, work: Work) -> None:
+        """Take what a step of this process has done so far."""
+        act, emitted = work.act.id, work.emitted
+        rows = {(row.call, row.attempt): row for row in (*self._told.get(act, ()), *work.calls)}
+        self._told[act] = list(rows.values())
+        self._events[act] = [*emitted, *self._events.get(act, [])[len(emitted) :]]
+        self._here.add(act)
+
     def acts(self) -> list[int]:
         """Return the activations of the steps of which anything is known."""
         return list({**self._told, **self._out, **self._events})
@@ -84,6 +99,21 @@ class Unfinished:
         """Forget a step: it is committed, or given up."""
         for table in (self._told, self._out, self._events):
             table.pop(act, None)
+
+
+def cut(run: Run, work: Work, stood: Mapping[str, Any]) -> None:
+    """Have a step that is given up know what it has done, when it runs again; what it has drawn it draws once more.
+
+    `stood` are the run's chance and ids, as they were before it.
+    """
+    if not isinstance(run.recorded, Unfinished):
+        run.recorded = Unfinished()
+    run.recorded.add(work)
+    if not run.flights.keys() - {work.act.id}:  # else what was drawn may be another's
+        run.__dict__.pop("random", None)
+        if stood["random"] is not None:
+            run.random.forward(stood["random"])
+        run.ids.counters = dict(stood["ids"])
 
 
 def unanswered(run: Run) -> list[Asked]:
@@ -98,4 +128,4 @@ def _alike(row: Call, effect: Effect) -> bool:
     return same and encode(row.arguments, lenient=True) == encode(sent_of(effect), lenient=True)
 
 
-__all__ = ["Asked", "Unfinished", "unanswered"]
+__all__ = ["Asked", "Unfinished", "cut", "unanswered"]

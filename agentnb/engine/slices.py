@@ -97,6 +97,16 @@ class Slicer:
             self.marks.append(Mark())
         return number
 
+    def known(self) -> tuple[list[Mark], list[int]]:
+        """Return how far all is kept, for `forget`."""
+        return [*self.marks], self.kept
+
+    def forget(self, known: tuple[list[Mark], list[int]]) -> None:
+        """Go back to what was kept then: what was taken since counts as not taken."""
+        marks, self.kept = known
+        self.histories, self.marks = self.histories[: len(marks)], [*marks]
+        self._numbers = {key: number for key, number in self._numbers.items() if number < len(marks)}
+
     def behind(self, history: History, size: int) -> int:
         """Return how many of the first `size` rows of a history are not kept yet."""
         number = self._numbers.get(id(history))

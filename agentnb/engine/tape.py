@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.clock import Clock, TickingClock
-from agentnb.engine.alike import unlike
+from agentnb.engine.alike import is_known, unlike
 from agentnb.engine.divergence import Divergence, Level, inside
 from agentnb.engine.effects import Spent, sent_of
 from agentnb.engine.recording import error_of
@@ -40,7 +40,8 @@ class ThenClock(TickingClock):
 class Tape:
     """What is known of one step's calls and events (see `recording.Recorded`).
 
-    `found` are the calls that differ. `own_reads` is false where a callable was called then that may have read the
+    `found` are the calls that differ. `unknown` names a call whose answer is not whole here: masked, or of a class that
+    is not known. `own_reads` is false where a callable was called then that may have read the
     board. `during` is done at the first call: people did it while the step was under way.
 
     Args:
@@ -50,7 +51,7 @@ class Tape:
     def __init__(self, recorded: Done, node: str, level: Level, changes: Sequence[Any] = ()) -> None:
         self.recorded, self.node, self.level, self.changes = recorded, node, level, changes
         self.found: list[Divergence] = []
-        self.own_reads = True
+        self.own_reads, self.unknown = True, ""
         self.during: Callable[[], None] | None = None
         self._asked: set[int] = set()
 
@@ -62,8 +63,8 @@ class Tape:
             Unrecorded: the record has no such call.
         """
         sent = sent_of(effect)  # what nothing can keep fails the node, as it did then
-        if self.during is not None:
-            self.during, during = None, self.during
+        during, self.during = self.during, None
+        if during is not None:
             during()
         rows = self.recorded.calls.get(number, [])
         if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
@@ -77,6 +78,8 @@ class Tape:
             self.own_reads = False
             self._touch(work)
         mine = [row._replace(act=work.act.id) for row in rows]
+        if not is_known(mine[-1].result):
+            self.unknown = effect.name
         if mine[-1].error is not None:
             work.busy = True
             work.calls.extend(mine)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Board
 from agentnb.board.values import freeze, thaw
 from agentnb.engine import into, people, travel
-from agentnb.engine.breakpoints import Breakpoint
+from agentnb.engine.breakpoints import Breakpoint, last_step
 from agentnb.engine.budget import Budget
 from agentnb.engine.hooks import Hooks, Listener, Token
 from agentnb.engine.inside import given_at
 from agentnb.engine.plan import Plan
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
+from agentnb.errors import StoreError
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import is_simulated
@@ -171,10 +173,8 @@ class Core(Lasting):
         if run.recorded is not None:
             run.recorded.over(act.id)
         kept = self.journal is None or self.journal.keep(act.id)
-        if hooks.rows["step"]:
-            hooks.tell("step", self.trace.steps[run.position - 1])
-        if hooks.rows["error"] and run.position in run.history.errors:
-            hooks.tell("error", self.trace.steps[run.position - 1])
+        if hooks.rows["step"] or hooks.rows["error"]:
+            self._tell_steps()
         stops = run.lanes != ENDING and self._stops(act)  # what stopped the branches is told, not what ends after it
         if code not in (GO, LANES):
             return code
@@ -184,9 +184,20 @@ class Core(Lasting):
             return PAUSED
         return BREAK if stops else code
 
+    def _tell_steps(self) -> None:
+        """Tell who listens of the last step, and of those that its failure has cancelled."""
+        run, hooks = self.engine, self.hooks
+        history, row = last_step(run)
+        for number in range(history.base + row, run.position + 1):
+            step = self.trace.steps[number - 1]
+            hooks.tell("step", step)
+            if number in history.errors:
+                hooks.tell("error", step)
+
     def _stops(self, act: Activation | None) -> bool:
         """Say whether a breakpoint or the end of `run(until=...)` is met where the run stands."""
-        return (self._until is not None and self._until.met()) or self._breaks(act)
+        met = self._until is not None and self._until.met()
+        return self._breaks(act) or met
 
     def _holds_call(self, work: Work, effect: Effect, moment: str) -> bool:
         """Say whether a call is held: by a breakpoint, or since its node is stepped into."""
@@ -275,6 +286,9 @@ class Core(Lasting):
         self.live.here += 1
         try:
             work()
+        except StoreError:  # what is done cannot be kept: so nothing else has begun, and what waits goes on waiting
+            self._mend()
+            raise
         except BaseException:
             self._land(why="interrupted")
             self._mend()
@@ -347,8 +361,20 @@ class Core(Lasting):
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Keep what has changed, and tell who listens."""
-        self.keep()
+        """Keep what has changed, and tell who listens.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+        try:
+            self.keep()
+        finally:
+            self._tell_changed()
+
+    def moved(self) -> None:
+        """Tell who listens that the run stands elsewhere; what cannot be kept of that is kept before it goes on."""
+        with suppress(StoreError):
+            self.keep()
         self._tell_changed()
 
     def _tell_changed(self) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from agentnb.engine import into, people, travel
+from agentnb.engine import into, people
 from agentnb.engine.executor import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
 from agentnb.engine.history import FAIL
 from agentnb.engine.run import FAILED, GO, NEVER, PAUSED, SUSPENDED
 from agentnb.engine.step import step
 from agentnb.session import reading
 from agentnb.session import until as stops
-from agentnb.session.checks import check_until, not_inside, not_running, refuse_step
-from agentnb.session.core import Core
+from agentnb.session.checks import not_inside, not_running
 from agentnb.session.requirements import advise, unmet
+from agentnb.session.walking import Walker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 CHUNK = 4_096  # after so many steps a run looks at the time
 
 
-class Driver(Core):
+class Driver(Walker):
     """The verbs that move a run. All are made of the heart's one step."""
 
-    @property
-    def current(self) -> str | None:
-        """The id of the next node; None at the end."""
-        act = people.current(self.engine)
-        return None if act is None else act.node.id
+    def _refuse(self, verb: str) -> None:
+        """Raise while something else moves the session, or where a node is held that goes on in another thread."""
+        not_running(self, verb)
+        into.check_threads(self.engine)
 
     # -- forwards ------------------------------------------------------------------------------------------------
 
@@ -42,7 +41,7 @@ class Driver(Core):
 
         A failure ends it: each further call tries the failed node once more.
         """
-        not_running(self, "step()")
+        self._refuse("step()")
         before = self.engine.position
         self._safely(lambda: any(not self._begin_step() or self._one() == FAILED or self._held() for _ in range(n)))
         self.changed()
@@ -50,7 +49,7 @@ class Driver(Core):
 
     async def astep(self, n: int = 1) -> SimulationStep | None:
         """Like `step`, for async code."""
-        not_running(self, "astep()")
+        self._refuse("astep()")
         before = self.engine.position
         for _ in range(n):
             if not self._begin_step():
@@ -89,7 +88,6 @@ class Driver(Core):
 
     def _let_go(self, *, each: bool) -> None:
         """Let what is held go on: the flight that the next step goes on with, or each of them."""
-        into.check_threads(self.engine)
         if each or all(flight.held for flight in self.engine.flights.values()):
             for hold in self._held()[: None if each else 1]:
                 hold.go = True
@@ -105,8 +103,10 @@ class Driver(Core):
         stands = reading.status_of(run, self.limits)
         if stands == "failed" and (unmet(run) or self.limits.reached(run) is not None):
             return False
-        if stands == "waiting" and not self.masked() and (not run.flights or beside(run) is not None):
-            return True  # another process has asked, or another branch goes on while this one is asked
+        if stands == "waiting" and not self.masked() and not run.flights:
+            return True  # another process has asked
+        if stands == "waiting" and not self.masked() and beside(run) is not None:  # a branch beside the one that asks
+            return self.limits.reached(run) in (None, "max_steps")  # steps are counted where it is chosen
         return stands in ("ready", "paused", "failed", "in_flight") or not all(
             flight.held for flight in run.flights.values()
         )
@@ -148,7 +148,7 @@ class Driver(Core):
         return self._step_until("step_out()", stops.is_left)
 
     def _step_until(self, verb: str, until: Callable[[Run, Activation], stops.Until | None]) -> SimulationStep | None:
-        not_running(self, verb)
+        self._refuse(verb)
         before = self.engine.position
         try:
             self._safely(lambda: self._step_and_run(until))
@@ -174,7 +174,7 @@ class Driver(Core):
         The status is `in_flight` then, and `held_at` says where. The next one goes on to the next stop; `step` and
         `run` let the node come to its end.
         """
-        not_running(self, "step_into()")
+        self._refuse("step_into()")
         before = self.engine.position
         self._safely(self._step_inside)
         self.changed()
@@ -200,7 +200,7 @@ class Driver(Core):
         Args:
             until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
         """
-        not_running(self, "run()")
+        self._refuse("run()")
         try:
             self._safely(lambda: self._run_here(until, max_steps))
         finally:
@@ -210,7 +210,7 @@ class Driver(Core):
 
     async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
         """Like `run`, for async code."""
-        not_running(self, "arun()")
+        self._refuse("arun()")
         try:
             goes = list[bool]()
             if self._aim(until, max_steps):
@@ -268,13 +268,6 @@ class Driver(Core):
             return False
         return True
 
-    def _asked(self, until: Any) -> stops.Until:
-        """Return what a node's id, a condition text, JsonLogic or a callable of the board asks."""
-        if isinstance(until, str) and until in self.recipe.nodes:
-            return stops.node_is_next(self.engine, until)
-        condition = check_until(until, self.recipe.nodes, self._view)
-        return stops.Until(lambda: self._holds(condition))
-
     def stops_here(self) -> bool:
         """Say whether a breakpoint stands before the very first step."""
         return self.engine.position == 0 and self.stopped_by is None and self._breaks(None)
@@ -295,7 +288,7 @@ class Driver(Core):
         Where it goes on already, since a person's answer, there is nothing to start.
         """
         if not (self.live.going and self.live.answered):
-            not_running(self, "start()")
+            self._refuse("start()")
             self.live.loop_here()
             self._let_go(each=True)
             goes = list[bool]()
@@ -327,57 +320,6 @@ class Driver(Core):
         self._land()
         self.changed()
         return self
-
-    # -- backwards, and elsewhere -----------------------------------------------------------------------------------
-
-    def back(self, n: int = 1) -> Self:
-        """Stand `n` steps further back, at the least before the first; nothing runs, nothing is lost."""
-        run = self.engine
-        if n == 1 and not run.flights and not self.live.moves and not self._unsure and run.position:
-            self._travel(travel.undo, run)
-            if self.hooks.rows["change"] or self.journal is not None:
-                self.changed()
-            return self
-        return self.goto(max(run.position - n, 0))
-
-    def goto(self, k: int) -> Self:
-        """Stand after step `k` (0: before the first).
-
-        Raises:
-            ExecutionError: X111, there is no such step.
-        """
-        run = self.engine
-        refuse_step(self, k)
-        not_inside(self, "goto()")
-        self.live.drop()
-        self._land()
-        self._mend()
-        self._travel(travel.goto, run, k)
-        self.stopped_by = None
-        if self.hooks.rows["change"] or self.journal is not None:
-            self.changed()
-        return self
-
-    def run_back(self, until: Any = None) -> SimulationTrace:
-        """Go back until a breakpoint, a node that is next, a step number or a condition is met, else to the start.
-
-        No breakpoint counts a hit: nothing runs.
-        """
-        numbered = isinstance(until, int) and not isinstance(until, bool)
-        end = max(until, 0) if numbered else 0
-        asked = None if until is None or numbered else self._asked(until)
-        if not len(self.breakpoints) and asked is None and end < self.engine.position:
-            self.goto(end)
-        while self.engine.position > end:
-            self.back()
-            if (asked is not None and asked.met()) or self._breaks_back():
-                break
-        return self.trace
-
-    def _breaks_back(self) -> bool:
-        """Say whether a breakpoint is met where the run has come back to."""
-        self.stopped_by = self.breakpoints.met_at(self.engine, self._names)
-        return self.stopped_by is not None
 
     def reset(self) -> Self:
         """Begin again from the inputs; the run so far stays among `forks`."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agentnb.board.secrets import hidden, masked, short
 from agentnb.engine.work import Kind, Perform
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Place, Problem
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Edge, Node, Recipe, Region, plain
 
@@ -25,7 +25,8 @@ def to_kept(recipe: Recipe) -> Json:
         row = {name: plain(getattr(node, name)) for name in _NODE if getattr(node, name)}
         if node.rescue is not None:
             row["rescue"] = [plain(node.rescue.writes), plain(node.rescue.route)]
-        nodes[node.id] = {**row, "counted": node.counted, **({"params": plain(node.params)} if node.params else {})}
+        nodes[node.id] = {**row, "counted": node.counted, "place": _place(node.place),
+                          **({"params": plain(node.params)} if node.params else {})}  # fmt: skip
     document = {
         "name": recipe.name,
         "dialect": recipe.dialect,
@@ -33,7 +34,8 @@ def to_kept(recipe: Recipe) -> Json:
         "text": recipe.text,
         "fingerprint": recipe.fingerprint,
         "nodes": nodes,
-        "edges": [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when)] for edge in recipe.edges],
+        "edges": [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when), _place(edge.place)]
+                  for edge in recipe.edges],
         "regions": [[region.id, list(region.entry), region.title, region.owner] for region in recipe.regions.values()],
         **{name: plain(getattr(recipe, name)) for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init",
                                                            "limits")},
@@ -58,21 +60,34 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
             bodies=bodies,
             on=on,
             counted=row["counted"],
+            place=_placed(row["place"]),
         )
     return Recipe(
         kept["name"],
         kept["dialect"],
         nodes,
-        tuple(Edge(source, target, kind, None, text) for source, target, kind, text, _ in kept["edges"]),
+        tuple(
+            Edge(source, target, kind, None, text, _placed(place))
+            for source, target, kind, text, _, place in kept["edges"]
+        ),
         tuple(kept["entry"]),
         inputs=kept["inputs"],
         outputs=tuple(kept["outputs"]),
         regions={id: Region(id, tuple(entry), title, owner) for id, entry, title, owner in kept["regions"]},
         routing=kept["routing"],
         timeouts=kept["timeouts"],
+        init=kept["init"],
         text=kept["text"],
         file=kept["file"],
     )
+
+
+def _place(place: Place | None) -> list[Any] | None:
+    return None if place is None else list(place)
+
+
+def _placed(row: list[Any] | None) -> Place | None:
+    return None if row is None else Place(*row)
 
 
 def kinds_to_read(recipe: Recipe) -> dict[str, Kind]:
@@ -121,7 +136,7 @@ def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
                 yield from _other(f"node {name!r}, {word}", before.get(word), row.get(word))
     for sign, edges, others in (("gone", then["edges"], now["edges"]), ("new", now["edges"], then["edges"])):
         for edge in edges:
-            if edge not in others:
+            if not any(edge[:5] == other[:5] for other in others):
                 told = f" when {edge[3]}" if edge[3] else ""
                 yield f"edge {edge[0]!r} -> {edge[1]!r} ({edge[2]}{told}) is {sign}"
     for word in ("name", "dialect", "entry", "routing", "timeouts", "init", "limits", "regions"):

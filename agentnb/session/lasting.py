@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine import masks
 from agentnb.engine.resuming import Unfinished
-from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.session import stored
+from agentnb.session.checks import not_running
+from agentnb.session.logs import store_failed
 from agentnb.session.pending import Kind, waiting_since
 from agentnb.session.reading import status_of
 
@@ -60,10 +63,11 @@ class Lasting:
             StoreError: what was done before could not be kept, and still cannot.
         """
         if self._origin is not None:
-            origin, self._origin = self._origin, None
-            self.keep_in(stored.begin_fork(self._core, origin))
+            self.keep_in(stored.begin_fork(self._core, self._origin))
+            self._origin = None
         if self.journal is not None and self.journal.trouble is not None:
-            self.journal.flush()
+            with self._logged():
+                self.journal.flush()
 
     def keep(self) -> None:
         """Keep whatever is not kept yet, and how the run stands.
@@ -74,7 +78,17 @@ class Lasting:
         core = self._core
         if self.journal is not None:
             self.journal.aux = stored.aux_of(core)
-            self.journal.tell("running" if core.live.moves else str(status_of(core.engine, core.limits)))
+            with self._logged():
+                self.journal.tell("running" if core.live.moves else str(status_of(core.engine, core.limits)))
+
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
+        """Log what cannot be kept."""
+        try:
+            yield
+        except StoreError as error:
+            store_failed(self._core, error)
+            raise
 
     def _marked(self) -> None:
         """Take note of other breakpoints."""
@@ -95,15 +109,18 @@ class Lasting:
         """Keep what is not kept yet, and let others go on with this run; here it can still be looked at.
 
         Raises:
+            ExecutionError: X112, it runs.
             StoreError: it cannot be kept.
         """
         journal = self.journal
         if journal is not None:
+            not_running(self._core, "close()")
             self.keep()
             journal.close()
             self.keep_in(None)
-            why = "close() has let others go on with the run"
-            self.locked = Problem("L452", "this session was closed", f"run {journal.run_id!r}", why, "nb.open(...) it")
+            self.locked = Problem("L452", "this session was closed", f"run {journal.run_id!r}",
+                                  "close() has let others go on with the run",
+                                  "open it again: nb.open(WHERE, RUN_ID, recipe=...)")  # fmt: skip
 
     # -- what was masked, and what was in flight -----------------------------------------------------------------
 

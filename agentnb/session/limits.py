@@ -184,12 +184,11 @@ class Limits:
         if self._stopped(run) is not None:
             return False
         now = run.ns()
-        if work not in self._flying or (which[0] == 0 and not work.calls):  # it begins, perhaps once more
-            self._flying[work] = _Flying(now)
+        mine = self._flying.setdefault(work, _Flying(now))
         paid, ns = self._with_those_in_flight(run, now)
         limit = next(self._over(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
-            self._flying[work].out[which] = effect.kind
+            mine.out[which] = effect.kind
             return True
         self._give_up(run, work.act, limit, paid, ns)
         return False
@@ -198,7 +197,7 @@ class Limits:
         used = used_up_to(run.at, run.position)
         paid, ns = used.paid, used.ns
         for work, flying in list(self._flying.items()):
-            if work.dead or not work.called:
+            if work.dead:
                 del self._flying[work]
                 continue
             flying.look(work)

@@ -39,7 +39,7 @@ class Marks(Breakpoints):
                 row = self.made_of({name: words[name] for name in WORDS if name in words})
             except AgentNbError:
                 continue
-            row.id, row.hits = int(words["id"]), int(words["hits"])
+            row.id, row.hits = int(words.get("id", self.made + 1)), int(words.get("hits", 0))
             self.rows[row.id] = row
             self.made = max(self.made, row.id)
         self.changed()

@@ -38,8 +38,8 @@ MASKED: Final = '"masked"'  # the tag that stands in place of a masked value
 AT_ONCE: Final = 8192  # so many entries are read as one text
 COLUMNS: Final = {
     "run_id": "object", "name": "object", "recipe": "object", "dialect": "object", "status": "object", "steps": "int64",
-    "created": "datetime64[ns, UTC]", "updated": "datetime64[ns, UTC]", "parent": "object", "forked": "Int64",
-    "writer": "object", "fingerprint": "object",
+    "created": "datetime64[ns, UTC]", "updated": "datetime64[ns, UTC]", "parent": "string", "forked": "Int64",
+    "writer": "string", "fingerprint": "object",
 }  # fmt: skip
 
 
@@ -170,7 +170,8 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[Joined, dict[str, Any
         check_fit(plan, joined.tables, head["nodes"])
     kept["limit"] = None
     try:
-        kept["position"] = json.loads(row.at)["position"] if row.at else None
+        at = json.loads(row.at) if row.at else {}
+        kept["position"] = at["position"] if at.get("seq") == seq else None  # else the run has moved on since
     except (ValueError, KeyError, TypeError) as error:
         raise damaged(error) from error
     return joined, kept, seq

@@ -116,7 +116,7 @@ class ReplayReport:
         first = self.first_divergence
         if first is None:
             return self
-        more = f"; {len(self.divergences) - 1} more differ" if len(self.divergences) > 1 else ""
+        more = f"; {len(self.divergences) - 1} more in the report" if len(self.divergences) > 1 else ""
         raise ReplayDivergence(
             Problem("L430", str(first), f"session {self.name!r}, replay(strict={self.strict!r})",
                     f"the nodes ran again on the recorded answers, and came to something else{more}",
@@ -140,7 +140,7 @@ class ReplayReport:
             lines.append(f"the replay ended at step {self.ended.step}{after}")
         if self.unsure:
             places = dict.fromkeys(hidden(f"{row.path or row.what} (step {row.step})") for row in self.unsure)
-            lines.append(f"masked, or kept by reference, so it cannot be compared: {_listed(list(places))}")
+            lines.append(f"not known here (masked, or by reference), so it cannot be compared: {_listed(list(places))}")
         return lines
 
     def __repr__(self) -> str:

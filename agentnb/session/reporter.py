@@ -13,6 +13,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.history import FAIL, PHASES, STATUS, STATUSES
 from agentnb.expressions.paths import path_text
 from agentnb.session.logs import CALL, RUN, error_fields, say
+from agentnb.session.pending import pending_of
 from agentnb.session.reading import status_of
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Reporter:
         session = self._session
         word = status_of(run, session.limits)
         limit = session.limits.reached(run) if word == "exhausted" else None
-        waits = [flight.act.node.id for flight in run.flights.values() if flight.held] if word == "waiting" else []
+        waits = list(dict.fromkeys(one.node for one in pending_of(run))) if word == "waiting" else []
         here = (run, run.at, run.position, word, limit, *waits)
         if word not in _ENDS or here == self._ended:
             self._ended = here if word in _ENDS else None

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agentnb.engine.effects import ASKED
-from agentnb.engine.history import CANCELLED, STATUS, Call, Event, History
+from agentnb.engine.history import Call, Event, History
 
 PATCH: Final = "patch.applied"
 _STEP: Final = attrgetter("step")
@@ -121,7 +121,7 @@ class Account:
         acts, end = history.tables.acts, step - history.base + 1
         for row in range(self.rows, end):
             event = acts[history.s_act[row]].event
-            if event >= 0 and history.s_flag[row] & STATUS != CANCELLED:
+            if event >= 0:
                 here = history.base + row
                 while self.heard and self.heard[-1] >= here:  # an interrupt came between
                     self.heard.pop()

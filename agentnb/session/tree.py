@@ -132,7 +132,8 @@ class Branches:
             begun, stands = item.forked, f"{item.steps} steps, {item.status}"
         else:
             row = kept.get(item.run_id)
-            begun = item.engine.chain[-1].base if item.parent is not None else row and row.forked
+            begun = None if row is None else row.forked
+            begun = begun if item.parent is None else item.engine.chain[-1].base
             stands, forks = f"{item.position} steps, {item.status}", list(item.forks)
         told = "" if begun is None else f" from step {begun}"
         lines = [f"{'  ' * depth}{item.name}{told}: {stands}{mark}"]

@@ -62,7 +62,11 @@ def failed(code: str, where: str, error: BaseException, name: str | None = None)
 
     L429: the store cannot keep this text: its encoding has not all the letters.
     """
-    words = _WORDS[code]
     said = " ".join(hidden(str(error)).split()) or type(error).__name__
-    why = f"the database says: {said}{f' ({name})' if name else ''}"
+    return refused(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
+
+
+def refused(code: str, where: str, why: str) -> StoreError:
+    """Return the StoreError for what the database need not be asked for."""
+    words = _WORDS[code]
     return StoreError(Problem(code, words.what, where, why, words.do))

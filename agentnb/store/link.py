@@ -43,21 +43,13 @@ class Link:
         self.unsure: set[str] = set()
         self._token = uuid4().hex
         self._names: dict[str, str] = {}
-        self._claiming: tuple[str, str] | None = None
+        self._claiming: tuple[str, str, bool] | None = None  # a run, what its row is to say, whether that is new
         self._connection: Any = None
         self._cursor: Any = None
         self._writes = False
         _LINKS.add(self)
 
     # -- reading and changing ------------------------------------------------------------------------------------
-
-    def rows(self, statement: str, **given: Any) -> list[Any]:
-        """Return the rows of a statement that changes nothing.
-
-        Raises:
-            StoreError: L410, there is nothing to read; or it cannot be read.
-        """
-        return self.reading(lambda cursor: list(cursor.execute(statement, given).fetchall()))
 
     def reading(self, look: Callable[[Any], T]) -> T:
         """Return what `look` finds with a cursor.
@@ -92,7 +84,8 @@ class Link:
             cursor.execute("COMMIT")
         self.unsure.discard(run_id)
         if self._claiming is not None:
-            self.claims.update([self._claiming])
+            run_id, name, _ = self._claiming
+            self.claims[run_id] = name
             self._claiming = None
 
     def at_once(self, run_id: str, statement: str, given: dict[str, Any]) -> bool:
@@ -109,6 +102,8 @@ class Link:
             except self.database.errors as error:
                 if self._after(error):
                     return False
+                if sure:
+                    self.unsure.discard(run_id)
                 raise
         if kept or sure:
             self.unsure.discard(run_id)
@@ -141,6 +136,8 @@ class Link:
         if self._connection is None:
             return False
         claiming, self._claiming = self._claiming, None
+        if claiming is not None and claiming[2] and claiming[0] not in self.unsure:
+            self._names.pop(claiming[0], None)
         try:
             if isinstance(error, self.database.errors) and self.database.lost(self._connection, error):
                 self.drop()
@@ -164,22 +161,17 @@ class Link:
 
     # -- who writes ----------------------------------------------------------------------------------------------
 
-    def name(self, run_id: str) -> str:
-        """Return what the row of a run says while this link holds it."""
-        name = self._names.get(run_id)
-        if name is None:
-            name = self._names[run_id] = me(self._token).to_text()
-        return name
-
     def claim(self, cursor: Any, run_id: str, writer: str | None) -> str:
         """Claim a run whose row names `writer`, as soon as this change is kept; return what the row is to say.
 
         Raises:
             StoreError: L411, somebody else holds it.
         """
-        name = self.name(run_id)
+        new = run_id not in self._names
+        name = me(self._token).to_text() if new else self._names[run_id]
         self.database.claim(cursor, run_id, writer, name)
-        self._claiming = (run_id, name)
+        self._names[run_id] = name
+        self._claiming = (run_id, name, new)
         return name
 
     def disclaim(self, cursor: Any, run_id: str) -> None:
@@ -229,24 +221,22 @@ class Link:
         """Return the cursor of a connection that can do this."""
         if self._connection is not None and self.database.moved():
             self.drop()
-        if self._connection is None and write and self._names and not self.database.exists():
-            if not begins:
-                raise self._moved()
-            self._names.clear()
+        if self._connection is None and write and self._names and not begins and not self.database.exists():
+            raise self._moved()
         if self._connection is None or (write and not self._writes):
             try:
-                self._connect(write=write)
+                self._connect(write=write, begins=begins)
             except BaseException:
                 self.drop()
                 raise
         return self._cursor
 
-    def _connect(self, *, write: bool) -> None:
+    def _connect(self, *, write: bool, begins: bool) -> None:
         database, made = self.database, self._connection is not None
         if not made and database.exists():
             self._connection = database.look()
             made = self._made(self._connection.cursor())
-        if not made and not write:
+        if not made and not begins:
             raise self._nothing()
         if write:
             looked, self._connection = self._connection, None

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.failures import failed
+from agentnb.store.failures import failed, refused
 from agentnb.store.writers import Writer, alive, held, read
 
 _CODES: Final = {
@@ -58,15 +58,26 @@ class SqliteFile:
         self.fleeting = False
         self._check_place()
         try:
-            connection = self._connect("mode=ro")
-            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+            connection = self._look()
         except sqlite3.Error as error:
             if self._code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY} or self._unfinished():
                 raise
-            # In a folder that cannot be written there is no room for what readers and writers share: nobody writes.
-            connection = self._connect("immutable=1")
-            self.fleeting = True  # somebody else might come to write after all
+            connection = self._look_at_what_nobody_writes()
         self._file = self._now()
+        return connection
+
+    def _look(self) -> sqlite3.Connection:
+        if not self._may_be_written() and not self._unfinished():
+            # What is made beside a file gets its rights: it would stay read-only when the file no longer is.
+            return self._look_at_what_nobody_writes()
+        connection = self._connect("mode=ro")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        return connection
+
+    def _look_at_what_nobody_writes(self) -> sqlite3.Connection:
+        """Return a connection that needs nothing beside the file: what readers and writers share has no place there."""
+        connection = self._connect("immutable=1")
+        self.fleeting = True  # somebody else might come to write after all
         return connection
 
     def change(self, looked: Any | None) -> Any:
@@ -75,6 +86,8 @@ class SqliteFile:
             looked.close()
         self.fleeting = False
         self._check_place()
+        if self.exists() and not self._may_be_written():
+            raise refused("L419", self.shown, "its file may not be written")
         connection = self._connect("mode=rwc")
         try:
             self._settle(connection)
@@ -111,6 +124,9 @@ class SqliteFile:
                 time.sleep(0.01)
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint={_PAGES}").fetchall()
+
+    def _may_be_written(self) -> bool:
+        return os.access(self.path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
     def _unfinished(self) -> bool:
         wal = Path(f"{self.path}-wal")

@@ -13,7 +13,7 @@ from agentnb.errors import ExecutionError, Problem, did_you_mean
 Key = tuple[str, str, int, int]
 PER_TOKENS: Final = 100  # so many tokens of an answer take the latency once more
 CHARACTERS_A_TOKEN: Final = 4  # where a model does not tell what its answer took
-SPARED: Final = frozenset({"human", "sleep"})  # a person and a pause are no service that could be down
+SPARED: Final = frozenset({"human", "approval", "sleep"})  # a person and a pause are no service that could be down
 
 
 class ChaosError(RuntimeError):

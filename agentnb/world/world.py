@@ -190,7 +190,8 @@ def asked_before(work: Work, kind: str, node: str | None = None) -> int:
 
     Attempts of one call count once. Those of steps in flight count too: no two branches find the same place.
     """
-    made = work.run.calls_before(kind, node) + _made(work, kind)
+    own = _made(work, kind, work.called - 1)  # one that is tried again in another process has rows of its own already
+    made = work.run.calls_before(kind, node) + own
     for flight in tuple(work.run.flights.values()):  # a copy: a call in a thread may ask
         other = flight.act.work
         if other is not work and (node is None or other.node.id == node):
@@ -204,7 +205,7 @@ def _begun(work: Work, kind: str) -> None:
     work.busy = True
 
 
-def _made(work: Work, kind: str) -> int:
-    """Count the calls of a kind that a step has begun, each once."""
-    rows = len({call.call for call in work.calls if call.kind == kind}) if work.calls else 0
+def _made(work: Work, kind: str, but: int | None = None) -> int:
+    """Count the calls of a kind that a step has begun, each once, but for one of them."""
+    rows = len({call.call for call in work.calls if call.kind == kind and call.call != but}) if work.calls else 0
     return max(rows, work.asked.count(kind))

@@ -6,6 +6,7 @@ import agentnb as nb
 from agentnb.engine.breakpoints import Breakpoints
 from agentnb.recipe.model import Edge
 from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
+from tests.session.shaped import session_of
 
 
 def stops(made, inputs=None, **clauses):
@@ -230,3 +231,18 @@ def test_everything_that_is_wrong_with_a_breakpoint_is_told_at_once():
 def test_without_a_list_of_edges_any_two_nodes_are_one():
     points = Breakpoints(lambda: {"a": 1, "b": 2}, lambda: None)
     assert points.add(edge=["a", "b"]).edge == ("a", "b")
+
+
+@pytest.mark.parametrize("clauses", [{"error": True}, {"step": 3}, {"step": 4}, {"node": "left", "side": "after"}])
+def test_a_failure_stops_the_run_also_where_it_cancels_another_branch(clauses):
+    run = session_of("branches")
+    run.step(2)
+    point = run.breakpoints.add(**clauses)
+    run.step()  # the failure is step 3, what it has cancelled step 4
+    assert (run.position, run.stopped_by, point.hits) == (4, point, 1)
+
+
+def test_words_of_a_breakpoint_can_be_looked_at_without_adding_it():
+    run = session(counting(), {"n": 0})
+    row = run.breakpoints.made_of({"node": "check", "when": "n > 1"})
+    assert (row.node, row.text, row.side, len(run.breakpoints)) == ("check", "n > 1", "before", 0)

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import dataclass
 
 import pytest
 
+from agentnb.board.values import thaw
 from agentnb.clock import FrozenClock
 from agentnb.engine.run import DONE, EXHAUSTED, FAILED, SUSPENDED
 from agentnb.engine.work import Effect
@@ -263,3 +265,35 @@ def test_an_attempt_that_may_not_go_out_gives_its_step_up():
     run.spending = None
     assert go_on(run) == DONE
     assert (len(tried), data(run)) == (11, {"half": 1, "caught": True})
+
+
+class RefusedError(Exception):
+    def __init__(self, result):
+        super().__init__("refused")
+        self.result = result
+
+
+@pytest.mark.parametrize(("told", "kept"), [({"status": 404}, {"status": 404}), ("a text", None), (None, None)])
+def test_the_answer_that_was_a_failure_is_kept_with_its_attempt(told, kept):
+    def check(answer):
+        raise RefusedError(told)
+
+    run = run_of(calls(lambda a: {"status": 404}, check=check))
+    assert go_on(run) == FAILED
+    assert [(row.error, row.result) for row in run.history.calls] == [("RefusedError: refused", kept)]
+
+
+@dataclass
+class Article:
+    title: str
+    content: str
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("tool", Article("a", "b")), ("llm", "b"), ("agent", "b")])
+def test_of_an_object_that_answers_for_a_model_only_what_it_said_is_kept(kind, kept):
+    async def node(work):
+        await work.call(Effect(kind, "look", {}, target=lambda: Article("a", "b")))
+
+    run = run_of(node)
+    go_on(run)
+    assert thaw(run.history.calls[0].result) == kept

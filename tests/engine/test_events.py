@@ -83,3 +83,28 @@ def test_a_cause_is_the_event_that_a_node_answers_to():
         step(run)
     causes = {event.id: event.cause for event in seen(run)}
     assert causes == {"evt_001": None, "evt_002": None, "evt_003": "evt_001", "evt_004": "evt_002"}
+
+
+def test_branches_that_emit_before_one_of_them_is_committed_have_numbers_of_their_own():
+    from agentnb.recipe.model import Node, Region
+    from tests.engine.shapes import Meeting, Shape, go_on, leaf
+
+    meeting = Meeting()
+
+    def meets(word, other):
+        async def node(work):
+            await work.loop()
+            work.emit(word)
+            meeting.begun.add(word)
+            await meeting.wait_for(other)
+            work.emit(f"{word} again")
+
+        return node
+
+    nodes = [Node("both", "nest", bodies=("one", "two"), params={"policy": "child"}),
+             leaf("a", meets("a", "b"), scope="one"), leaf("b", meets("b", "a"), scope="two")]  # fmt: skip
+    regions = [Region("one", ("a",), owner="both"), Region("two", ("b",), owner="both")]
+    run = Shape(nodes, [], ("both",), [], {}, regions).run()
+    go_on(run)
+    assert sorted(event.seq for event in seen(run)) == [1, 2, 3, 4]
+    assert emit_from_outside(run, "later", 1).seq == 5

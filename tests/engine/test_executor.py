@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import pytest
-
 from agentnb.engine.executor import LOOP, heads, in_own_loop, run_in_loop, run_plain, step_in_loop
 from agentnb.engine.run import DONE, FAILED, GO, PAUSED
 from agentnb.recipe.model import Edge
@@ -74,47 +72,6 @@ def test_halt_ends_it_before_the_next_step():
         assert run.position == 1
 
     asyncio.run(main())
-
-
-def test_a_loop_of_its_own_where_one_is_running_already_is_in_another_thread():
-    found = []
-
-    async def work():
-        found.append(threading.current_thread())
-        return 7
-
-    async def main():
-        assert in_own_loop(work) == 7
-
-    assert in_own_loop(work) == 7
-    asyncio.run(main())
-    assert (found[0] is threading.main_thread(), found[1] is threading.main_thread()) == (True, False)
-
-
-def test_what_it_raises_is_raised_here():
-    async def breaks():
-        raise KeyboardInterrupt
-
-    async def main():
-        with pytest.raises(KeyboardInterrupt):
-            in_own_loop(breaks)
-
-    asyncio.run(main())
-
-
-def test_context_variables_reach_the_other_thread():
-    import contextvars
-
-    word = contextvars.ContextVar("word", default=0)
-
-    async def work():
-        return word.get()
-
-    async def main():
-        word.set(5)
-        return in_own_loop(work)
-
-    assert asyncio.run(main()) == 5
 
 
 def test_the_heads_are_the_first_of_each_lane():

@@ -77,3 +77,17 @@ def test_it_says_which_steps_it_holds():
     run = run_of(lambda work: {})
     one(run)
     assert repr(run.history) == "<History  of steps 1 to 1>"
+
+
+def test_the_last_event_has_the_highest_number_however_the_steps_were_committed():
+    run = run_of(lambda work: work.emit("x") and None, lambda work: None, lambda work: work.emit("y") and None)
+    assert run.last_event() == 0
+    one(run)
+    one(run)
+    history = run.history
+    assert [history.last_event(step) for step in (0, 1, 2)] == [0, 1, 1]
+    history.events.append(history.events[0]._replace(seq=5, at=2))
+    history.events.append(history.events[0]._replace(seq=3, at=2))
+    assert (run.last_event(), history.last_event(1)) == (5, 1)
+    history.cut(1)
+    assert (run.last_event(), history.last_event(9)) == (1, 1)

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.board.values import ABSENT
+from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.executor import run_plain
-from agentnb.engine.people import current, edit, here, set_next, skip
+from agentnb.engine.people import current, edit, here, note, note_held, set_next, skip
 from agentnb.engine.travel import goto
+from agentnb.engine.work import Effect
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Edge
 from tests.engine.making import data, one, run_of
@@ -147,3 +148,25 @@ def test_a_skip_that_is_refused_changes_nothing():
     made.run()
     assert made.status == "finished"
     assert made.trace.frames.acts["act"].tolist() == []
+
+
+def test_what_an_act_was_done_with_is_kept_as_it_was():
+    run = run_of(count)
+    given = {"words": ["one"]}
+    note(run, "change", "n0", ABSENT, given)
+    given["words"].append("two")
+    assert thaw(run.history.people[0].new) == {"words": ["one"]}
+
+
+def test_an_act_says_which_steps_were_under_way():
+    async def asks(work):
+        return {"said": await work.call(Effect("human", "who", {}))}
+
+    run = run_of(asks)
+    step(run)
+    edit(run, {"n": 1})
+    note_held(run)
+    assert [(act.act, act.target) for act in run.history.people] == [("held", "n0"), ("edit", "n"), ("held", "n0")]
+    run.flights.popitem()[1].cancel()
+    edit(run, {"n": 2})
+    assert [act.act for act in run.history.people][3:] == ["edit"]

@@ -64,3 +64,26 @@ def test_what_cannot_be_bound_is_told_all_at_once():
     with pytest.raises(RecipeError) as caught:
         plan_of(graph("a", "b", a="one", b="two"))
     assert len(caught.value.problems) == 2
+
+
+def test_a_plan_like_another_numbers_its_nodes_as_that_one():
+    def plan(*names, like=None):
+        nodes = {name: Node(name, "noop", on=("x",)) for name in names}
+        return Plan(Recipe("r", "test", nodes, (), names[:1]), KINDS, World(), like)
+
+    first = plan("a", "b", "c")
+    second = plan("new", "c", "a", like=first)
+    assert (first.index, second.index) == ({"a": 0, "b": 1, "c": 2}, {"new": 3, "c": 2, "a": 0})
+    assert [node.id for node in second.nodes] == ["a", "b", "c", "new"]
+    assert [node.id for node in second.listeners["x"]] == ["new", "c", "a"]
+    assert second.entries["root"] == (3,)
+    assert (second.nodes[1].node.scope, second.nodes[1].out) == ("", ())
+    third = plan("b", "c", like=second)
+    assert (third.index, [node.id for node in third.nodes]) == ({"b": 1, "c": 2}, ["a", "b", "c", "new"])
+    assert third.nodes[1].node.scope == "root"
+
+
+def test_nothing_waits_for_what_is_gone_from_a_plan():
+    first = plan_of(fan("x", "y"))
+    second = Plan(load(graph("x", "y")), KINDS, World(), first)
+    assert (second.joins, [node.id for node in second.nodes if node.node.scope == "root"]) == (frozenset(), ["x", "y"])

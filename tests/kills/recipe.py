@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from agentnb.board.values import thaw
 from agentnb.clock import TickingClock
@@ -27,7 +28,8 @@ from agentnb.store import open_log
 from agentnb.world.world import World
 from tests.kills.marks import Marks
 
-ROUNDS = 7
+ROUNDS = 5
+PARTS = 24  # events of one step, each of them kept at once
 INPUTS = {"who": "main", "n": 0, "seen": []}
 TOOLS = {"search", "weigh", "count", "price", "look", "shaky"}
 REPEATABLE = {"look"}
@@ -35,21 +37,25 @@ REPEATABLE = {"look"}
 
 def text(of: str, size: int) -> str:
     """Return a text of some size that is the same each time, and shares nothing with that of another name."""
-    return hashlib.shake_256(of.encode()).hexdigest(size // 2)
+    return hashlib.sha256(of.encode()).hexdigest() * (size // 64)
 
 
 def answer_of(call: str) -> Any:
     """Return what a call is answered, whoever asks."""
     tool = call.split("/")[1]
-    return {"text": text(call, 150_000)} if tool == "search" else {tool: text(call, 2_000)}
+    return {"text": text(call, 60_000)} if tool == "search" else {tool: text(call, 2_000)}
 
 
 class Tools:
-    """The tools of a run. `lines` is a file to which each call is written as it is made; without one they are quiet."""
+    """The tools of a run. Without a folder they are quiet, and take no time.
 
-    def __init__(self, lines: Path | None = None, marks: Marks | None = None, seed: int = 0) -> None:
-        self.marks, self.path = marks, lines
-        self._lines = None if lines is None else os.open(lines, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    In a folder they write each call to `calls` as it is made, and to `answers` when it is answered.
+    """
+
+    def __init__(self, folder: Path | None = None, marks: Marks | None = None, seed: int = 0) -> None:
+        self.marks, self.folder = marks, folder
+        ways = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._files = [os.open(folder / name, ways) for name in ("calls", "answers")] if folder else []
         self._random, self._lock = random.Random(seed), threading.Lock()
 
     def table(self) -> dict[str, Any]:
@@ -59,22 +65,32 @@ class Tools:
         def tool(who: str, n: int, chance: float = 0.0) -> Any:
             call = f"{who}/{name}/{n}"
             fails = name == "shaky" and n % 2 == 0 and self._first(call)
-            if self._lines is not None:
+            if self._files:
                 assert self.marks is not None
                 with self.marks.calling(call):
-                    os.write(self._lines, f"{call} {chance}\n".encode())
+                    os.write(self._files[0], f"{call} {chance}\n".encode())
                     with self._lock:
-                        seconds = self._random.uniform(0.0005, 0.003)
+                        seconds = self._random.uniform(0.001, 0.007)
                     time.sleep(seconds)
             if fails:
                 raise ConnectionError("come again")
             return answer_of(call)
 
+        tool.answered = self._answered  # type: ignore[attr-defined]  # for the nodes that call it themselves
         return tool
+
+    def _answered(self, call: str) -> None:
+        if self._files:
+            os.write(self._files[1], f"{call}\n".encode())
+
+    def close(self) -> None:
+        for file in self._files:
+            os.close(file)
 
     def _first(self, call: str) -> bool:
         """Say whether a call is made for the first time, by whatever process."""
-        return self.path is not None and not any(line.startswith(f"{call} ") for line in read_lines(self.path))
+        lines = [] if self.folder is None else read_lines(self.folder / "calls")
+        return self.folder is not None and not any(line.startswith(f"{call} ") for line in lines)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -97,7 +113,8 @@ async def _tell(work: Work, world: Any) -> dict[str, Any]:
     work.emit("begun", {"who": who, "n": n})
     chance, note = work.run.random.random(), work.run.ids("note")
     weighed = await _asked(work, world, "weigh", n, chance)
-    work.emit("weighed", {"n": n, "note": note, "text": text(f"{who}{n}", 500)})
+    for part in range(PARTS):
+        work.emit("weighed", {"n": n, "part": part, "note": note, "text": text(f"{who}{n}.{part}", 24_000)})
     counted = await _asked(work, world, "count", n, work.run.random.random())
     work.emit("counted", {"n": n, "chance": chance})
     return {"chance": chance, "note": note, **weighed, **counted}
@@ -114,7 +131,9 @@ async def _price(work: Work, world: Any) -> dict[str, Any]:
 
 async def _asked(work: Work, world: Any, tool: str, n: int, chance: float) -> Any:
     given = {"who": work.board["who"], "n": n, "chance": chance}
-    return thaw(await work.call(Effect("tool", tool, given, target=world.tools[tool])))
+    answer = thaw(await work.call(Effect("tool", tool, given, target=world.tools[tool])))
+    world.tools[tool].answered(f"{given['who']}/{tool}/{n}")
+    return answer
 
 
 def _sum(work: Work, world: Any) -> dict[str, Any]:
@@ -137,9 +156,9 @@ def _tool(name: str, scope: str, **more: Any) -> Node:
     return Node(f"call_{name}", "tool", scope=scope, inputs=inputs, params={"function": name, **more})
 
 
-def recipe() -> Recipe:
+def recipe(rounds: int = ROUNDS) -> Recipe:
     nodes = [
-        Node("rounds", "loop", params={"times": ROUNDS}, bodies=("round",)),
+        Node("rounds", "loop", params={"times": rounds}, bodies=("round",)),
         _tool("search", "round"),
         _node("tell", _tell, "round", "keep"),
         Node("deep", "subgraph", scope="round", bodies=("deep",),
@@ -166,13 +185,15 @@ def recipe() -> Recipe:
 # -- sessions ------------------------------------------------------------------------------------------------------
 
 
-def plan(tools: Tools) -> Plan:
-    return Plan(recipe(), KINDS_HERE, World(tools=tools.table()))
+def plan(tools: Tools, rounds: int = ROUNDS) -> Plan:
+    return Plan(recipe(rounds), KINDS_HERE, World(tools=tools.table()))
 
 
-def begin(tools: Tools, store: Any = None, run_id: str = "run", durability: Any = "step") -> Session:
+def begin(
+    tools: Tools, store: Any = None, run_id: str = "run", durability: Any = "step", rounds: int = ROUNDS
+) -> Session:
     """Return a new session of the recipe, kept in a store."""
-    run = Run(plan(tools), clock=TickingClock(), seed=11)
+    run = Run(plan(tools, rounds), clock=TickingClock(), seed=11)
     run.begin(INPUTS)
     session = Session.__new__(Session)
     session.inputs = dict(INPUTS)
@@ -181,15 +202,18 @@ def begin(tools: Tools, store: Any = None, run_id: str = "run", durability: Any 
     return session
 
 
-def again(tools: Tools, store: Any, run_id: str = "run") -> Session:
+def again(tools: Tools, store: Any, run_id: str = "run", rounds: int = ROUNDS) -> Session:
     """Return a kept session, ready to go on."""
     log = open_log(store)
-    return reopened(log, log.run(run_id), plan(tools))
+    return reopened(log, log.run(run_id), plan(tools, rounds))
 
 
 def digest(board: Mapping[str, Any]) -> str:
-    plain = json.dumps({key: thaw(value) for key, value in board.items()}, sort_keys=True)
-    return hashlib.blake2b(plain.encode(), digest_size=12).hexdigest()
+    found = size = 0
+    for key, value in sorted(board.items()):
+        plain = f"{key} {value if isinstance(value, str) else json.dumps(thaw(value))}\n".encode()
+        found, size = crc32(plain, found), size + len(plain)
+    return f"{found:08x}.{size}"
 
 
 def here(session: Session) -> str:
@@ -198,5 +222,5 @@ def here(session: Session) -> str:
 
 
 def events(session: Session) -> list[tuple[Any, ...]]:
-    return [(event.seq, event.step, event.id, event.type, event.actor, event.cause, event.time, thaw(event.payload))
+    return [(event.seq, event.step, event.id, event.type, event.actor, event.cause, thaw(event.payload))
             for event in session.events]  # fmt: skip

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.engine.plan import Plan
+from agentnb.engine.replay import Replay
 from agentnb.errors import BoardError, ExecutionError
-from tests.property.recipes import Drawn, acts, drawn, share
+from agentnb.session.replaying import ReplayReport
+from agentnb.world.world import World
+from tests.property.programs import board_function, input_function
+from tests.property.recipes import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share
 from tests.property.runs import session_of, shown
 
 skips = st.lists(st.tuples(st.just("skip"), share), max_size=2)
@@ -49,7 +55,6 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Any]:
     return sessions
 
 
-@settings(phases=[p for p in __import__("hypothesis").Phase if "shrink" not in p.name])
 @given(drawn(), scripts)
 def test_a_replay_of_any_run_finds_nothing(what, script):
     for session in played(what, script):
@@ -58,3 +63,93 @@ def test_a_replay_of_any_run_finds_nothing(what, script):
             report = session.replay(start, strict="reads")
             assert (report.divergences, report.unsure) == ((), ())
         assert shown(session) == stood
+
+
+# ------------------------------------------------------------------------------------------------------ edited recipes
+
+
+@st.composite
+def versions(draw: Any) -> tuple[Drawn, Any]:
+    """Draw a recipe, and a version of it with another function, condition or target."""
+    what = draw(drawn())
+    recipe, nodes = what.recipe, dict(what.recipe.nodes)
+    programs = [name for name, node in nodes.items() if "ops" in node.params]
+    kinds = ["function"] * bool(programs) + ["edge"] * bool(recipe.edges)
+    edges = list(recipe.edges)
+    match draw(st.sampled_from(kinds)) if kinds else None:
+        case "function":
+            name = draw(st.sampled_from(programs))
+            nodes[name] = reprogrammed(draw, nodes[name])
+        case "edge":
+            at = draw(st.integers(0, len(edges) - 1))
+            edges[at] = redirected(draw, edges[at], nodes)
+    return what, replace(recipe, nodes=nodes, edges=tuple(edges))
+
+
+def reprogrammed(draw: Any, node: Any) -> Any:
+    if "function" not in node.params:
+        return replace(node, params={"ops": draw(ops(WITH_WORK))})
+    done = draw(ops(WITH_INPUTS if node.inputs else WITH_BOARD))
+    function = input_function(done) if node.inputs else board_function(done)
+    return replace(node, params={"ops": done, "function": function})
+
+
+def redirected(draw: Any, edge: Any, nodes: Any) -> Any:
+    if edge.kind == "route":  # its node would lead elsewhere all the same
+        return edge
+    if edge.kind not in ("error", "timeout") and draw(st.booleans()):
+        when = draw(st.one_of(st.none(), asks))
+        return replace(edge, when=when, condition=when.text if when else "")
+    near = [name for name, node in nodes.items() if node.scope == nodes[edge.source].scope]
+    return replace(edge, target=draw(st.sampled_from(near)))
+
+
+def exactly(value: Any) -> Any:
+    """Return a value so that it equals another one only where both are the same; the order of keys does not count."""
+    if isinstance(value, dict):
+        return "dict", sorted((repr(key), exactly(item)) for key, item in value.items())
+    if hasattr(value, "items") and hasattr(value, "size"):
+        value = list(value)
+    if isinstance(value, list | tuple):
+        return type(value).__name__, [exactly(item) for item in value]
+    return repr(value)
+
+
+def rows_of(session: Any) -> list[Any]:
+    """Return of each step what can be seen of it: what ran, how it ended, what it wrote, where it led."""
+    reading, edges = session.trace.reading(), session.trace.frames.edges
+    ways: dict[int, list[Any]] = {}
+    for step, target, value in zip(edges.step, edges.target, edges.value, strict=True):
+        ways.setdefault(step, []).append((target, repr(value)))
+    found = []
+    for step in session.trace.steps:
+        number = step.step
+        writes = [
+            (reading.frame_name(scope), repr(path), op, exactly(new))
+            for scope, path, op, _, new, _ in reading.writes(number)
+        ]
+        failure = reading.failure(number)
+        told = failure and (failure.type, failure.message)
+        found.append((step.node_id, step.phase, step.status, step.frame, sorted(writes), ways.get(number), told))
+    return found
+
+
+@given(versions())
+def test_a_replay_with_another_version_names_the_first_step_that_really_differs(made):
+    what, recipe = made
+    run, other = (session_of(version, what.inputs, None) for version in (what.recipe, recipe))
+    run.step(25)
+    other.step(run.position)
+    then, now = rows_of(run), rows_of(other)
+    expected = next((n for n, (one, two) in enumerate(zip(then, now, strict=False), 1) if one != two), None)
+    if expected is None and len(now) < len(then):
+        expected = len(now) + 1
+    first = replayed(run, recipe).first_divergence
+    assert (None if first is None else first.step) == expected
+
+
+def replayed(run: Any, recipe: Any) -> Any:
+    """Replay with a recipe that may have kinds of this suite's own."""
+    plan = Plan(recipe, run.engine.plan.kinds, World(), run.engine.plan)
+    made = Replay(run.engine, plan=plan).go()
+    return ReplayReport(run.name, "values", (0, run.position), made.compared, tuple(made.found), tuple(made.unsure))

@@ -7,6 +7,7 @@ import pytest
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError
 from tests.session.making import broken, counting, graph, session
+from tests.session.shaped import session_of
 
 
 def test_hooks_are_told_of_each_moment():
@@ -109,3 +110,12 @@ def test_the_inputs_are_copied():
     run.step()
     run.reset()
     assert "more" not in run.board
+
+
+def test_a_failure_is_told_before_what_it_has_cancelled():
+    told = []
+    run = session_of("branches")
+    run.hooks.add_all({"step": lambda step: told.append((step.node_id, step.status)),
+                       "error": lambda step: told.append(step.node_id)})  # fmt: skip
+    run.step(3)
+    assert told == [("both", "ok"), ("first", "ok"), ("left", "error"), "left", ("second", "cancelled")]

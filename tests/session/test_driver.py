@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from agentnb.errors import ExecutionError, RecipeError
+from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
-from tests.session.making import asking, boards, broken, counting, fan, graph, looping, path, session
+from tests.session.making import asking, broken, counting, fan, graph, looping, path, session
 
 
 def test_step_runs_one_node_and_returns_it():
@@ -25,28 +25,6 @@ def test_step_n_ends_where_the_run_ends_and_returns_the_last():
     assert run.step(9).node_id == "c"
     assert run.step(9) is None
     assert run.position == 3
-
-
-def test_back_and_goto_stand_anywhere_and_nothing_is_lost():
-    run = session(counting(), {"n": 0})
-    seen = boards(run)
-    tip = run.position
-    for k in [*reversed(range(tip + 1)), 3, 0, tip, 1]:
-        assert run.goto(k) is run
-        assert (run.position, dict(run.board), len(run.trace)) == (k, seen[k], tip)
-    run.goto(tip)
-    assert run.back(2).position == tip - 2
-    assert run.back(99).position == 0
-    assert run.back().position == 0
-
-
-@pytest.mark.parametrize("k", [-1, 99, True, "2", 1.0, None])
-def test_there_is_no_such_step(k):
-    run = session(graph("a", "b"))
-    run.run()
-    with pytest.raises(ExecutionError, match="X111"):
-        run.goto(k)
-    assert run.position == 2
 
 
 def test_a_run_ends_at_the_end_and_returns_the_trace():
@@ -122,25 +100,6 @@ def test_max_steps_of_one_call_pauses():
         (7, "finished"),
     ]
     run.goto(0).run(max_steps=0)
-    assert run.position == 0
-
-
-def test_run_back():
-    run = session(counting(), {"n": 0})
-    run.run()
-    for until, position in (("check", 5), ("n == 1", 2), (1, 1), (None, 0)):
-        run.run_back(until=until)
-        assert run.position == position
-    run.run_back()
-    assert run.position == 0
-
-
-def test_run_back_with_json_logic_and_a_callable():
-    run = session(counting(), {"n": 0})
-    run.run()
-    run.run_back({"<": [{"var": "n"}, 3]})
-    assert run.position == 4
-    run.run_back(lambda board: board["n"] == 0)
     assert run.position == 0
 
 

@@ -12,8 +12,13 @@ import agentnb as nb
 from agentnb.board.secrets import MASK
 from agentnb.clock import TickingClock
 from agentnb.engine.journal import Batch
-from agentnb.store import MemoryLog
+from agentnb.session.opening import reopened
+from agentnb.store import MemoryLog, open_log
+from tests.engine.shapes import SHAPES
+from tests.property.resumed import facts, finished
+from tests.property.runs import shown
 from tests.session.making import asking
+from tests.session.shaped import session_of
 
 
 def looping(limit=8):
@@ -146,7 +151,7 @@ def test_a_question_that_was_asked_still_waits(where, monkeypatch):
     session.run()
     assert session.status == "waiting"
     (asked,) = session.pending
-    session.journal.log.release("r1")
+    session.journal.rest()
     again = nb.open(where, "r1", recipe=recipe)
     assert again.status == "waiting"
     assert (again.pending[0].node, again.pending[0].arguments) == (asked.node, asked.arguments)
@@ -169,7 +174,7 @@ def test_a_tool_that_had_answered_is_not_called_again(where):
     with pytest.raises(KeyboardInterrupt):
         session.run()
     assert (session.position, len(calls)) == (1, 2)
-    session.journal.log.release("r1")
+    session.journal.rest()
     again = nb.open(where, "r1", recipe=recipe, tools={"first": cut, "second": lambda x: {"z": x}})
     again.run()
     assert (again.status, again.board["z"], len(calls)) == ("finished", 2, 2)
@@ -271,3 +276,58 @@ def test_the_tree_shows_what_is_kept_beside_what_is_open(where):
     lines = again.tree().splitlines()
     assert [line.split(":")[0] for line in lines] == ["first", "  second from step 2", "    third from step 2"]
     assert [line.endswith("<- here") for line in lines] == [False, True, False]
+
+
+# -- every shape -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
+    session = session_of(name)
+    session._run_id = "r"
+    finished(session)
+    wanted, tip = facts(session), session.position
+    for k in range(tip + 1):
+        session.goto(k)
+        session.save(tmp_path / "runs.db")
+        log = open_log(tmp_path / "runs.db")
+        again = reopened(log, log.run("r"), session.engine.plan)
+        assert shown(again) == shown(session)
+        again.goto(tip)
+        assert facts(again) == {**wanted, "status": again.status}
+        again.close()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
+    session = session_of(name)
+    finished(session)
+    session.save(tmp_path / "runs.db")
+    read = nb.open(tmp_path / "runs.db")
+    assert facts(read) == facts(session)
+    for k in [*range(session.position, -1, -1), session.position]:
+        read.goto(k)
+        session.goto(k)
+        assert shown(read) == shown(session)
+    assert all(node in read.draw().dot for node in session.recipe.nodes)
+    with pytest.raises(nb.ExecutionError, match="L450"):
+        read.step()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_goes_on_after_it_was_opened_in_the_middle(name, tmp_path):
+    session = session_of(name)
+    session._run_id = "r"
+    wanted = facts(finished(session_of(name)))
+    for k in range(session_length(name)):
+        session.goto(min(k, session.position))
+        if session.position < k:
+            session.step()
+        path = tmp_path / f"{k}.db"
+        session.save(path)
+        log = open_log(path)
+        assert facts(finished(reopened(log, log.run("r"), session.engine.plan))) == wanted
+
+
+def session_length(name):
+    return finished(session_of(name)).position

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.errors import ExecutionError
+from agentnb.engine.work import Effect
+from agentnb.errors import BoardError, ExecutionError
+from agentnb.recipe.model import Edge, Node, Region
+from tests.engine.shapes import Shape, leaf
+from tests.session.gates import live
 from tests.session.making import asking, calling, session
+from tests.session.shaped import session_of
 
 
 def noting(calls):
@@ -131,3 +136,153 @@ def test_the_call_can_be_named_by_its_effect_too():
         run.breakpoints.add(call=pattern)
         run.run()
         assert run.status == "in_flight", pattern
+
+
+# -- approvals ---------------------------------------------------------------------------------------------------------
+
+
+def leave(**options):
+    """Return a session whose node asks for leave to pay, and says what it was told."""
+
+    async def pay(work):
+        told = await work.call(Effect("approval", "pay", {"amount": 5}, **options))
+        return {"paid": told["approved"], "by": told["by"], "reason": told["reason"]}
+
+    return session_of("pays", Shape([leaf("pay", pay), leaf("after", lambda work: {})], [Edge("pay", "after")],
+                                    ("pay",), [], {}))  # fmt: skip
+
+
+def test_an_approval_waits_in_pending():
+    run = leave()
+    run.run()
+    (asked,) = run.pending
+    assert (run.status, asked.kind, asked.node, asked.name, dict(asked.arguments)) == (
+        "waiting", "approval", "pay", "pay", {"amount": 5},
+    )  # fmt: skip
+    assert asked.id.startswith("approval_")
+    assert run.step() is None
+
+
+@pytest.mark.parametrize("wanted", [None, "pay", "id"])
+def test_who_approves_it_commits_the_step(wanted):
+    run = leave()
+    run.run()
+    step = run.approve(run.pending[0].id if wanted == "id" else wanted, by="ada")
+    assert (step.outputs, run.current) == ({"paid": True, "by": "ada", "reason": ""}, "after")
+    assert run.trace.frames.calls["result"].tolist() == [{"approved": True, "by": "ada", "reason": ""}]
+    acts = run.trace.frames.acts
+    assert (acts["act"].tolist(), acts["actor"].tolist()) == (["approve"], ["ada"])
+
+
+def test_who_denies_it_says_why():
+    run = leave()
+    run.run()
+    assert run.deny("pay", "too dear").outputs == {"paid": False, "by": None, "reason": "too dear"}
+    acts = run.trace.frames.acts
+    assert (acts["act"].tolist(), acts["actor"].tolist(), acts["new"].tolist()) == (
+        ["deny"], ["user"], [{"approved": False, "by": None, "reason": "too dear"}],
+    )  # fmt: skip
+
+
+def test_the_verdict_is_frozen():
+    told = []
+
+    async def asks(work):
+        told.append(await work.call(Effect("approval", "pay", {})))
+
+    run = session_of("pays", Shape([leaf("pay", asks)], [], ("pay",), [], {}))
+    run.run()
+    run.approve()
+    with pytest.raises(BoardError, match="B101"):
+        told[0]["approved"] = False
+
+
+def test_an_approval_is_no_answer_and_an_answer_no_approval():
+    run, other = leave(), session(asking())
+    run.run()
+    other.run()
+    for act in (run.answer, other.approve, other.deny):
+        with pytest.raises(ExecutionError, match="X115"):
+            act("any")
+    with pytest.raises(ExecutionError, match="approval of 'pay'"):
+        run.answer("yes")
+    assert (run.status, other.status) == ("waiting", "waiting")
+
+
+def test_a_run_that_start_began_goes_on_after_it():
+    run = leave()
+
+    async def test():
+        await run.start().wait()
+        assert run.status == "waiting"
+        run.approve()
+        await run.wait()
+        assert run.status == "finished"
+
+    live(test)
+
+
+def test_nobody_decides_in_time():
+    run = leave(timeout=0.0)  # the time is up as soon as it is asked
+    run.run()
+    assert run.status != "waiting"
+    run.run()
+    assert (run.status, run.error.code) == ("failed", "X100")
+    assert "nobody has answered 'pay' within 0 s" in run.error.what
+
+
+# -- what is held ------------------------------------------------------------------------------------------------------
+
+
+def test_of_several_that_are_held_a_step_lets_the_first_go():
+    async def calls(work):
+        return {"out": await work.call(Effect("tool", "look", {}, target=lambda: work.node.id))}
+
+    nodes = [Node("both", "nest", bodies=("one", "two"), params={"policy": "child"}),
+             leaf("a", calls, scope="one"), leaf("b", calls, scope="two")]  # fmt: skip
+    regions = [Region("one", ("a",), owner="both"), Region("two", ("b",), owner="both")]
+    run = session_of("both", Shape(nodes, [], ("both",), [], {}, regions))
+    run.breakpoints.add(call="look")
+    run.run()
+    assert [one.node for one in run.pending] == ["a", "b"]
+    assert run.step().node_id == "a"
+    (left,) = run.pending
+    run.change(left.id, answer="mine")
+    run.run()
+    assert (run.status, run.board["both"]) == ("finished", ["a", "mine"])
+
+
+def test_a_step_of_several_ends_where_a_call_is_held():
+    run = session(calling(), {"word": "rain"})
+    run.breakpoints.add(call="tool")
+    assert (run.step(9).node_id, run.status, run.position) == ("before", "in_flight", 1)
+    assert (run.step(9).node_id, run.status) == ("after", "finished")
+
+
+def test_so_does_one_of_async_code():
+    run = session(calling(), {"word": "rain"})
+    run.breakpoints.add(call="tool")
+
+    async def test():
+        await run.astep(9)
+        assert (run.status, run.position) == ("in_flight", 1)
+        await run.astep(9)
+
+    live(test)
+    assert run.status == "finished"
+
+
+def test_start_lets_go_what_is_held():
+    run = held()
+
+    async def test():
+        await run.start().wait()
+        assert run.status == "finished"
+
+    live(test)
+
+
+def test_where_nothing_is_held_it_says_nothing():
+    run = session(asking())
+    run.run()
+    assert (run.held_at, "held" in repr(run)) == ("", False)

@@ -277,6 +277,22 @@ def test_a_step_that_was_cut_short_begins_to_count_anew():
     assert (model.asked, path(run)) == (5, ["before", "plan"])  # its two calls before do not count against it
 
 
+def test_a_branch_beside_one_that_waits_does_not_begin_at_a_limit():
+    model = Model()
+    made = branching([human("ask", "root")], [agent("b0"), function("b1"), agent("b2")])
+    run = Session(made, llm=model, budget={"max_tokens": 150})
+    run.run()
+    assert (run.status, model.asked, path(run)) == ("waiting", 1, ["both enter", "b0"])
+    for go in (run.run, run.step, run.run):
+        go()
+        assert (run.position, [asked.node for asked in run.pending]) == (2, ["ask"])
+    run.set_budget(max_tokens=None).run()
+    assert (run.status, path(run)) == ("waiting", ["both enter", "b0", "b1", "b2"])
+    run.answer("yes")
+    run.run()
+    assert run.status == "finished"
+
+
 def test_people_are_asked_without_being_paid():
     run = Session(fan(1, [human("ask", "root")]), llm=Model(), budget={"max_tokens": 10**6, "max_seconds": 10**6})
     run.run()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,3 +124,18 @@ wait()
 
 def bodies(entries: Sequence[Entry]) -> list[str]:
     return [entry.body for entry in entries]
+
+
+@contextmanager
+def changed(path, statement):
+    """Hold a second connection to a file that has done something, outside a store."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute(statement).fetchall()
+        yield connection
+    finally:
+        connection.close()
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

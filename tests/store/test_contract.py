@@ -183,13 +183,13 @@ def test_several_entries_are_kept_as_a_whole_or_not_at_all(lasting):
 
 
 def test_a_store_that_nobody_has_begun_has_no_runs(lasting):
-    for act, *words in (
-        (lasting.log.runs,),
-        (lasting.log.run,),
-        (lasting.log.last, "one"),
-        (lasting.log.entries, "one"),
-    ):
-        assert "no store here" in refused("L410", act, *words)
+    log = lasting.log
+    for look in (log.runs, log.run, lambda: log.last("one"), lambda: log.entries("one")):
+        assert "no store here" in refused("L410", look)
+    for change in (lambda: log.append("one", some(1, 1)), lambda: log.tell("one", steps=1)):
+        refused("L410", change)
+    log.release("one")
+    refused("L410", log.runs)
 
 
 def test_a_store_without_runs_says_so():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from agentnb.store import SqlLog, open_log
 from agentnb.store.postgres import PostgresServer
+from agentnb.store.writers import _began, me
 from tests.store.postgres import PASSWORD, free_port
 from tests.store.stores import HOLDS, Elsewhere, refused, row, some
 
@@ -144,6 +147,35 @@ def test_a_run_is_held_as_long_as_the_connection_lives(log, postgres_url, other)
         refused("L411", log.append, "theirs", some(4, 4))
         assert log.run("theirs").writer is None
         assert log.last("theirs") == 3
+
+
+class Slow:
+    """A server that takes its time to notice that a program has died."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def execute(self, statement, given):
+        return self
+
+    def fetchone(self):
+        self.times -= 1
+        return (self.times < 0,)
+
+
+def test_a_server_that_has_not_noticed_a_death_is_waited_for():
+    gone = replace(me("gone"), pid=2**22 + 1)
+    server, slow = PostgresServer("", "there", 1), Slow(3)
+    server.claim(slow, "one", gone.to_text(), "mine")
+    assert slow.times == -1
+    for writer in (
+        replace(gone, host="elsewhere"),
+        replace(gone, pid=os.getppid(), started=_began(os.getppid())),
+        None,
+    ):
+        slow = Slow(1)
+        refused("L411", server.claim, slow, "one", writer and writer.to_text(), "mine")
+        assert slow.times == 0, "nobody can tell whether it lives: it is not waited for"
 
 
 def test_a_claim_that_fails_leaves_no_lock(log, postgres_url):

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import sys
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from agentnb.store import SqlLog, sqlite
 from agentnb.store.writers import LIVE
-from tests.store.stores import HOLDS, Elsewhere, refused, row, some
-
-NOBODY = 65534
+from tests.store.stores import HOLDS, Elsewhere, changed, everything, refused, row, some
 
 
 @pytest.fixture
@@ -29,21 +23,6 @@ def log(path):
     made = SqlLog(path, seconds=0.05)
     yield made
     made.close()
-
-
-@contextmanager
-def changed(path, statement):
-    """Hold a second connection to a file that has done something, outside a store."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
-        connection.execute(statement).fetchall()
-        yield connection
-    finally:
-        connection.close()
-
-
-def everything(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 # ------------------------------------------------------------------------------------------------------------- one file
@@ -92,67 +71,6 @@ def test_a_reader_sees_what_a_writer_keeps(log, path):
     log.append("one", some(6, 6))
 
 
-# --------------------------------------------------------------------------------------------------- not a file of ours
-
-
-def test_a_file_that_is_no_database_is_left_as_it_is(log, path):
-    path.write_text("name: triage\n" * 100)
-    before = everything(path.parent)
-    for act in (log.runs, lambda: log.create(row())):
-        assert "left as it is" in refused("L416", act)
-        assert everything(path.parent) == before
-
-
-@pytest.mark.parametrize("mode", ["delete", "wal"])
-def test_the_database_of_another_program_is_left_as_it_is(log, path, mode):
-    with changed(path, f"PRAGMA journal_mode={mode}") as connection:
-        connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT)")
-        connection.execute("CREATE TABLE meta (key TEXT, value TEXT)")
-        connection.execute("INSERT INTO events VALUES (1, 'evt_001')")
-    before = path.read_bytes()
-    for act in (log.runs, lambda: log.create(row())):
-        assert "events, meta" in refused("L416", act)
-    assert path.read_bytes() == before
-
-
-def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
-    log.create(row())
-    log.close()
-    with changed(path, "UPDATE agentnb_meta SET value = '2'"):
-        pass
-    before = path.read_bytes()
-    for act in (log.runs, lambda: log.append("one", some(1, 1))):
-        assert "version 2" in refused("L415", act)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("statement", ["DELETE FROM agentnb_meta", "UPDATE agentnb_meta SET value = 'one'"])
-def test_a_store_that_has_lost_its_version_is_damaged(log, path, statement):
-    log.create(row())
-    log.close()
-    with changed(path, statement):
-        pass
-    refused("L422", log.runs)
-
-
-def test_a_store_that_has_lost_a_table_is_damaged(log, path):
-    log.create(row(), some(1, 1))
-    with changed(path, "DROP TABLE agentnb_entries"):
-        pass
-    refused("L422", log.entries, "one")
-    refused("L422", log.append, "one", some(2, 2))
-
-
-def test_a_damaged_file_is_told(log, path):
-    log.create(row(), some(1, 2000, "x" * 100))
-    log.close()
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    refused("L422", lambda: list(log.entries("one")))
-    path.write_bytes(whole)
-    assert list(log.entries("one")) == some(1, 2000, "x" * 100)
-
-
 # ------------------------------------------------------------------------------------------------- taken away, put back
 
 
@@ -193,16 +111,46 @@ def test_a_store_is_found_again_when_it_is_replaced(log, path, tmp_path):
     log.append("two", some(2, 2))
 
 
-def test_who_has_been_taken_for_dead_cannot_write_on(log, path):
+@pytest.mark.parametrize("entries", [0, 1, 2, None])
+def test_who_has_been_taken_for_dead_cannot_write_on(log, path, entries):
     log.create(row(), some(1, 1))
     LIVE.discard(log._link._token)
     other = SqlLog(path)
     other.append("one", [], steps=4)
-    for act in (lambda: log.tell("one", steps=5), lambda: log.append("one", some(2, 2)), lambda: log.append("one", [])):
-        refused("L411", act)
+    for _ in range(2):
+        if entries is None:
+            refused("L411", log.tell, "one", steps=5)
+        else:
+            refused("L411", log.append, "one", some(2, 1 + entries))
     assert log.run("one").steps == 4
     other.close()
     log.append("one", some(2, 2))
+
+
+class Busy:
+    """A connection to a file that somebody else begins at the same time: SQLite does not wait for that."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def execute(self, statement):
+        if statement == "PRAGMA journal_mode=WAL" and self.times:
+            self.times -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return self
+
+    def fetchall(self):
+        return []
+
+
+def test_who_begins_a_file_at_the_same_time_is_waited_for(path):
+    connection = Busy(3)
+    sqlite.SqliteFile(str(path), "runs.db", 60)._settle(connection)
+    assert connection.times == 0
+    with pytest.raises(sqlite3.OperationalError):
+        sqlite.SqliteFile(str(path), "runs.db", 0)._settle(Busy(1000))
 
 
 # ---------------------------------------------------------------------------------------------- full, locked, forbidden
@@ -269,6 +217,34 @@ def test_a_locked_file_is_told_and_can_be_read(log, path):
     log.create(row("two"))
 
 
+def test_a_claim_outlives_a_connection_that_has_failed(log, path):
+    log.create(row(), some(1, 1))
+    log._link.drop()
+    with changed(path, "BEGIN EXCLUSIVE") as other:
+        refused("L418", log.append, "one", some(2, 2))
+        other.execute("COMMIT")
+    refused("L411", SqlLog(path).append, "one", some(2, 2))
+    log.append("one", some(2, 2))
+    log._link.drop()
+    refused("L411", log.append, "one", some(7, 7))
+    log.append("one", some(3, 3))
+    log._link.drop()
+    log.release("one")
+    SqlLog(path).append("one", some(4, 4))
+
+
+def test_a_claim_that_has_failed_is_no_claim(log, path):
+    other = SqlLog(path)
+    other.create(row(), some(1, 1))
+    refused("L411", log.append, "one", some(2, 2))
+    log.close()
+    other.close()
+    for each in path.parent.glob("runs.db*"):
+        each.unlink()
+    refused("L410", log.append, "one", some(2, 2))
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_file_that_is_locked_for_a_moment_is_waited_for(path):
     log = SqlLog(path)
     log.create(row(), some(1, 1))
@@ -299,60 +275,6 @@ def test_the_end_of_a_log_waits_for_nobody(log, path):
     other = SqlLog(path)
     other.append("one", some(1, 1))
     other.close()
-
-
-@pytest.fixture
-def unprivileged():
-    """A folder of somebody without rights, and who that is: root could do anything."""
-    folder = Path(tempfile.mkdtemp(prefix="agentnb-store-"))
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-        os.seteuid(NOBODY)
-    try:
-        yield folder
-    finally:
-        if os.getuid() == 0:
-            os.seteuid(0)
-        folder.chmod(0o700)
-        shutil.rmtree(folder)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
-def test_a_file_that_can_only_be_read_is_read(unprivileged):
-    log = SqlLog(unprivileged / "runs.db")
-    log.create(row(), some(1, 2))
-    log.close()
-    (unprivileged / "runs.db").chmod(0o400)
-    unprivileged.chmod(0o500)
-    for _ in range(2):
-        assert list(log.entries("one")) == some(1, 2)
-        assert log.run("one").writer is None
-        assert "can only be read" in refused("L419", log.append, "one", some(3, 3))
-        assert "can only be read" in refused("L419", log.create, row("two"))
-    (unprivileged / "runs.db").chmod(0o600)
-    unprivileged.chmod(0o700)
-    log.append("one", some(3, 3))
-    log.close()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
-def test_a_folder_that_cannot_be_written_takes_no_store(unprivileged):
-    unprivileged.chmod(0o500)
-    log = SqlLog(unprivileged / "runs.db")
-    refused("L420", log.create, row())
-    unprivileged.chmod(0o700)
-    log.create(row())
-    log.close()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
-def test_a_file_that_may_not_be_read_is_told(unprivileged):
-    log = SqlLog(unprivileged / "runs.db")
-    log.create(row())
-    log.close()
-    (unprivileged / "runs.db").chmod(0)
-    refused("L420", log.runs)
-    refused("L420", log.create, row("two"))
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

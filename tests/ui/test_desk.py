@@ -7,6 +7,7 @@ import pytest
 
 from agentnb.ui import desk as desk_module
 from agentnb.ui.desk import Command, Desk, problems_of
+from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
 
 
@@ -219,3 +220,16 @@ def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
     desk = Desk(runs.session(), paint)
     desk.refresh()
     assert desk._rest == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("yes", {"approved": True, "reason": ""}), ("no, too dear", {"approved": False, "reason": "too dear"})],
+)
+def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
+    session = to_where_it_waits(asking("cycle", "approval"))
+    desk, _ = made(session)
+    desk.ask(Command("answer", "perhaps", "again"))
+    assert (codes(desk), session.status) == (["X124"], "waiting")
+    desk.ask(Command("answer", typed, "again"))
+    assert (codes(desk), session.board["said"]) == ([], {**said, "by": None})

@@ -11,6 +11,7 @@ from agentnb.recipe.model import Node, Recipe, Requirement
 from agentnb.session import Session
 from agentnb.ui.screen import ROWS, abilities, said, screen
 from agentnb.ui.still import still_html
+from tests.session.shaped import asking, session_of, to_where_it_waits
 from tests.ui import runs
 
 
@@ -203,3 +204,15 @@ def test_a_large_board_is_cut():
 def test_a_long_value_is_cut():
     session = runs.session("x" * 5000)
     assert len(row(shown(session), "ticket")[1]) <= 400
+
+
+def test_who_is_asked_for_leave_may_say_yes_or_no():
+    session = to_where_it_waits(asking("cycle", "approval"))
+    (pending,) = shown(session)["pending"]
+    assert (pending["kind"], pending["prompt"], pending["options"]) == ("approval", "may it", ["yes", "no"])
+
+
+def test_what_is_held_inside_says_where():
+    session = session_of("reactive")
+    session.step_into()
+    assert shown(session)["said"] == "Held at event evt_003 'greeting.done' of 'greet'."

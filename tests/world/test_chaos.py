@@ -199,3 +199,9 @@ def test_a_long_answer_of_a_model_takes_longer():
     talk.run()
     assert talk.status == "finished"
     assert talk.engine.clock.waits == pytest.approx([0.1, 0.1])
+
+
+def test_leave_of_a_person_is_no_service_that_fails():
+    chaos = Chaos(latency_ms=1000, error_rate=1.0)
+    assert [chaos.delay(("pay", kind, 0, 1)) for kind in ("approval", "human")] == [0.0, 0.0]
+    assert struck(chaos, [("pay", "approval", 0, 1)]) == []

@@ -7,7 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentnb.world.people import WAIT, ask_on_terminal, in_kernel, on_terminal, unattended
+from agentnb.board.secrets import hide
+from agentnb.errors import ExecutionError
+from agentnb.world.people import (
+    WAIT,
+    ask_on_terminal,
+    in_kernel,
+    on_terminal,
+    typed_verdict,
+    unattended,
+    verdict_of,
+)
 
 
 class Terminal(io.StringIO):
@@ -61,3 +71,27 @@ def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
             pass
         assert not on_terminal()
     assert ask_on_terminal("Go on?") == "yes"
+
+
+@pytest.mark.parametrize(
+    ("line", "approved", "reason"),
+    [
+        ("yes", True, ""),
+        (" Y ", True, ""),
+        ("approve: it is cheap", True, "it is cheap"),
+        ("no, too dear", False, "too dear"),
+        ("deny", False, ""),
+        ("nope", None, None),
+        ("", None, None),
+    ],
+)
+def test_a_line_that_was_typed_is_a_verdict_or_none(line, approved, reason):
+    found = typed_verdict(line)
+    assert found == (None if approved is None else {"approved": approved, "by": None, "reason": reason})
+
+
+def test_a_verdict_hides_what_must_not_be_seen():
+    hide("s3cr3t-4711")
+    with pytest.raises(ExecutionError, match="X124") as caught:
+        verdict_of({"approved": "s3cr3t-4711"})
+    assert "4711" not in str(caught.value)

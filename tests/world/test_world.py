@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from agentnb.engine.work import Effect
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.recipe.model import Node
+from agentnb.world.people import WAIT
 from agentnb.world.world import World
+from tests.engine.shapes import Shape, leaf
 from tests.session.making import asking, graph, session
+from tests.session.shaped import session_of
 
 
 def ask_twice():
@@ -97,3 +101,70 @@ def test_any_sequence_of_answers_will_do():
     run = session(asking(), answers=("yes",))
     run.run()
     assert run.board["answer"] == "yes"
+
+
+# -- approvals ---------------------------------------------------------------------------------------------------------
+
+
+def leaves(answers):
+    """Return a session that asks a person, and for leave twice, with a script of answers."""
+
+    async def asks(work):
+        return {"said": [await work.call(Effect(kind, "may it", {})) for kind in ("approval", "human", "approval")]}
+
+    run = session_of("asks", Shape([leaf("asks", asks)], [], ("asks",), [], {}))
+    run.engine.world.answers = answers
+    return run
+
+
+NO = {"approved": False, "by": "ada", "reason": "too dear"}
+
+
+@pytest.mark.parametrize(
+    "answers", [[True, "fine", NO], {"asks": [{"approved": True}, "fine", NO]}, ["yes", "fine", NO]]
+)
+def test_one_script_serves_answers_and_approvals(answers):
+    run = leaves(answers)
+    run.run()
+    assert run.board["said"] == [{"approved": True, "by": None, "reason": ""}, "fine", NO]
+
+
+def test_where_the_script_of_approvals_has_ended_a_person_is_asked():
+    run = leaves([True])
+    run.run()
+    assert (run.status, run.pending[0].kind, run.error.code) == ("waiting", "answer", "X110")
+    run.answer("fine")
+    assert run.pending[0].kind == "approval"
+    run.deny()
+    assert (run.status, run.board["said"][2]["approved"]) == ("finished", False)
+
+
+@pytest.mark.parametrize("odd", ["perhaps", 1, None, {}, {"approved": "yes"}, {"approved": True, "when": "now"}])
+def test_what_is_no_verdict_is_the_failure_of_its_node(odd):
+    run = leaves([odd])
+    run.run()
+    assert (run.status, run.error.code) == ("failed", "X124")
+
+
+def test_on_a_terminal_it_is_asked_until_it_is_yes_or_no(monkeypatch):
+    asked, lines = [], iter(["well", "", "No, too dear", "fine", "y"])
+
+    def typed(prompt, timeout=None):
+        asked.append(prompt)
+        return next(lines)
+
+    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", typed)
+    run = leaves(None)
+    run.run()
+    assert run.board["said"] == [
+        {"approved": False, "by": None, "reason": "too dear"}, "fine", {"approved": True, "by": None, "reason": ""},
+    ]  # fmt: skip
+    assert len(asked) == 5
+    assert asked[0].endswith("Approve? (yes, or no and why)")
+
+
+def test_on_a_terminal_where_the_input_has_ended_it_waits(monkeypatch):
+    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, timeout=None: WAIT)
+    run = leaves(None)
+    run.run()
+    assert (run.status, run.pending[0].kind) == ("waiting", "approval")

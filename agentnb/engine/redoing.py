@@ -1,0 +1,96 @@
+"""redoing: what people did to a run, done again in its replay, where it stands as that run stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.places import APPEND, DELETE
+from agentnb.board.values import ABSENT
+from agentnb.engine import people, travel
+from agentnb.engine.divergence import Divergence
+from agentnb.engine.executor import heads
+from agentnb.engine.frontier import expanded
+from agentnb.engine.history import CARRIED, ActRow
+from agentnb.engine.work import Append
+from agentnb.errors import AgentNbError, told
+
+if TYPE_CHECKING:
+    from agentnb.engine.divergence import Sides
+    from agentnb.engine.done import Deed, Wrote
+    from agentnb.engine.frames import Activation
+    from agentnb.engine.history import Event
+    from agentnb.engine.run import Run
+
+
+def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
+    """Do once more what a person did after step `number`; return why it cannot be done, where it cannot."""
+    act = deed.act
+    try:
+        if deed.event is not None:
+            _emit(run, sides, deed.event)
+        elif deed.wrote is not None:
+            _write(run, sides, deed.wrote)
+        elif act is not None and act.act == "set_next":
+            head = next((turn for turn in turns(run) if turn.node.id == act.old), None)
+            if head is not None:
+                come_first(run, head)
+            people.set_next(run, act.target)
+    except AgentNbError as error:
+        what, target = ("emit", "") if act is None else (act.act, act.target)
+        why = f"{what} {target!r} of a person cannot be done again: {told(error)}"
+        now = ABSENT if act is None else act.new
+        return Divergence(number, None, "act", target, now, ABSENT, why, ends=deed.wrote is None)
+    return None
+
+
+def turns(run: Run) -> list[Activation]:
+    """Return the turns of which any may come next: in parallel branches one of each."""
+    if any(frame.row.branch >= 0 for frame in run.frames.values()):
+        return heads(run)
+    head = people.current(run)
+    return [] if head is None else [head]
+
+
+def come_first(run: Run, act: Activation) -> None:
+    """Let a turn come before those of other branches."""
+    rest = run.frontier()
+    if rest[0] != act.id:
+        rest.remove(act.id)
+        travel.amend(run, [act.id, *rest])
+
+
+def in_order(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
+    """Put what is next in the recorded order: where branches stopped, another one of them may have come first."""
+    rows = [sides.act(row) for row in frontier if row.node >= 0]
+    queue = [run.tables.act(row) for row in rows if row is not None]
+    if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):
+        travel.amend(run, queue)
+
+
+def as_written(row: Wrote) -> Any:
+    """Return what a node would return to write a row."""
+    return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
+
+
+def _write(run: Run, sides: Sides, wrote: Wrote) -> None:
+    scope = travel.scopes_of(run).get(sides.frames.get(wrote.scope, -1))
+    if scope is not None:
+        run.write(scope, wrote.path, as_written(wrote))
+        run.history.s_wend[run.position - run.history.base] = len(run.history.w_new)
+
+
+def _emit(run: Run, sides: Sides, event: Event) -> None:
+    """Keep an event from outside, with the number that it had, where that is free; queue it for its listeners."""
+    before = run.last_event()
+    seq = event.seq if event.seq > before else before + 1
+    now = event._replace(seq=seq, id=event.id if seq == event.seq else f"evt_{seq:03d}", at=run.position)
+    run.history.events.append(now)
+    sides.events[event.seq], sides.ids[event.id] = now.seq, now.id
+    if run.plan.listeners:
+        entry = run.tables.act(ActRow(-1, 0, 0, now.seq))
+        queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
+        travel.amend(run, [number for number, _ in queue])
+
+
+__all__ = ["as_written", "come_first", "in_order", "redo", "turns"]

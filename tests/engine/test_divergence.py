@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb import ABSENT
+from agentnb.board.secrets import MASK, hide
+from agentnb.engine.divergence import Divergence, Sides, compared, inside
+from agentnb.engine.done import Record
+from agentnb.engine.work import Append, Outcome
+from agentnb.recipe.model import Edge
+from tests.engine.making import one, run_of
+from tests.engine.shapes import begun, leaf, step
+
+INPUTS = {"n": 1, "list": [0], "deep": {"x": {"y": 1}}}
+
+
+def made(function):
+    nodes = [leaf("left", lambda work: {}), leaf("right", lambda work: {})]
+    run = run_of(
+        function, nodes=nodes, edges=[Edge("n0", "left", "route"), Edge("n0", "right", "route")], inputs=INPUTS
+    )
+    one(run)
+    return run
+
+
+def differ(function, other, level="values", **words):
+    """Return what differs where a node was one function and is another: (what, path, recorded, replayed, ends)."""
+    then, now = made(function), made(other)
+    sides = Sides(Record(then), now)
+    rows = list(compared(Record(then).done(1), Record(now).done(1), sides, level, **words))
+    assert all((row.step, row.node) == (1, "n0") for row in rows)
+    return rows
+
+
+def told(rows):
+    return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in rows]
+
+
+def fails(error):
+    def node(work):
+        raise error
+
+    return node
+
+
+def emits(*events):
+    def node(work):
+        for type_, payload in events:
+            work.emit(type_, payload)
+        return {}
+
+    return node
+
+
+def goes(*targets, value=None):
+    return lambda work: Outcome({}, route=list(targets), value=value)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "row", "sentence"),
+    [
+        ({"a": 1}, {"a": 2}, ("write", "a", 1, 2), "step 1, 'n0': it wrote 1 to 'a', and the replay writes 2"),
+        ({"a": 1}, {}, ("write", "a", 1, ABSENT), "step 1, 'n0': it wrote 1 to 'a', and the replay writes nothing"),
+        ({}, {"a": 1}, ("write", "a", ABSENT, 1), "step 1, 'n0': it wrote nothing to 'a', and the replay writes 1"),
+        (
+            {"deep": {"x": {"y": 1}}},
+            {"deep": {"x": {"y": 2}}},
+            ("write", "deep.x.y", 1, 2),
+            "step 1, 'n0': it wrote 1 to 'deep.x.y', and the replay writes 2",
+        ),
+        (
+            {"n": ABSENT},
+            {"n": 1},
+            ("write", "n", ABSENT, 1),
+            "step 1, 'n0': of 'n' the record has: delete, the replay: set",
+        ),
+        ({"n": ABSENT}, {}, ("write", "n", ABSENT, ABSENT), "of 'n' the record has: delete, the replay: no write"),
+        (
+            {"list": Append(1)},
+            {"list": [0, 1]},
+            ("write", "list", 1, [0, 1]),
+            "of 'list' the record has: append, the replay: set",
+        ),
+        ({"list": Append(1)}, {"list": Append(2)}, ("write", "list", 1, 2), "it wrote 1 to 'list', and the replay"),
+    ],
+)
+def test_writes(then, now, row, sentence):
+    (found,) = differ(lambda work: then, lambda work: now)
+    assert told([found]) == [(*row, False)]
+    assert sentence in str(found)
+    assert differ(lambda work: then, lambda work: now, "path") == []
+
+
+def test_the_order_of_a_dict_is_no_difference():
+    assert differ(lambda work: {"a": 1, "b": 2}, lambda work: {"b": 2, "a": 1}) == []
+
+
+def test_each_write_of_a_path_is_compared_in_its_turn():
+    def twice(*values):
+        def node(work):
+            for value in values:
+                work.write("a", value)
+
+        return node
+
+    assert told(differ(twice(1, 2), twice(1, 3))) == [("write", "a", 2, 3, False)]
+    assert told(differ(twice(1, 2), twice(1))) == [("write", "a", 2, ABSENT, False)]
+
+
+def test_a_failure_and_none():
+    (row,) = differ(fails(ValueError("no")), lambda work: {})
+    assert told([row]) == [("error", "", "ValueError: no", ABSENT, True)]
+    assert "it failed with ValueError: no, and the replay does not" in str(row)
+    (row,) = differ(lambda work: {}, fails(ValueError("no")), "path")
+    assert "it did not fail, and the replay fails with ValueError: no" in str(row)
+
+
+def test_what_failures_say():
+    rows = differ(fails(ValueError("one")), fails(ValueError("two")))
+    assert told(rows) == [("error", "", "ValueError: one", "ValueError: two", False)]
+    assert differ(fails(ValueError("one")), fails(TypeError("one")), "path") == []
+    assert differ(fails(ValueError("at 0x7f00aa")), fails(ValueError("at 0x7f00bb"))) == []
+
+
+def test_events_by_type_payload_and_number():
+    (row,) = differ(emits(("a", {"n": 1})), emits(("a", {"n": 2})))
+    assert told([row]) == [("event", "a.n", 1, 2, False)]
+    assert "it emitted 1 as 'a.n', and the replay emits 2" in str(row)
+    (row,) = differ(emits(("a", 1)), emits(("b", 1)))
+    assert (told([row]), "it emitted 'a', and the replay emits 'b'" in str(row)) == (
+        [("event", "type", "a", "b", False)],
+        True,
+    )
+    (row,) = differ(emits(("a", 1), ("b", 2)), emits(("a", 1)))
+    assert "it emitted 'b', and the replay emits no event" in str(row)
+    assert differ(emits(("a", 1)), emits(("b", 2)), "path") == []
+
+
+def test_edges_by_target_and_by_the_value_of_their_condition():
+    (row,) = differ(goes("left"), goes("right"), "path")
+    assert told([row]) == [("edge", "n0", "left", "right", True)]
+    assert "'n0' led to 'left', and in the replay to 'right'" in str(row)
+    assert told(differ(goes("left", "right"), goes("left"))) == [("edge", "n0", "left, right", "left", True)]
+    assert told(differ(goes("left"), goes())) == [("edge", "n0", "left", ABSENT, True)]
+    (row,) = differ(goes("left", value=1), goes("left", value=2))
+    assert told([row]) == [("edge", "n0 -> left", 1, 2, False)]
+    assert "on the way n0 -> left stood 1, and stands 2" in str(row)
+    assert differ(goes("left", value=1), goes("left", value=2), "path") == []
+
+
+def reads(*keys):
+    def node(work):
+        for key in keys:
+            work.board[key]
+
+    return node
+
+
+def test_reads_are_compared_on_their_level_alone():
+    assert differ(reads("n"), reads("list")) == []
+    rows = differ(reads("n"), reads("list"), "reads")
+    assert told(rows) == [("read", "list", False, True, False), ("read", "n", True, False, False)]
+    assert "it did not read 'list', and the replay does" in str(rows[0])
+    assert str(rows[1]).endswith("it read 'n', and the replay does not")
+
+
+def test_what_a_callable_may_have_read_is_not_missed():
+    assert differ(reads("n"), reads(), "reads", own_reads=False) == []
+    assert told(differ(reads(), reads("n"), "reads", own_reads=False)) == [("read", "n", False, True, False)]
+
+
+def test_one_thing_follows_from_another_in_this_order():
+    def node(key, value):
+        def act(work):
+            work.board[key]
+            work.emit("e", value)
+            return Outcome({"a": value}, route=["left"] if value == 1 else ["right"])
+
+        return act
+
+    assert [row.what for row in differ(node("n", 1), node("list", 2), "reads")] == [
+        "read",
+        "read",
+        "write",
+        "event",
+        "edge",
+    ]
+
+
+def test_frames_and_phases():
+    then, now = begun("nested"), begun("nested")
+    for run in (then, now):
+        step(run)
+        step(run)
+    sides = Sides(Record(then), now)
+    done = Record(then).done(2)
+    assert list(compared(done, Record(now).done(2), sides, "values")) == []
+    assert sides.frames == {0: 0, 1: 1}
+    (row, *_) = compared(done, Record(now).done(1), sides, "path")
+    assert (row.what, row.recorded, row.replayed, row.ends) == ("phase", "enter", "run", True)
+    (row, *_) = compared(done, Record(now).done(2)._replace(opened=()), sides, "path")
+    assert (row.what, row.recorded, row.replayed, row.ends) == ("frame", ["in"], [], True)
+
+
+def test_a_cause_is_compared_as_the_replay_numbers_it():
+    then, now = begun("reactive"), begun("reactive")
+    for run in (then, now):
+        step(run)
+    done, other = Record(then).done(1), Record(now).done(1)
+    sides = Sides(Record(then), now)
+    assert list(compared(done, other, sides, "values")) == []
+    moved = tuple(event._replace(cause="evt_009") for event in other.events)
+    (row,) = compared(done, other._replace(events=moved), sides, "values")
+    assert (row.what, row.recorded, row.replayed) == ("event", "evt_001", "evt_009")
+    sides.ids["evt_001"] = "evt_009"
+    assert list(compared(done, other._replace(events=moved), sides, "values")) == []
+
+
+def test_a_node_of_the_record_that_the_replay_lacks_has_no_turn_there():
+    then, now = run_of(lambda work: {}, lambda work: {}), run_of(lambda work: {})
+    one(then)
+    sides = Sides(Record(then), now)
+    first, second = then.tables.acts[:2]
+    assert (sides.act(first), sides.act(second)) == (first, None)
+    assert sides.act(first._replace(frame=7)) is None
+
+
+def test_no_secret_is_told():
+    hide("s3cret-of-divergence")
+    rows = [
+        *inside((1, "n0", "write"), ("api_key",), "one-key", "other-key"),
+        *inside((1, "n0", "call"), ("look",), {"token": "abcd"}, {"token": "efgh"}),
+        *inside((1, "n0", "write"), ("a",), "the s3cret-of-divergence", "x"),
+    ]
+    assert [row.key for row in rows] == ["api_key", "token", None]
+    for row in rows:
+        for text in (str(row), repr(row)):
+            assert MASK in text
+            assert not any(word in text for word in ("one-key", "other-key", "abcd", "efgh", "s3cret-of-divergence"))
+
+
+def test_only_the_first_places_of_a_value_are_told():
+    rows = list(inside((1, "n0", "write"), ("a",), list(range(100)), list(range(1, 101))))
+    assert (len(rows), rows[0].path) == (20, "a.0")
+
+
+def test_where_it_begins_there_is_no_step():
+    assert str(Divergence(0, None, "write", "n", 1, 2)) == "at the start: it wrote 1 to 'n', and the replay writes 2"
+
+
+def test_the_end_and_other_nodes():
+    assert str(Divergence(3, "a", "node", "", "a", "b")).endswith("the replay comes to 'b' in its place")
+    assert str(Divergence(3, "a", "node", "", "a", ABSENT)).endswith("the replay has come to its end")
+    assert str(Divergence(3, "a", "masked", "k", 1, 2)) == "step 3, 'a': masked k: 1 in the record, 2 in the replay"

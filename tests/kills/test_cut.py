@@ -1,0 +1,92 @@
+"""A log that ends anywhere, as a kill leaves it: the run goes on from there to the end that it would have had."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from agentnb.store import MemoryLog
+from tests.kills import recipe
+
+ROUNDS = 2
+
+
+class Counted(recipe.Tools):
+    """Quiet tools that count what is made of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: Counter[str] = Counter()
+
+    def _tool(self, name):
+        quiet = super()._tool(name)
+
+        def tool(who, n, chance=0.0):
+            self.made[f"{who}/{name}/{n} {chance}"] += 1
+            return quiet(who, n, chance)
+
+        tool.answered = quiet.answered
+        return tool
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A run that nobody cut: its log, its tools, and itself."""
+    log, tools = MemoryLog(), Counted()
+    session = recipe.begin(tools, log, rounds=ROUNDS)
+    while session.step() is not None:
+        pass
+    assert session.status == "finished"
+    return log, tools, session
+
+
+def cut(log, size):
+    """Return a log that ends after so many entries."""
+    shorter = MemoryLog()
+    shorter.create(replace(log.run("run"), status="running", at=None), list(log.entries("run"))[:size])
+    return shorter
+
+
+def dated(session):
+    return [(event.id, event.time) for event in session.events]
+
+
+def test_a_log_that_ends_after_any_entry_leads_to_the_same_end(whole):
+    log, tools, session = whole
+    for size in range(1, log.last("run") + 1):
+        others = Counted()
+        again = recipe.again(others, cut(log, size), rounds=ROUNDS)
+        answered = {(call.act, call.call, call.step) for call in again.engine.history.calls}
+        known = len(answered) + (sum(map(len, again.engine.recorded._told.values())) if again.engine.recorded else 0)
+        while again.status != "finished":
+            again.step()
+        assert recipe.here(again) == recipe.here(session), size
+        assert recipe.events(again) == recipe.events(session), size
+        assert dated(again) == dated(session), size
+        assert others.made <= tools.made, size  # with the same arguments: what was drawn before is drawn once more
+        assert others.made.total() == tools.made.total() - known, size
+
+
+def test_what_waits_is_what_went_out_and_never_came_back(whole):
+    log, _, _ = whole
+    waits = Counter()
+    for size in range(1, log.last("run") + 1):
+        for asked in recipe.again(Counted(), cut(log, size), rounds=ROUNDS).pending:
+            waits[asked.name] += 1
+    assert waits.keys() == recipe.TOOLS - recipe.REPEATABLE
+
+
+def test_a_waiting_call_is_answered_by_hand_and_does_not_go_out(whole):
+    log, _, session = whole
+    for size in range(1, log.last("run") + 1):
+        tools = Counted()
+        again = recipe.again(tools, cut(log, size), rounds=ROUNDS)
+        for asked in again.pending:
+            call = f"{asked.arguments['who']}/{asked.name}/{asked.arguments['n']}"
+            again.change(asked.id, answer=recipe.answer_of(call))
+            again.step()
+            assert not [made for made in tools.made if made.startswith(f"{call} ")]
+            again.run()
+            assert recipe.here(again) == recipe.here(session), size

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.engine.work import Effect
+from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Edge
+from agentnb.samples import samples
+from agentnb.session import Session
+from tests.engine.shapes import Shape, leaf
+from tests.session.making import counting, fan, looping, session
+from tests.session.making import graph as line
+from tests.session.shaped import session_of
+from tests.session.test_reactive import listening
+
+
+def said(run, *words):
+    return run.why_not(*words).said
+
+
+def test_a_condition_that_did_not_hold_is_told_with_what_it_read():
+    run = session(counting(), {"n": 0})
+    run.step(2)
+    why = run.why_not("done")
+    (way,) = why.ways
+    assert (way.source, way.kind, way.step, way.said) == (
+        "check", "conditional", 2, "its condition did not hold in step 2",
+    )  # fmt: skip
+    assert repr(why).splitlines() == [
+        "after step 2, 'done': none of its ways in is open now",
+        "  from 'check' (conditional): its condition did not hold in step 2",
+        "       done: n >= 3 is False  (n = 1)",
+    ]
+    assert why._repr_html_().startswith("<pre>after step 2, &#x27;done&#x27;")
+
+
+def test_a_way_that_another_one_came_before():
+    run = session(counting(1), {"n": 0})
+    run.step(2)
+    assert run.why_not("add").ways[0].said == "in step 2 it led to 'done'"
+
+
+def test_what_is_next_what_waits_and_what_ran():
+    run = session(fan("x", "y"))
+    run.step(2)
+    assert [said(run, node) for node in ("y", "meet", "x", "after", "open")] == [
+        "it is next",
+        "it waits: 1 turn is before it, and it meets what comes from 'y'",
+        "none of its ways in is open now; it ran in step 2",
+        "none of its ways in is open now",
+        "its region begins with it; it ran in step 1",
+    ]
+    assert run.why_not("after").ways[0].said == "'meet' has not run"
+
+
+def test_a_node_inside_another_one():
+    run = session(looping(line("x"), times=2))
+    assert said(run, "x") == "it stands inside 'again', which is not open here"
+    run.step(2)
+    assert said(run, "again").startswith("it is next; it ran in step 1")
+    assert said(run, "done") == "none of its ways in is open now"
+    assert run.why_not("done").ways[0].said == "step 1 went into it, and it has not been left"
+    run.step()
+    assert said(run, "again") == "it was entered, and what is inside it goes on; it ran in step 3"
+
+
+def test_error_edges_and_failures():
+    def fails(work):
+        raise ValueError("it broke")
+
+    nodes = [leaf("a", fails), leaf("b", fails), leaf("late", fails), leaf("mend", lambda work: {})]
+    edges = [Edge("a", "mend", "error"), Edge("mend", "b"), Edge("b", "late", "timeout"), Edge("b", "a")]
+    run = session_of("fails", Shape(nodes, edges, ("a",), [], {}))
+    run.step(3)
+    assert (run.status, run.why_not("mend").ways[0].said) == ("failed", "taken in step 1")
+    assert run.why_not("late").ways[0].said == "step 3 did not take too long"
+    assert run.why_not("a").ways[0].said == "step 3 failed: it broke"
+    assert run.why_not("mend", 0).ways[0].said == "'a' has not run"
+    run.goto(2)
+    assert said(run, "b") == "it is next"
+
+
+def test_a_turn_that_a_person_took_away():
+    run = session(line("a", "b", "c"))
+    run.step()
+    run.set_next("c")
+    assert said(run, "b") == "its turn has been taken out of the frontier: set_next 'c' after step 1"
+
+
+def test_the_routes_of_a_router_are_told_by_their_values():
+    run = Session(samples("triage"), answers=["approve"])
+    run.run()
+    never = next(edge.target for edge in run.recipe.edges if run.why_not(edge.target).fired is None)
+    why = run.why_not(never)
+    assert [asked.value for way in why.ways for asked in way.asked] == [False]
+
+
+def test_no_event_of_its_types_has_come():
+    run = listening()
+    assert said(run, "greet") == "no event of its types has come: it listens to 'hello'; what came: none at all"
+    run.emit("bye").run()
+    assert said(run, "greet").endswith("what came: evt_001 'bye'")
+    assert said(run, "greet", "evt_001") == "event evt_001 is a 'bye', and it listens to 'hello'"
+    assert said(run, "log", "evt_001") == "it fired for event evt_001 'bye' in step 2"
+
+
+def test_a_delivery_that_waits_and_one_that_is_not_matched_yet():
+    run = listening()
+    run.emit("hello").emit("hello")
+    assert said(run, "greet") == "event evt_001 'hello' is delivered to it next"
+    assert said(run, "log") == "the delivery of event evt_001 'hello' waits: 1 turn is before it"
+    assert said(run, "log", "evt_002") == "event evt_002 'hello' has not been matched yet: 2 turns are before it"
+    run.step(2)
+    assert (run.why_not("log", "evt_001").fired, run.why_not("log").event) == (3, "evt_002")
+    assert said(run, "log", 2) == "event evt_001 'hello' is delivered to it next"  # as it stood then
+
+
+def test_a_delivery_that_a_person_skipped_or_took_away():
+    run = listening()
+    run.emit("hello")
+    run.skip()
+    why = run.why_not("greet")
+    assert (why.fired, why.said) == (None, "a person skipped it for event evt_001 'hello' in step 2")
+    run.set_next("begin")
+    taken = "the delivery of event evt_001 'hello' has been taken out of the frontier: set_next 'begin' after step 2"
+    assert said(run, "log") == taken
+
+
+def test_an_event_of_a_step_that_is_in_flight():
+    async def emits(work):
+        work.emit("heard")
+        return {"out": await work.call(Effect("human", "ask", {}))}
+
+    nodes = [leaf("emits", emits), leaf("hears", lambda work: {}, on=("heard",))]
+    run = session_of("flies", Shape(nodes, [], ("emits",), [], {}))
+    run.run()
+    assert said(run, "hears") == "event evt_001 'heard' was emitted by 'emits', whose step is not over yet"
+    run.answer("yes")
+    assert said(run, "hears") == "event evt_001 'heard' is delivered to it next"
+
+
+@pytest.mark.parametrize(("words", "code"), [(("nobody",), "X101"), (("a", 9), "X111"), (("a", "evt_009"), "X111"),
+                                             (("a", True), "X111")])  # fmt: skip
+def test_what_is_not_there(words, code):
+    run = session(line("a"))
+    with pytest.raises(ExecutionError, match=code):
+        run.why_not(*words)
