@@ -26,15 +26,16 @@ class Behind(Protocol):
 
 def begin_catching_up(behind: Behind, batch: Batch, name: str) -> threading.Thread:
     """Begin a thread that keeps what has waited for as long as it may; it ends with whom it works for."""
-    words = (weakref.ref(behind), batch.ms / 1000)
+    gone = threading.Event()
+    weakref.finalize(behind, gone.set).atexit = False
+    words = (weakref.ref(behind), batch.ms / 1000, gone)
     thread = threading.Thread(target=_catch_up, args=words, name=f"agentnb-keep-{name}", daemon=True)
     thread.start()
     return thread
 
 
-def _catch_up(behind: weakref.ref[Behind], seconds: float) -> None:
-    pause = threading.Event()
-    while not pause.wait(seconds):
+def _catch_up(behind: weakref.ref[Behind], seconds: float, gone: threading.Event) -> None:
+    while not gone.wait(seconds):
         here = behind()
         if here is None or not here.catch_up():
             return

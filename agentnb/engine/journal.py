@@ -61,9 +61,10 @@ class Journal:
         self._outs: set[tuple[int, int]] = set()  # the calls whose arguments are told
         self._over: set[int] = set()  # the steps that are committed, and not yet kept as such
         self._limbo: Entry | None = None  # an entry of which nobody knows whether it has arrived
-        self._behind = 0
+        self._made = self._sent = self._safe = 0  # steps: committed, in what was sent last, and kept
         self._standing: dict[str, Any] = {}
         self._stood: tuple[History, int, Json] = (run.history, run.position, {})
+        self._ends = (run.history, run.position)  # up to which step all that steps in flight have told is over
         self._lock = threading.RLock()
         self._flusher: threading.Thread | None = None
         _LIVE.add(self)
@@ -80,7 +81,7 @@ class Journal:
         entry = self._entry()
         assert entry is not None
         self.log.create(row, [entry])
-        self._limbo, self.holds = None, True
+        self.holds = True
         self._kept(entry)
 
     def fork(self, run: Run, row: RunRow, origin: Mapping[int, int]) -> Journal:
@@ -104,14 +105,11 @@ class Journal:
 
     # -- after each step -----------------------------------------------------------------------------------------
 
-    def keep(self, act: int) -> bool:
-        """Keep the step of an activation, now or with the batch; say whether the run may go on."""
-        if self._told or self._outs or act in self._keys:
-            self._committed(act)
-            self._outs -= {key for key in self._outs if key[0] == act}
+    def keep(self) -> bool:
+        """Keep the step that was made, now or with the batch; say whether the run may go on."""
         self._note()
-        self._behind += 1
-        if self.batch is not None and self._behind < self.batch.steps:
+        self._made += 1
+        if self.batch is not None and self._made - self._safe < self.batch.steps:
             if self._flusher is None:
                 self._flusher = begin_catching_up(self, self.batch, self.run_id)
             return self.trouble is None or self._try()
@@ -122,21 +120,26 @@ class Journal:
 
         What a step in flight draws or asks of the clock belongs to that step: cut, it does the same once more.
         """
-        run = self.run
+        run, history = self.run, self.run.history
+        over = self._ends[1] if self._ends[0] is history else history.base
+        for act in history.s_act[over - history.base + 1 : run.position - history.base + 1]:
+            if self._told or self._outs or act in self._keys:
+                self._committed(act)
+        self._ends = (history, max(over, run.position))
         chance = run.__dict__.get("random")
         found = {"random": None if chance is None else chance.kept(), "ids": dict(run.ids.counters)}
-        self._stood = (run.history, run.position, {**found, "clock": run.clock.kept()})
+        self._stood = (history, run.position, {**found, "clock": run.clock.kept()})
 
     def _committed(self, act: int) -> None:
         """Forget what is not written yet of a step that will be written as a whole."""
         with self._lock:
-            mine = [fact for fact in self._told if fact[1] == act]
-            self._told = [fact for fact in self._told if fact[1] != act]
-            for fact in mine:
-                if fact[0] == "back":
+            for fact in self._told:
+                if fact[1] == act and fact[0] == "back":
                     self.slicer.told.pop((act, fact[2][2], fact[2][5]), None)
-                elif fact[0] == "emit":
+                elif fact[1] == act and fact[0] == "emit":
                     self.slicer.announced.discard(fact[2][0])
+            self._told = [fact for fact in self._told if fact[1] != act]
+            self._outs -= {key for key in self._outs if key[0] == act}
             self._over.add(act)
 
     def _try(self) -> bool:
@@ -165,13 +168,13 @@ class Journal:
         if not self.holds:
             check_alone(self)
         standing = {"status": "running", "steps": entry.step}
-        told = {name: value for name, value in standing.items() if self._standing.get(name) != value}
+        told: dict[str, Any] = {name: value for name, value in standing.items() if self._standing.get(name) != value}
         try:
             self.log.append(self.run_id, [entry], **told)
         except StoreError:
             if not again or not self._arrived(entry):
                 raise
-        self._limbo, self.holds = None, True
+        self.holds = True
         self._standing.update(standing)
         self._kept(entry)
 
@@ -182,11 +185,12 @@ class Journal:
         return False
 
     def _kept(self, entry: Entry) -> None:
-        self.seq, self._behind = entry.seq, 0
+        self.seq, self._safe = entry.seq, self._sent
         for act in self._over:
             for key in self._keys.pop(act, ()):
                 self.slicer.told.pop(key, None)
         self._over.clear()
+        self._limbo = None  # last: what was cut before is done once more
 
     # -- what an entry says --------------------------------------------------------------------------------------
 
@@ -197,9 +201,10 @@ class Journal:
         """
         run, slicer = self.run, self.slicer
         known, before = slicer.known(), (self._told, self._said, self._chain, self._left)
+        self._sent = self._made
         try:
             state, tip = self._state(), self._tip()
-            document: Json = slicer.take(self._histories(tip))
+            document: Json = slicer.take(self._histories(tip), rows=bool(self._told))
             if self._told:
                 document["told"], self._told = self._told, []
             if state:
@@ -300,7 +305,6 @@ class Journal:
         with self._lock:
             known = act in self._keys or any(key[0] == act for key in self._outs)
             self._committed(act)
-            self._outs -= {key for key in self._outs if key[0] == act}
             if known:
                 self._told.append(["drop", act])
 
@@ -346,7 +350,7 @@ class Journal:
 
     def catch_up(self) -> bool:
         """Keep what has waited; say whether more may come."""
-        if self in _LIVE and (self._behind or self._told):
+        if self in _LIVE and (self._made > self._safe or self._told):
             self._try()
         return self in _LIVE
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.places import APPEND, DELETE, SET, Path, changed
@@ -92,7 +92,7 @@ class Run:
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
-        self.numbering = Lock()  # two nodes in threads may emit at once
+        self.numbering = RLock()  # two nodes in threads may emit at once; an interrupt may leave it held
         self.given = NOTHING
         self.max_subgraph_depth: int | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None

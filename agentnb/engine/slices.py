@@ -112,20 +112,22 @@ class Slicer:
         number = self._numbers.get(id(history))
         return size - (0 if number is None else self.marks[number].rows)
 
-    def take(self, histories: Sequence[tuple[History, int]]) -> Json:
+    def take(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
         """Return what is new in some histories, each up to so many rows; empty where nothing is. It counts as kept.
+
+        The tables are shared with forks: where nothing else is new, their rows are told only where `rows` are wanted.
 
         Raises:
             StoreError: L401, a value can be kept by no codec; then nothing counts as kept.
         """
         taken = [(number, *self._part(number, size)) for number, size in
                  sorted((self.know(history), size) for history, size in histories)]  # fmt: skip
-        tables, kept = self._rows_of_tables()
+        parts = [part for _, part, _ in taken if part]
+        tables, kept = self._rows_of_tables() if parts or rows else ({}, self.kept)
         for number, _, mark in taken:
             self.marks[number] = mark
         self.kept = kept
-        parts = [part for _, part, _ in taken if part]
-        return {name: rows for name, rows in (("t", tables), ("p", parts)) if rows}
+        return {name: found for name, found in (("t", tables), ("p", parts)) if found}
 
     def _rows_of_tables(self) -> tuple[Json, list[int]]:
         tables, kept, found = self.tables, self.kept, {}

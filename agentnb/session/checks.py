@@ -171,8 +171,7 @@ def not_running(session: Core, verb: str) -> None:
     Raises:
         ExecutionError: X112, it runs; L450, it was opened without its recipe; L452, it was closed.
     """
-    if session.locked is not None:
-        raise ExecutionError(session.locked)
+    check_locked(session)
     if session.live.moves:
         raise ExecutionError(
             Problem(
@@ -183,6 +182,16 @@ def not_running(session: Core, verb: str) -> None:
                 "call session.pause(), then `await session.wait()`, then try again",
             )
         )
+
+
+def check_locked(session: Core) -> None:
+    """Raise where a run can only be looked at.
+
+    Raises:
+        ExecutionError: L450, it was opened without its recipe; L452, it was closed.
+    """
+    if session.locked is not None:
+        raise ExecutionError(session.locked)
 
 
 def not_inside(session: Core, verb: str) -> None:

@@ -172,7 +172,7 @@ class Core(Lasting):
             self.limits.committed(act.work)
         if run.recorded is not None:
             run.recorded.over(act.id)
-        kept = self.journal is None or self.journal.keep(act.id)
+        kept = self.journal is None or self.journal.keep()
         if hooks.rows["step"] or hooks.rows["error"]:
             self._tell_steps()
         stops = run.lanes != ENDING and self._stops(act)  # what stopped the branches is told, not what ends after it

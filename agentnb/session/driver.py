@@ -11,7 +11,7 @@ from agentnb.engine.run import FAILED, GO, NEVER, PAUSED, SUSPENDED
 from agentnb.engine.step import step
 from agentnb.session import reading
 from agentnb.session import until as stops
-from agentnb.session.checks import not_inside, not_running
+from agentnb.session.checks import check_locked, not_inside, not_running
 from agentnb.session.requirements import advise, unmet
 from agentnb.session.walking import Walker
 
@@ -323,6 +323,7 @@ class Driver(Walker):
 
     def reset(self) -> Self:
         """Begin again from the inputs; the run so far stays among `forks`."""
+        check_locked(self)
         self.stop()
         self.branches.begin_again()
         self.changed()

@@ -73,7 +73,7 @@ def open(
     """
     log = open_log(where)
     flush_all()
-    row = log.run(run_id)
+    row = log.run(None if run_id is None else str(run_id))
     head = head_of(row)
     if recipe is None:
         known = recipe_of(head["recipe"])

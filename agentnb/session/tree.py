@@ -66,7 +66,7 @@ class Branches:
         found.inputs = session.inputs
         budget = budget_of(session.limits.budget, session.recipe, recipe)
         found._wire(recipe, run, Limits(budget), name, run_id)  # noqa: SLF001  (a part of the session)
-        found.parent = session
+        found.parent, found.locked = session, session.locked
         return found
 
     def _step_of(self, at: int | str) -> int:

@@ -25,7 +25,8 @@ class Walker(Core):
     def back(self, n: int = 1) -> Self:
         """Stand `n` steps further back, at the least before the first; nothing runs, nothing is lost."""
         run = self.engine
-        if n == 1 and not run.flights and not self.live.moves and not self._unsure and run.position:
+        simple = not run.flights and run.recorded is None and not self.live.moves and not self._unsure
+        if n == 1 and simple and run.position:
             self._travel(travel.undo, run)
             if self.hooks.rows["change"] or self.journal is not None:
                 self.moved()

@@ -109,13 +109,17 @@ class Words:
     release: str
 
 
-def _statements() -> dict[str, Any]:
-    def given(name: str, kind: Any = Text) -> Any:
-        return bindparam(name, type_=kind)
+def _given(name: str, kind: Any = Text) -> Any:
+    """Return a place in a statement that is filled by name; a constant stands in the words themselves."""
+    return bindparam(name, type_=kind)
 
-    # A constant stands in the words themselves: whatever else they hold is given by name.
-    none: Any = literal_column("0")
-    entry, standing, runs = _entries.c, _standing.c, _runs.c
+
+def _statements() -> dict[str, Any]:
+    return {**_reading(), **_writing()}
+
+
+def _writing() -> dict[str, Any]:
+    standing, given = _standing.c, _given
     here, mine = standing.run == given("number", Integer), standing.writer == given("mine")
     said = {
         "status": func.coalesce(given("is_status"), standing.status),
@@ -123,11 +127,7 @@ def _statements() -> dict[str, Any]:
         "updated": given("now"),
     }
     place = choose((given("is_at").is_(None), standing.at), else_=func.nullif(given("is_at"), literal_column("''")))
-    number_of = select(runs.number).where(runs.run_id == given("run_id"))
-    rows = select(
-        *(runs[name] for name in SAID),
-        *(standing[name] for name in STANDS),
-    ).join_from(_runs, _standing, runs.number == standing.run)
+    number_of = select(_runs.c.number).where(_runs.c.run_id == given("run_id"))
     move = (
         update(_standing)
         .where(here, mine, standing.last == given("before", Integer))
@@ -136,9 +136,6 @@ def _statements() -> dict[str, Any]:
     moved = move.returning(standing.run).cte("moved")
     one = select(moved.c.run, given("after", Integer), given("step", Integer), given("body"))
     return {
-        "number": number_of,
-        "newest": select(runs.run_id).order_by(runs.number.desc()).limit(literal_column("200")).offset(none),
-        "count": select(func.count()).select_from(_runs),
         "begin_run": insert(_runs).inline(),
         "begin_standing": insert(_standing).inline(),
         "add": insert(_entries).inline(),
@@ -147,6 +144,22 @@ def _statements() -> dict[str, Any]:
         "say": update(_standing).where(here, mine).values(at=place, **said),
         "take": update(_standing).where(here).values(writer=given("mine")),
         "stands": select(standing.last, standing.writer).where(here),
+        "say_version": insert(_meta).inline(),
+        "release": update(_standing).where(mine, standing.run == number_of.scalar_subquery()).values(writer=null()),
+    }
+
+
+def _reading() -> dict[str, Any]:
+    none: Any = literal_column("0")
+    entry, standing, runs, given = _entries.c, _standing.c, _runs.c, _given
+    rows = select(
+        *(runs[name] for name in SAID),
+        *(standing[name] for name in STANDS),
+    ).join_from(_runs, _standing, runs.number == standing.run)
+    return {
+        "number": select(runs.number).where(runs.run_id == given("run_id")),
+        "newest": select(runs.run_id).order_by(runs.number.desc()).limit(literal_column("200")).offset(none),
+        "count": select(func.count()).select_from(_runs),
         "chunk": select(entry.seq, entry.step, entry.body)
         .where(entry.run == given("number", Integer))
         .where(entry.seq > given("after", Integer), entry.seq <= given("until", Integer))
@@ -155,8 +168,6 @@ def _statements() -> dict[str, Any]:
         "last_run": rows.order_by(standing.updated.desc(), runs.number.desc()).limit(literal_column("1")).offset(none),
         "runs": rows.order_by(runs.number),
         "version": select(_meta.c.value).where(_meta.c.key == literal_column("'schema'")),
-        "say_version": insert(_meta).inline(),
-        "release": update(_standing).where(mine, standing.run == number_of.scalar_subquery()).values(writer=null()),
     }
 
 

@@ -71,7 +71,11 @@ class SqliteFile:
             # What is made beside a file gets its rights: it would stay read-only when the file no longer is.
             return self._look_at_what_nobody_writes()
         connection = self._connect("mode=ro")
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _look_at_what_nobody_writes(self) -> sqlite3.Connection:

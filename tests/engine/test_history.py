@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentnb.engine.travel import goto, repair
+from agentnb.engine.travel import branch, forked, goto, repair
 from agentnb.engine.work import Effect
 from tests.engine.making import data, one, run_of
 from tests.engine.shapes import branches, go_on, step
@@ -91,3 +91,13 @@ def test_the_last_event_has_the_highest_number_however_the_steps_were_committed(
     assert (run.last_event(), history.last_event(1)) == (5, 1)
     history.cut(1)
     assert (run.last_event(), history.last_event(9)) == (1, 1)
+
+
+def test_a_history_knows_what_its_steps_were_made_with():
+    run = run_of(lambda work: {}, lambda work: {})
+    one(run)
+    other = run_of(lambda work: {"else": 1}, lambda work: {}).plan
+    fork = forked(run, other, 1)
+    goto(fork, 0)
+    branch(fork)
+    assert [history.plan for history in (run.history, *fork.chain)] == [run.plan, run.plan, other]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentnb import ABSENT
@@ -52,11 +54,11 @@ def test_a_changed_node_is_named_at_its_first_step(name):
     run = to_its_end(begun(name))
     changed = {"diamond": "d", "cycle": "again", "branches": "first", "nested": "look", "reactive": "count"}[name]
     shape = shape_of(name)
-    shape.nodes = [
+    nodes = [
         leaf(node.id, lambda work: {"else": 1}, node.kind, node.scope, node.on) if node.id == changed else node
         for node in shape.nodes
     ]
-    replay = Replay(run, plan=shape.plan()).go()
+    replay = Replay(run, plan=replace(shape, nodes=nodes).plan()).go()
     steps = [number for number in range(1, run.position + 1) if run.node_of(run.history.s_act[number]) == changed]
     assert (replay.found[0].step, replay.found[0].node, replay.found[0].what) == (steps[0], changed, "write")
 
@@ -105,8 +107,8 @@ def test_a_node_that_is_gone_is_told_where_it_matters_also_from_the_middle_on():
 def test_a_node_that_stands_in_another_region_is_another_one():
     run = to_its_end(begun("nested"))
     shape = shape_of("nested")
-    shape.nodes = [leaf("look", lambda work: {}) if node.id == "look" else node for node in shape.nodes]
-    shape.edges = [edge for edge in shape.edges if edge.target != "look"]
+    nodes = [leaf("look", lambda work: {}) if node.id == "look" else node for node in shape.nodes]
+    shape = replace(shape, nodes=nodes, edges=[edge for edge in shape.edges if edge.target != "look"])
     for start in (0, 2, 3):
         replay = Replay(run, plan=Plan(shape.plan().recipe, KINDS, run.world, run.plan), start=start).go()
         (row, *_) = [row for row in replay.found if row.ends]

@@ -38,7 +38,7 @@ class Model(Moves):
 
     def step(self) -> bool:
         """Run the next activation; say whether there was one."""
-        if self.status not in ("ready", "paused", "failed"):
+        if self.status not in ("ready", "paused", "failed") or self.spent:
             return False
         self.open_tip()
         before = self.now

@@ -34,10 +34,16 @@ class Moves(ABC):
             return "failed"
         if not now.queue:
             return "finished"
-        counts = now.head.turn == "start" and self.recipe.nodes[now.head.node].counted
-        if self.limit is not None and now.used >= self.limit and counts:
+        if self.spent:
             return "exhausted"
         return "paused" if self.position else "ready"
+
+    @property
+    def spent(self) -> bool:
+        """Say whether what is next would count, and no step is left that may; a failed node is not tried again then."""
+        now = self.now
+        counts = bool(now.queue) and now.head.turn == "start" and self.recipe.nodes[now.head.node].counted
+        return self.limit is not None and now.used >= self.limit and counts
 
     @abstractmethod
     def step(self) -> bool:

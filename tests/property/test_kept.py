@@ -47,9 +47,9 @@ class Kept(Pair):
 
 
 def log_of(session: Any) -> list[Any]:
-    """Return a session's whole trace, as it would be written."""
+    """Return a session's whole trace, as it would be written, but for the tables: a fork adds rows to them too."""
     trace = json.loads(session.trace.to_json())
-    return [trace["slices"], trace["outcome"]]
+    return [[each["p"] for each in trace["slices"]], trace["outcome"]]
 
 
 def played(what: Drawn, script: list[tuple[str, Any]], reopening: list[bool], durability: Any) -> list[Kept]:

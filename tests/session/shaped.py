@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from agentnb.board.values import thaw
@@ -22,9 +23,9 @@ LEAF = {"diamond": "a", "cycle": "again", "branches": "first", "nested": "look",
 def session_of(name: str, shape: Shape | None = None, *, runs: bool = False) -> Session:
     """Return a session of a shape that stands at its start, with the events that set it off.
 
-    Where it `runs`, the branches wait for one another, so that its steps come in one order.
+    Where it `runs`, the steps of branches come in one order.
     """
-    shape = shape or (branches(Meeting()) if runs and name == "branches" else shape_of(name))
+    shape = shape or (_in_one_order() if runs and name == "branches" else shape_of(name))
     run = Run(shape.plan())
     run.begin(shape.inputs)
     for payload in shape.emits:
@@ -33,6 +34,25 @@ def session_of(name: str, shape: Shape | None = None, *, runs: bool = False) -> 
     session.inputs = dict(shape.inputs)
     session._wire(run.plan.recipe, run, Limits(Budget()), name)
     return session
+
+
+def _in_one_order() -> Shape:
+    """Return the branches with steps that come in one order also where they run at the same time."""
+    shape = branches(Meeting())
+
+    def later(does):
+        async def second(work):
+            await work.loop()
+            while work.run.position < 2:  # noqa: ASYNC110  (the first one's step is no event of a loop)
+                await asyncio.sleep(0)
+            return does(work)
+
+        return second
+
+    nodes = [
+        replace(node, params={"do": later(node.params["do"])}) if node.id == "second" else node for node in shape.nodes
+    ]
+    return replace(shape, nodes=nodes)
 
 
 def asking(name: str, kind: str) -> Session:

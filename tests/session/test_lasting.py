@@ -6,7 +6,8 @@ import pytest
 
 import agentnb as nb
 from agentnb.store import MemoryLog
-from tests.session.making import counting
+from tests.session.gates import Gate, live
+from tests.session.making import counting, graph, session
 
 
 def test_a_session_without_a_store_is_kept_nowhere():
@@ -66,3 +67,20 @@ def test_a_branch_that_was_left_is_kept_from_the_first_thing_it_does():
     left.close()
     again = nb.open(log, left.run_id, recipe=session.recipe)
     assert again.trace.to_frame().equals(left.trace.to_frame())
+
+
+def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
+    async def main():
+        gate, log = Gate(), MemoryLog()
+        run = session(graph("a", "gate", gate=gate), store=log, run_id="r")
+        run.start()
+        await gate.begun.wait()
+        with pytest.raises(nb.ExecutionError, match="X112"):
+            run.close()
+        gate.go.set()
+        await run.wait()
+        run.close()
+        run.close()
+        assert (run.position, nb.open(log, "r").position, nb.runs(log)["status"][0]) == (2, 2, "finished")
+
+    live(main)

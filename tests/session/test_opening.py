@@ -174,7 +174,7 @@ def test_a_tool_that_had_answered_is_not_called_again(where):
     with pytest.raises(KeyboardInterrupt):
         session.run()
     assert (session.position, len(calls)) == (1, 2)
-    session.journal.rest()
+    session.close()
     again = nb.open(where, "r1", recipe=recipe, tools={"first": cut, "second": lambda x: {"z": x}})
     again.run()
     assert (again.status, again.board["z"], len(calls)) == ("finished", 2, 2)

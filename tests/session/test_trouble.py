@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import shutil
 import sys
@@ -16,12 +14,11 @@ import pytest
 import agentnb as nb
 from agentnb.board import codec
 from agentnb.errors import StoreError
-from agentnb.session.opening import reopened
 from agentnb.store import MemoryLog
 from tests.kills import recipe as told_in_parts
 from tests.session.gates import live
 from tests.session.making import asking, graph
-from tests.session.trouble import BATCH, ROUNDS, Full, Gone, Locked, ReadOnly, Tools, is_kept, looping, told
+from tests.session.trouble import BATCH, ROUNDS, Full, Gone, Locked, ReadOnly, Tools, is_kept, looping
 from tests.store.stores import Elsewhere
 
 NOBODY = 65534
@@ -87,7 +84,7 @@ def ends_well(session, tools):
     is_kept(session)
 
 
-# ------------------------------------------------------------------------------------------------ in the middle of a run
+# ----------------------------------------------------------------------------------------------- in the middle of a run
 
 
 @WAYS
@@ -190,7 +187,7 @@ def test_a_cockpit_is_told_though_it_cannot_be_kept(store):
     assert told[-2:] == [2, 1]
 
 
-# ------------------------------------------------------------------------------------- calls of one step, and of branches
+# ----------------------------------------------------------------------------------- calls of one step, and of branches
 
 
 class Parts(told_in_parts.Tools):
@@ -297,7 +294,7 @@ def test_a_fork_that_cannot_be_kept_is_none(store):
     is_kept(fork)
 
 
-# ------------------------------------------------------------------------------------------------------------ two writers
+# ---------------------------------------------------------------------------------------------------------- two writers
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.needs_postgres)])
@@ -357,7 +354,7 @@ def test_the_second_of_two_sessions_of_one_program_is_told_too(place):
     third.close()
 
 
-# --------------------------------------------------------------------------------------------- what no codec takes
+# -------------------------------------------------------------------------------------------------- what no codec takes
 
 
 class Thing:
@@ -396,134 +393,3 @@ def test_a_value_without_a_codec_is_told_and_kept_when_there_is_one(way, durabil
     session.close()
     again = nb.open(tmp_path / "runs.db", "run", recipe=session.recipe)
     assert (again.position, again.status, again.board["thing"].n) == (3, "finished", 7)
-
-
-# ----------------------------------------------------------------------------------------------------------- in batches
-
-
-BATCHES = """
-import json
-import agentnb as nb
-from tests.session.trouble import Tools, looping
-tools = Tools()
-tools.during["tell 4"] = lambda: (say(session.position), wait())
-session = nb.Session(looping(tools), {"n": 0}, store=sys.argv[1], run_id="run", durability=json.loads(sys.argv[2]))
-session.run()
-say(session.position)
-wait()
-"""
-
-
-def kept_after_a_kill(place, durability, until=None):
-    """Kill a program whose run waits in its 12th step; return how many of its 11 steps are kept."""
-    with Elsewhere(place, BATCHES, durability) as they:
-        assert they.hears() == "11"
-        log = nb.store.open_log(place)
-        while until is not None and not until(log.last("run")):
-            pass
-        they.dies()
-        return len(nb.open(place, "run").trace)
-
-
-@pytest.mark.parametrize(("steps", "kept"), [(1, 11), (3, 9), (4, 8), (1000, 0)])
-def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
-    found = kept_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
-    assert found == kept
-    assert 11 - found <= steps
-
-
-def test_nothing_of_a_batch_waits_longer_than_it_may(place):
-    assert kept_after_a_kill(place, '{"steps": 1000, "ms": 20}', until=lambda last: last > 1) == 11
-
-
-def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
-    longest = {"steps": 1000, "ms": 600_000}
-
-    def session(run_id):
-        return nb.Session(looping(Tools()), {"n": 0}, store=place, run_id=run_id, durability=longest)
-
-    ends, stops, saved, closed = map(session, ("ends", "stops", "saved", "closed"))
-    ends.run()
-    stops.run(max_steps=4)
-    saved.engine.after, after = (lambda act, code: code), saved.engine.after
-    saved.step(2)
-    saved.engine.after = after
-    saved.save()
-    closed.step(2)
-    closed.close()
-    for each in (ends, stops, saved):
-        is_kept(each)
-    assert len(nb.open(place, "closed").trace) == 2
-
-
-def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
-    with Elsewhere(place, BATCHES, '{"steps": 1000, "ms": 600000}') as they:
-        assert they.hears() == "11"
-        they.told()
-        assert they.hears() == str(3 * ROUNDS)
-        they.told()
-        they.ends()
-    assert (nb.open(place, "run").status, nb.runs(place)["writer"].isna().all()) == ("finished", True)
-
-
-# -------------------------------------------------------------------------------------------------------- and besides
-
-
-def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
-    log, copies = MemoryLog(), []
-    tools = Tools()
-    session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run")
-    session.step(5)
-    session.goto(2)
-    tools.during["ask 1"] = lambda: copies.append(copied(log))
-    session.run()
-    (cut,) = copies  # as a kill in the middle of this run would have left it
-    again = reopened(cut, cut.run("run"), session.engine.plan)
-    assert (again.position, len(again.engine.left)) == (3, 1)
-
-
-def copied(log):
-    made = MemoryLog()
-    made.create(log.run("run"), list(log.entries("run")))
-    return made
-
-
-class Interrupting:
-    """Raises a KeyboardInterrupt at the line of that number of what keeps a run, once."""
-
-    def __init__(self, at):
-        self.left = at
-
-    def __call__(self, frame, event, arg):
-        if not frame.f_code.co_filename.endswith(("journal.py", "slices.py", "memory.py")):
-            return None
-        if event == "line":
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-        return self
-
-
-@contextlib.contextmanager
-def interrupted(at):
-    before, tracer = sys.gettrace(), Interrupting(at)
-    sys.settrace(tracer)
-    try:
-        yield tracer
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
-
-
-def test_an_interrupt_of_what_keeps_a_run_loses_nothing_and_doubles_nothing():
-    for at in itertools.count(1, 3):
-        session = told_in_parts.begin(Parts(), MemoryLog(), rounds=1)
-        session.step(2)
-        with interrupted(at) as tracer:
-            session.step(2)
-        if tracer.left > 0:
-            break
-        to_the_end(session)
-        is_kept(session)
-    assert at > 300

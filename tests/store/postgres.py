@@ -16,16 +16,19 @@ from urllib.parse import quote
 
 USER, PASSWORD = "agentnb", "s3cr3t-4711/%"
 
-# The server is the child of a small program that ends it when its own input ends: when this process does, however.
+# The server is the child of a small program that ends it when it is told so, or when this process is gone, however
+# that came about; then nobody else is left to remove the folder.
 WATCH = """
-import json, signal, subprocess, sys
-server = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, **json.loads(sys.argv[1]))
+import json, shutil, signal, subprocess, sys
+server = subprocess.Popen(sys.argv[3:], stdin=subprocess.DEVNULL, **json.loads(sys.argv[1]))
 how = sys.stdin.read()
-server.send_signal(signal.SIGQUIT if how else signal.SIGINT)
+server.send_signal(signal.SIGINT if how == "stop" else signal.SIGQUIT)
 try:
     server.wait(15)
 except subprocess.TimeoutExpired:
     server.kill()
+if not how:
+    shutil.rmtree(sys.argv[2], ignore_errors=True)
 """
 
 
@@ -65,7 +68,7 @@ class Server:
         """Stop the server; at once is as if it had crashed."""
         watch, self._watch = self._watch, None
         if watch is not None:
-            watch.communicate(b"at once" if at_once else None, timeout=60)
+            watch.communicate(b"at once" if at_once else b"stop", timeout=60)
 
     def remove(self) -> None:
         self.stop()
@@ -95,7 +98,7 @@ class Server:
         }
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         server = [self.programs / "postgres", "-D", self.folder / "cluster", *words]
-        command = [sys.executable, "-c", WATCH, json.dumps(self._as), *server]
+        command = [sys.executable, "-c", WATCH, json.dumps(self._as), self.folder, *server]
         with self._log.open("ab") as log:
             self._watch = subprocess.Popen(
                 [*map(str, command)], stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder

@@ -1,0 +1,169 @@
+"""test_keeping: what a batch may lose and what it may not, and what an interrupt leaves of what is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+
+import pytest
+
+import agentnb as nb
+from agentnb.session.opening import reopened
+from agentnb.store import MemoryLog
+from tests.kills import recipe as told_in_parts
+from tests.session.test_trouble import WAYS, Parts, place, to_the_end
+from tests.session.trouble import ROUNDS, Tools, is_kept, looping
+from tests.store.stores import Elsewhere
+
+__all__ = ["place"]  # the fixture
+
+
+# ----------------------------------------------------------------------------------------------------------- in batches
+
+
+BATCHES = """
+import json
+import agentnb as nb
+from tests.session.trouble import Tools, looping
+tools = Tools()
+tools.during["tell 4"] = lambda: (say(session.position), wait())
+session = nb.Session(looping(tools), {"n": 0}, store=sys.argv[1], run_id="run", durability=json.loads(sys.argv[2]))
+session.run()
+say(session.position)
+wait()
+"""
+
+
+def kept_after_a_kill(place, durability, until=None):
+    """Kill a program whose run waits in its 12th step; return how many of its 11 steps are kept."""
+    with Elsewhere(place, BATCHES, durability) as they:
+        assert they.hears() == "11"
+        log = nb.store.open_log(place)
+        while until is not None and not until(log.last("run")):
+            pass
+        they.dies()
+        return len(nb.open(place, "run").trace)
+
+
+@pytest.mark.parametrize(("steps", "kept"), [(1, 11), (3, 9), (4, 8), (1000, 0)])
+def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
+    found = kept_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
+    assert found == kept
+    assert 11 - found <= steps
+
+
+def test_nothing_of_a_batch_waits_longer_than_it_may(place):
+    assert kept_after_a_kill(place, '{"steps": 1000, "ms": 20}', until=lambda last: last > 1) == 11
+
+
+def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
+    longest = {"steps": 1000, "ms": 600_000}
+
+    def session(run_id):
+        return nb.Session(looping(Tools()), {"n": 0}, store=place, run_id=run_id, durability=longest)
+
+    ends, stops, closed = map(session, ("ends", "stops", "closed"))
+    ends.run()
+    stops.run(max_steps=4)
+    closed.run(max_steps=5)
+    closed.close()
+    is_kept(ends)
+    is_kept(stops)
+    assert len(nb.open(place, "closed").trace) == 5
+
+
+def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
+    tools, found = Tools(), []
+    session = nb.Session(looping(tools), {"n": 0}, store=place, run_id="run", durability={"steps": 99, "ms": 600_000})
+    tools.during["tell 2"] = lambda: found.extend(
+        [
+            session.log.last("run"),
+            session.save(),
+            len(reopened(session.log, session.log.run("run"), session.engine.plan).trace),
+        ]
+    )
+    session.run()
+    assert (found[0], found[2]) == (1, 5)
+
+
+def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
+    with Elsewhere(place, BATCHES, '{"steps": 1000, "ms": 600000}') as they:
+        assert they.hears() == "11"
+        they.told()
+        assert they.hears() == str(3 * ROUNDS)
+        they.told()
+        they.ends()
+    assert (nb.open(place, "run").status, nb.runs(place)["writer"].isna().all()) == ("finished", True)
+
+
+# ---------------------------------------------------------------------------------------------------------- and besides
+
+
+def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
+    log, copies = MemoryLog(), []
+    tools = Tools()
+    session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run")
+    session.step(5)
+    session.goto(2)
+    tools.during["ask 1"] = lambda: copies.append(copied(log))
+    session.run()
+    (cut,) = copies  # as a kill in the middle of this run would have left it
+    again = reopened(cut, cut.run("run"), session.engine.plan)
+    assert (again.position, len(again.engine.left)) == (3, 1)
+
+
+def copied(log):
+    made = MemoryLog()
+    made.create(log.run("run"), list(log.entries("run")))
+    return made
+
+
+KEEPING = ("journal.py", "slices.py", "memory.py")
+
+
+class Interrupting:
+    """Raises a KeyboardInterrupt at the line of that number in some files, once."""
+
+    def __init__(self, at, files):
+        self.left, self.files = at, files
+
+    def __call__(self, frame, event, arg):
+        if not frame.f_code.co_filename.endswith(self.files):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+@contextlib.contextmanager
+def interrupted(at, files):
+    before, tracer = sys.gettrace(), Interrupting(at, files)
+    sys.settrace(tracer)
+    try:
+        yield tracer
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "files", [KEEPING, (*KEEPING, "step.py", "core.py", "effects.py", "work.py")], ids=["log", "all"]
+)
+def test_an_interrupt_loses_nothing_that_is_kept_and_doubles_nothing(files, durability, monkeypatch):
+    monkeypatch.setattr(told_in_parts, "PARTS", 2)
+    every = 13 if files is KEEPING else 29
+    for at in itertools.count(1, every):
+        session = told_in_parts.begin(Parts(), MemoryLog(), durability=durability, rounds=1)
+        session.step(2)
+        with interrupted(at, files) as tracer:
+            session.step(2)
+        if tracer.left > 0:
+            break
+        to_the_end(session)
+        is_kept(session)
+    assert at > 300  # lines are run there
