@@ -308,6 +308,12 @@ class Journal:
             if known:
                 self._told.append(["drop", act])
 
+    def drop_all(self) -> None:
+        """Keep that every step in flight was given up, those too that an interrupt has cut short."""
+        told = {fact[1] for fact in self._told if fact[0] in ("emit", "back")}
+        for act in {*self._keys, *(key[0] for key in self._outs), *told} - self._over:
+            self.drop(act)
+
     # -- how it stands -------------------------------------------------------------------------------------------
 
     def tell(self, status: str) -> None:

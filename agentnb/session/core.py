@@ -339,8 +339,8 @@ class Core(Lasting):
             del run.flights[flight.act.id]
             flight.cancel()
             people.note(run, why, flight.act.node.id)
-            if self.journal is not None:
-                self.journal.drop(flight.act.id)
+        if self.journal is not None:
+            self.journal.drop_all()
         self._forget_recorded()
 
     def open_tip(self) -> None:
