@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,7 +121,7 @@ def rows_of(session: Any) -> list[Any]:
     reading, edges = session.trace.reading(), session.trace.frames.edges
     ways: dict[int, list[Any]] = {}
     for step, target, value in zip(edges.step, edges.target, edges.value, strict=True):
-        ways.setdefault(step, []).append((target, repr(value)))
+        ways.setdefault(step, []).append((target, "" if value is pd.NA or value is None else repr(value)))
     found = []
     for step in session.trace.steps:
         number = step.step
