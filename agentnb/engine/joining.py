@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, Final
 
 from agentnb.board.values import thaw
@@ -33,8 +33,8 @@ class Joined:
         self.told: dict[int, dict[Key, Call]] = {}
         self.out: dict[int, dict[int, list[Any]]] = {}
         self.announced: dict[int, list[Event]] = {}
-        self._steps: list[list[list[list[int]]]] = []  # of each history, the parts as they came
-        self._writes: list[list[list[Any]]] = []
+        self._columns: list[list[list[int]]] = []  # of each history, the seven columns of its steps, as differences
+        self._values: list[list[Any]] = []  # of each history, what its writes wrote, as it is kept
         self._nodes = nodes
 
     def add(self, slices: Iterable[Mapping[str, Any]]) -> None:
@@ -49,10 +49,12 @@ class Joined:
             for each in slices:
                 if "t" in each:
                     self._tables(each["t"])
-                for part in each.get("p", ()):
-                    self._part(*part)
-                for fact in each.get("told", ()):
-                    self._fact(*fact)
+                if "p" in each:
+                    for part in each["p"]:
+                        self._part(*part)
+                if "told" in each:
+                    for fact in each["told"]:
+                        self._fact(*fact)
         except _DAMAGED as error:
             raise damaged(error) from error
 
@@ -71,11 +73,9 @@ class Joined:
             StoreError: L402, what was added is none of ours, or damaged.
         """
         try:
-            for history, parts in zip(self.histories, self._steps, strict=True):
-                _fill_steps(history, parts)
-            for history, writes in zip(self.histories, self._writes, strict=True):
-                history.w_code.extend(chain.from_iterable([part[0] for part in writes]))
-                values = list(chain.from_iterable([part[1] for part in writes]))
+            for history, columns in zip(self.histories, self._columns, strict=True):
+                _fill_steps(history, columns)
+            for history, values in zip(self.histories, self._values, strict=True):
                 Replica.of(history).fill(history, values, put_back)
                 Replica.of(history).mark(history)
                 if history.parent is not None:
@@ -105,24 +105,32 @@ class Joined:
                 raise ValueError(f"history {number} comes before others")
             above = None if parent is None else self.histories[parent]
             self.histories.append(History(self.tables, base=base, parent=above, name=name))
-            self._steps.append([])
-            self._writes.append([])
-        history = self.histories[number]
-        if steps or "amend" in rare:
-            kept = self._steps[number]
-            if "amend" in rare:  # the last step, as a person has changed it
-                for column, more in zip(kept[-1][4:], rare["amend"], strict=True):
-                    column[-1] += more
-            if steps:
-                kept.append(steps)
+            self._columns.append([[], [], [], [], [], [], []])
+            self._values.append([])
+        history, columns = self.histories[number], self._columns[number]
+        if "amend" in rare:  # the last step, as a person has changed it
+            for column, more in zip(columns[4:], rare["amend"], strict=True):
+                column[-1] += more
+        if steps:
+            act, began, took, flags, front, ends, pushed = columns  # one by one: this runs once a step
+            act += steps[0]
+            began += steps[1]
+            took += steps[2]
+            flags += steps[3]
+            front += steps[4]
+            ends += steps[5]
+            pushed += steps[6]
         if writes[0]:
-            self._writes[number].append(writes)
-        history.p_act.extend(pushes)
-        for name, rows in rare.items():
-            _TAKEN[name](self, history, rows)
+            history.w_code.extend(writes[0])
+            self._values[number] += writes[1]
+        if pushes:
+            history.p_act.extend(pushes)
+        if rare:
+            for name, rows in rare.items():
+                _TAKEN[name](self, history, rows)
         if steps and (self.told or self.out or self.announced):
-            for act in steps[0]:
-                self.drop(act)
+            for gone in steps[0]:
+                self.drop(gone)
 
     def _fact(self, what: str, act: int, *rest: Any) -> None:
         """Take what a step in flight has done."""
@@ -151,7 +159,7 @@ class Joined:
             else:
                 table.pop(act, None)
 
-    def _values(self, history: History, rows: list[Any]) -> None:
+    def _conditions(self, history: History, rows: list[Any]) -> None:
         """Take the values of the conditions that pushes were taken for."""
         history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
         for row, value in rows:
@@ -206,7 +214,7 @@ def _failure(kind: str, message: str, timeout: bool, problem: list[str] | None, 
 _TAKEN: Final[dict[str, Callable[[Joined, History, Any], None]]] = {
     "new": lambda _joined, _history, _rows: None,
     "amend": lambda _joined, _history, _rows: None,
-    "values": Joined._values,  # noqa: SLF001  (parts of it)
+    "values": Joined._conditions,  # noqa: SLF001  (parts of it)
     "carried": Joined._carried,  # noqa: SLF001
     "reads": Joined._reads,  # noqa: SLF001
     "rare": Joined._marked,  # noqa: SLF001
@@ -232,9 +240,8 @@ def _from(rows: Any, known: int) -> list[Any]:
     return list(given[known - first :])
 
 
-def _fill_steps(history: History, parts: list[list[list[int]]]) -> None:
-    """Fill the columns of the steps from the parts of them that were taken."""
-    columns = [list(chain.from_iterable([part[at] for part in parts])) for at in range(7)]
+def _fill_steps(history: History, columns: list[list[int]]) -> None:
+    """Fill the columns of the steps from the differences that were taken."""
     act, began, took, flags, front, writes, pushes = columns
     starts = list(accumulate(began))
     history.s_act, history.s_flag = array("I", act), array("B", flags)

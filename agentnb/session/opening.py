@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MASKED: Final = '"masked"'  # the tag that stands in place of a masked value
-AT_ONCE: Final = 8192  # so many entries are read as one text
+AT_ONCE: Final = 256  # so many entries are read as one text: what was read is let go of while it is still in the caches
 COLUMNS: Final = {
     "run_id": "object", "name": "object", "recipe": "object", "dialect": "object", "status": "object", "steps": "int64",
     "created": "datetime64[ns, UTC]", "updated": "datetime64[ns, UTC]", "parent": "string", "forked": "Int64",
@@ -159,14 +159,17 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[Joined, dict[str, Any
         head = head_of(part)
         check_version(head.get("version"))
         joined.renumber(renumbering(plan, head["nodes"]))
-        seq = 0
         kept["masks"] = kept["masks"] or MASKED in part.head
-        for document, number, masked in _documents(log, part.run_id, until):
+        seq = 0
+        for documents, last, masked in _documents(log, part.run_id, until):
+            seq = last
             kept["masks"] = kept["masks"] or masked
-            joined.add([document])
-            kept.update(document.get("run", {}))
-            kept["aux"] = document.get("aux", kept["aux"])
-            seq = number
+            joined.add(documents)
+            for document in documents:
+                if "run" in document:
+                    kept.update(document["run"])
+                if "aux" in document:
+                    kept["aux"] = document["aux"]
         check_fit(plan, joined.tables, head["nodes"])
     kept["limit"] = None
     try:
@@ -184,15 +187,18 @@ def _ancestors(log: EventLog, row: RunRow) -> Iterator[tuple[RunRow, int]]:
         yield row, shared
 
 
-def _documents(log: EventLog, run_id: str, until: int | None) -> Iterator[tuple[dict[str, Any], int, bool]]:
-    """Yield what a run's entries say, the number of each, and whether anything in it was masked."""
+def _documents(log: EventLog, run_id: str, until: int | None) -> Iterator[tuple[list[dict[str, Any]], int, bool]]:
+    """Yield what a run's entries say, some at a time, the number of the last, and whether any has a masked value."""
     entries = iter(log.entries(run_id, 0, until))
     while chunk := list(islice(entries, AT_ONCE)):
+        text = f"[{','.join([entry.body for entry in chunk])}]"
         try:
-            found = json.loads(f"[{','.join([entry.body for entry in chunk])}]")
+            found = json.loads(text)
         except ValueError as error:
             raise damaged(error) from error
-        yield from ((document, entry.seq, MASKED in entry.body) for document, entry in zip(found, chunk, strict=True))
+        if len(found) != len(chunk):
+            raise damaged(ValueError("an entry is no document"))
+        yield found, chunk[-1].seq, MASKED in text
 
 
 def runs(where: str | os.PathLike[str] | EventLog) -> pd.DataFrame:
