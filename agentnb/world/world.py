@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.secrets import short
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.recipe.grafts import WHOLE
+from agentnb.world.agents import Agent, agent_of
 from agentnb.world.llm.base import LLMClient, LLMRequest, as_client
 from agentnb.world.people import WAIT, ask_on_terminal, typed_verdict, verdict_of
+from agentnb.world.resources import Resources
 
 if TYPE_CHECKING:
     from agentnb.engine.work import Effect, Work
     from agentnb.recipe.model import Node
+    from agentnb.world.toolbox import Toolbox
 
 Script = Sequence[Any] | Mapping[str, Any]
 
@@ -25,7 +29,8 @@ class World:
     `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers (approvals:
     True, False or their mapping), a list in the order of asking, or a mapping from node to a list or a single value.
     `strict` says how templates and rules take what is missing. `given` are the tools as somebody gave them, where
-    `tools` are called with a recipe's config.
+    `tools` are called with a recipe's config. `agents` are what the recipe's agents bring along, by the node that each
+    of them is.
 
     Raises: ExecutionError: X303, X305, what is given as the model or as answers can be neither
     """
@@ -39,13 +44,15 @@ class World:
         resources: Mapping[type, Any] | None = None,
         strict: bool = True,
         given: Mapping[str, Callable[..., Any]] | None = None,
+        agents: Mapping[str, Agent] | None = None,
     ) -> None:
         self.strict = strict
+        self.agents = dict(agents or {})
         self.tools = dict(tools or {})
         self.given = self.tools if given is None else dict(given)
         self.llm: LLMClient | None = None if llm is None else as_client(llm)
         self.answers = _script(answers)
-        self.resources = dict(resources or {})
+        self.resources = resources if isinstance(resources, Resources) else Resources(resources)
 
     def tool(self, name: str, node: Node) -> Callable[..., Any]:
         """Return the callable with this name.
@@ -66,6 +73,24 @@ class World:
                 )
             )
         return found
+
+    def model_of(self, node: Node) -> LLMClient | None:
+        """Return the model that a node asks: its agent's own, else the session's.
+
+        Where the agent is the whole recipe, its own has become the session's, if that was given none.
+        """
+        own = None if WHOLE in self.agents else agent_of(self.agents, node).llm
+        return self.llm if own is None else own
+
+    def toolbox(self, node: Node) -> Toolbox:
+        """Return the tools of the agent that a node is part of: its own, else those that the session was given.
+
+        Where the agent is the whole recipe, what the session was given comes before its own tools of the same name.
+        """
+        from agentnb.world.toolbox import Toolbox  # late: most sessions have no agents of this sort
+
+        own = agent_of(self.agents, node).tools
+        return Toolbox.of(own, self.given if own is None or WHOLE in self.agents else {})
 
     def find(self, effect: Effect, work: Work) -> Callable[[Effect], Any]:
         """Return the callable that does an effect.
@@ -95,12 +120,15 @@ class World:
         )
 
     def _request(self, effect: Effect, work: Work) -> LLMRequest:
-        number, of_node = asked_before(work, "llm"), asked_before(work, "llm", work.node.id)
+        of_node = asked_before(work, "llm", work.node.id)
+        own = WHOLE not in self.agents and agent_of(self.agents, work.node).llm is not None
+        number = of_node if own else asked_before(work, "llm")  # an agent's own model is asked by nobody else
         request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
     def _complete(self, request: LLMRequest, work: Work) -> Any:
-        if self.llm is None:
+        client = self.model_of(work.node)
+        if client is None:
             raise ExecutionError(
                 Problem(
                     "X302",
@@ -110,7 +138,7 @@ class World:
                     "give one: Session(recipe, llm=...), for example a list of scripted answers",
                 )
             )
-        return self.llm.complete(request)
+        return client.complete(request)
 
     def _scripted(self, work: Work) -> Any:
         """Return the scripted answer; WAIT where the script has none for this question."""

@@ -21,6 +21,8 @@ A session is given a model as `Session(recipe, llm=...)`. It may be:
 
 Settings, all of them optional: `model`, `temperature`, `max_tokens` (anthropic: 1024 where none is set), `top_p`,
 `top_k`, `stop`, `seed`; `schema`, a JSON Schema that the answer keeps to (the content then is the value, no text);
+`json_object`, true: the answer is a JSON object, and its content stays text (OpenAI's and Gemini's JSON mode; others
+are told by the prompt alone, and so is a server of one's own that refuses it; false in a client's settings: never);
 `kwargs`, what else the protocol takes, over all others; `request_timeout` in seconds (a node's own time-out comes
 first); `prices`, USD for a million tokens, which the cost of each call is worked out with; and of the connection
 `api_key`, `base_url`, `headers`, `client_kwargs` (for the SDK's client). A request brings the first three lines of
@@ -49,7 +51,7 @@ A client of one's own answers an LLMRequest with an LLMResponse, at once or as a
 
 It keeps no place in a script of its own: `request.number` and `request.of_node` say how many requests came before, so
 that a run which goes back is answered the same. One that blocks may: under a time-out, and in a live run, it is called
-in a thread. To ask any client outside a run: `await client.complete(LLMRequest((LLMMessage("user", "Hello"),)))`.
+in a thread. To ask any client outside a run, as a whole or piece by piece: agentnb.world.llm.asking.
 """
 
 from __future__ import annotations

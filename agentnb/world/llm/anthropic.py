@@ -13,7 +13,10 @@ ANSWER: Final = "answer"  # the tool that an answer with a schema is given to
 
 
 class AnthropicClient(VendorClient):
-    """Asks Anthropic's models. An answer with a schema comes as the arguments of a tool that it must call."""
+    """Asks Anthropic's models. An answer with a schema comes as the arguments of a tool that it must call.
+
+    There is no JSON mode: where `json_object` asks for one, what the prompt says of it must do.
+    """
 
     package: ClassVar[str] = "anthropic"
     extra: ClassVar[str] = "anthropic"

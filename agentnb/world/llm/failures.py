@@ -84,10 +84,17 @@ def _refused(error: Exception, status: int, name: str, where: str, variables: Se
     why = f"{_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
     if status in {401, 403}:
         do = f"check the key ({' or '.join(variables) or 'api_key'}) and what it may do"
+    elif refuses_format(error):
+        do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
     else:
         do = _DO.get(status, "try again later" if again else "mend the request")
     problem = Problem("X336", f"{name} answered {status}: {said(error)}", where, why, do)
     return LLMError(problem, status=status, again=again, retry_after=wait)
+
+
+def refuses_format(error: BaseException) -> bool:
+    """Say whether a server refused a request for the format that the answer was to have."""
+    return status_of(error) in {400, 422} and "response_format" in said(error)
 
 
 def status_of(error: BaseException) -> int | None:

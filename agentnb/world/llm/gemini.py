@@ -70,6 +70,8 @@ def _config(ask: Ask) -> dict[str, Any]:
     }
     if ask.schema is not None:
         words |= {"response_mime_type": "application/json", "response_json_schema": ask.schema}
+    elif ask.json_object:
+        words["response_mime_type"] = "application/json"
     return ask.onto(words)
 
 

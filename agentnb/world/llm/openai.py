@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from agentnb.world.llm.failures import Unreadable
+from agentnb.world.llm.failures import Unreadable, refuses_format
 from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, accepted
 
 
@@ -32,11 +33,30 @@ class OpenAIClient(VendorClient):
 
 
 class OpenAICompatibleClient(OpenAIClient):
-    """Asks a server that speaks OpenAI's protocol, such as LM Studio, Ollama or vLLM; it needs no key."""
+    """Asks a server that speaks OpenAI's protocol, such as LM Studio, Ollama or vLLM; it needs no key.
+
+    Not every such server has a JSON mode. One that refuses it is asked again at once without it, and not for it any
+    more with this model: a refusal takes no tokens, and the prompt says what is wanted.
+    """
 
     variables: ClassVar[tuple[str, ...]] = ()
     default_url: ClassVar[str | None] = "http://127.0.0.1:1234/v1"
     needs_key: ClassVar[bool] = False
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **words)
+        self._without_json_mode: set[str] = set()
+
+    async def converse(self, sdk: Any, ask: Ask) -> Reply:
+        """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
+        if ask.json_object and ask.model not in self._without_json_mode:
+            try:
+                return await super().converse(sdk, ask)
+            except Exception as error:
+                if not refuses_format(error):
+                    raise
+            self._without_json_mode.add(ask.model)
+        return await super().converse(sdk, replace(ask, json_object=False))
 
 
 def _body(ask: Ask) -> dict[str, Any]:
@@ -48,6 +68,8 @@ def _body(ask: Ask) -> dict[str, Any]:
     }
     if ask.schema is not None:
         words["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": ask.schema}}
+    elif ask.json_object:
+        words["response_format"] = {"type": "json_object"}
     if ask.tell is not None:
         words |= {"stream": True, "stream_options": {"include_usage": True}}
     return ask.onto(words)

@@ -10,11 +10,12 @@ from agentnb.board.secrets import short
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
 
 SAMPLING: Final = frozenset({"temperature", "max_tokens", "top_p", "top_k", "stop", "seed"})
-OF_REQUESTS: Final = SAMPLING | {"kwargs", "schema", "request_timeout"}  # what a node may set for its own requests
+# What a node may set for its own requests.
+OF_REQUESTS: Final = SAMPLING | {"kwargs", "schema", "json_object", "request_timeout"}
 _TEXT: Final = {"type", "model", "base_url", "api_key"}
 _NUMBERS: Final = {"temperature", "top_p", "top_k", "max_tokens", "seed", "request_timeout"}
 _MAPPINGS: Final = {"headers", "kwargs", "client_kwargs", "prices"}
-WORDS: Final = SAMPLING | _TEXT | _NUMBERS | _MAPPINGS | {"schema"}
+WORDS: Final = SAMPLING | _TEXT | _NUMBERS | _MAPPINGS | {"schema", "json_object"}
 
 
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -53,6 +54,8 @@ def _asked(word: str, value: Any) -> str | None:
         return "a mapping"
     if word == "schema" and not isinstance(value, Mapping):
         return "a JSON Schema, as a mapping"
+    if word == "json_object" and not isinstance(value, bool):
+        return "true or false"
     if word == "stop" and not isinstance(value, str) and not _texts(value):
         return "a text or a list of texts"
     if word == "prices" and not _prices(value):

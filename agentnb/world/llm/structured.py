@@ -37,6 +37,19 @@ def json_in(answer: Any) -> Any:
     return value
 
 
+def whole_json(text: str) -> Any:
+    """Return the JSON value that a text is as a whole: no fence and no words stand around it.
+
+    Raises:
+        ValueError: it is something else, has NaN or Infinity, is too long or nested too deep.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"the answer is longer than {LONGEST:,} characters")
+    value = _loads(text)
+    _check(value)
+    return value
+
+
 def _parsed(text: str) -> Any:
     if len(text) > LONGEST:
         raise ValueError(f"the answer is longer than {LONGEST:,} characters")

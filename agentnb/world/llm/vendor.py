@@ -35,12 +35,14 @@ class Ask:
     """One request as a vendor's client sends it: the client's settings and the request's own are one here.
 
     `sampling` holds temperature, max_tokens, top_p, top_k, stop and seed, those that are set; `kwargs` override all.
+    `json_object` asks for the vendor's JSON mode, where it has one; a schema says more, and comes before it.
     """
 
     messages: tuple[LLMMessage, ...]
     model: str
     sampling: Mapping[str, Any]
     schema: Any
+    json_object: bool
     kwargs: Mapping[str, Any]
     timeout: float
     tell: Callable[[str], None] | None
@@ -93,6 +95,11 @@ def accepted(create: Callable[..., Any], words: Mapping[str, Any], rest: str) ->
     found = {name: value for name, value in words.items() if name in known}
     others = {name: value for name, value in words.items() if name not in known}
     return {**found, rest: {**others, **(found.get(rest) or {})}} if others else found
+
+
+def _json_mode(asked: bool | None, own: bool | None) -> bool:
+    """Say whether an answer is to come in JSON mode. What the client's own settings rule out, no request asks for."""
+    return own is not False and bool(own if asked is None else asked)
 
 
 class Answering:
@@ -205,12 +212,14 @@ class VendorClient(ABC):
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
         check_settings({k: v for k, v in given.items() if k in OF_REQUESTS}, f"node {request.node!r}")
+        schema = thaw(freeze(given.get("schema", own.get("schema"))))
         limit = request.timeout or given.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
         return Ask(
             messages=request.messages,
             model=str(model),
             sampling={k: thaw(v) for k, v in {**own, **given}.items() if k in SAMPLING},
-            schema=thaw(freeze(given.get("schema", own.get("schema")))),
+            schema=schema,
+            json_object=schema is None and _json_mode(given.get("json_object"), own.get("json_object")),
             kwargs={**own.get("kwargs", {}), **given.get("kwargs", {})},
             timeout=float(limit),
             tell=request.tell,

@@ -33,4 +33,11 @@ def _other(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
-    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
+    return sorted(map(_named, value)) if isinstance(value, set | frozenset) else _named(value)
+
+
+def _named(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  (its own code fails, and what there is can be told all the same)
+        return f"a {type(value).__name__} that cannot be told"

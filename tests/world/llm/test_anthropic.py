@@ -28,6 +28,12 @@ def test_what_is_sent_is_the_protocol(serve):
     }  # fmt: skip
 
 
+def test_there_is_no_json_mode_and_the_answer_stays_text(serve):
+    server = serve(Anthropic.whole('{"n": 1}'))
+    answer = ask(client(Anthropic, server), request(settings={"json_object": True}))
+    assert (answer.content, sorted(server.asked[0].body)) == ('{"n": 1}', ["max_tokens", "messages", "model"])
+
+
 def test_the_number_of_tokens_may_be_set_and_is_never_missing(serve):
     assert sent(serve, max_tokens=50_000).body["max_tokens"] == 50_000
     assert sent(serve).body["max_tokens"] == 1024

@@ -26,6 +26,14 @@ def test_what_is_sent_is_the_protocol(serve):
     assert Gemini.said(asked.body) == [("system", "Be kind."), ("user", "Hi"), ("model", "Yes?"), ("user", "42")]
 
 
+@pytest.mark.parametrize("streams", [False, True])
+def test_json_mode_is_a_type_of_the_answer_which_stays_text(streams, serve):
+    server = serve(Gemini.stream('{"n"', ": 1}") if streams else Gemini.whole('{"n": 1}'))
+    made = request(settings={"json_object": True}, tell=[].append if streams else None)
+    assert ask(client(Gemini, server), made).content == '{"n": 1}'
+    assert server.asked[0].body["generationConfig"] == {"responseMimeType": "application/json"}
+
+
 def test_a_stream_is_asked_for_at_its_own_address(serve):
     asked = sent(serve, request(tell=[].append), Gemini.stream("Hi"))
     assert ":streamGenerateContent" in asked.path

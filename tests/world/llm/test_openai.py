@@ -71,6 +71,40 @@ def test_a_schema_is_sent_as_the_format_of_the_answer(serve):
     assert body["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
 
 
+def test_json_mode_is_asked_for_and_the_answer_stays_text(serve):
+    server = serve(OpenAI.whole('{"n": 1}'))
+    answer = ask(client(OpenAI, server), request(settings={"json_object": True}))
+    assert (server.asked[0].body["response_format"], answer.content) == ({"type": "json_object"}, '{"n": 1}')
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "sent"),
+    [
+        ({}, {}, None),
+        ({"json_object": True}, {}, "json_object"),
+        ({"json_object": True}, {"json_object": False}, None),
+        ({"json_object": False}, {"json_object": True}, None),
+        ({}, {"json_object": True, "schema": SCHEMA}, "json_schema"),
+        ({}, {"json_object": True, "kwargs": {"response_format": {"type": "text"}}}, "text"),
+    ],
+)
+def test_when_json_mode_is_asked_for(own, asked, sent, serve):
+    body = sent_of(serve, own, asked)
+    assert body.get("response_format", {}).get("type") == sent
+
+
+def sent_of(serve, own, settings):
+    return sent(serve, request(settings=settings), OpenAI.whole('{"n": 1}'), **own).body
+
+
+def test_a_model_without_json_mode_is_told_with_what_to_do(serve):
+    refused = OpenAI.failed(400, "Invalid parameter: 'response_format' of type 'json_object' is not supported.")
+    server = serve(refused)
+    with pytest.raises(LLMError, match=r"X336(.|\n)*do: .*`json_object: false` in its provider's settings"):
+        ask(client(OpenAI, server), request(settings={"json_object": True}))
+    assert len(server.asked) == 1
+
+
 def test_an_answer_without_text_is_empty(serve):
     assert ask(client(OpenAI, serve(OpenAI.whole(None)))).content == ""
 
@@ -111,6 +145,42 @@ def test_a_compatible_server_may_ask_for_a_key(serve):
     server = serve(OpenAI.whole())
     ask(OpenAICompatibleClient("m", {"base_url": server.url, "api_key": KEY}))
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+REFUSED = "'response_format.type' must be 'json_schema' or 'text'"
+
+
+def compatible(server):
+    return client_of("lmstudio:m-1", {"base_url": server.url})
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_compatible_server_that_refuses_json_mode_is_asked_without_it_from_then_on(status, streams, serve):
+    answer = OpenAI.stream('{"n"', ": 1}") if streams else OpenAI.whole('{"n": 1}')
+    server, heard = serve(OpenAI.failed(status, REFUSED), answer), []
+    made, words = compatible(server), request(settings={"json_object": True}, tell=heard.append if streams else None)
+    assert [ask(made, words).content for _ in range(2)] == ['{"n": 1}', '{"n": 1}']
+    assert ["response_format" in asked.body for asked in server.asked] == [True, False, False]
+    assert heard == ['{"n"', ": 1}"] * 2 * streams
+    server.answers[:] = [OpenAI.whole()]
+    ask(made, request(model="m-2", settings={"json_object": True}))
+    assert server.asked[-1].body["response_format"] == {"type": "json_object"}
+
+
+@pytest.mark.parametrize("answer", [OpenAI.failed(400, "no such model"), OpenAI.failed(500, REFUSED)])
+def test_a_compatible_server_that_refuses_something_else_is_not_asked_again(answer, serve):
+    server = serve(answer)
+    with pytest.raises(LLMError, match="X336"):
+        ask(compatible(server), request(settings={"json_object": True}))
+    assert len(server.asked) == 1
+
+
+def test_a_schema_that_a_compatible_server_refuses_is_not_left_out(serve):
+    server = serve(OpenAI.failed(400, REFUSED))
+    with pytest.raises(LLMError, match=r"X336(.|\n)*no schema"):
+        ask(compatible(server), request(settings={"schema": SCHEMA, "json_object": True}))
+    assert len(server.asked) == 1
 
 
 def test_kwargs_that_make_no_sense_to_the_sdk_are_a_problem(serve):

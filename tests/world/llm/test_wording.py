@@ -31,3 +31,11 @@ def test_a_value_that_contains_itself_has_no_text():
     circle.append(circle)
     with pytest.raises(ValueError, match="Circular"):
         json_text(circle)
+
+
+def test_what_cannot_be_told_is_told_as_its_sort():
+    class Silent:
+        def __str__(self):
+            raise ValueError("no words")
+
+    assert json_text([Silent(), {Silent()}]) == '["a Silent that cannot be told", ["a Silent that cannot be told"]]'

@@ -1,0 +1,215 @@
+"""api: symphony's front door: AgentExecutor(config).execute_task(task). No loop of its own: a Session runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from itertools import zip_longest
+from typing import Any
+
+from agentnb.board.secrets import hidden, short
+from agentnb.board.values import thaw
+from agentnb.dialects.symphony.handler import LLMHandler
+from agentnb.dialects.symphony.loader import recipe_of_config
+from agentnb.dialects.symphony.results import AgentResult, TaskMetrics, TaskOutcome, Times, tool_of, usage_of
+from agentnb.dialects.symphony.schema import AgentConfig, config_of
+from agentnb.errors import ExecutionError, Problem, RecipeError, told
+from agentnb.session import Session
+from agentnb.trace import SimulationStep, SimulationTrace
+from agentnb.world.agents import Agent
+from agentnb.world.llm.decision import as_text
+from agentnb.world.tools.configs import ToolConfig
+from agentnb.world.tools.registry import ToolRegistry
+
+
+class AgentExecutor:
+    """An agent that can be given tasks: `execute_task` does one, `session` steps one.
+
+    It may also stand where a recipe of any dialect has a tool, a function or an agent: `Session(recipe,
+    tools={"support": executor})`, or as a node's `function`. Then its steps are inside that node.
+
+    Args:
+        config: an AgentConfig, or a mapping of its fields.
+        llm: an LLMHandler, a client of agentnb.world.llm, a callable (LLMRequest -> LLMResponse, text or dict), a
+            script, or "provider:model"; left out, the shared LLMHandler is asked.
+        tools: a ToolRegistry, or a mapping name -> ToolConfig or function; left out, the shared registry.
+
+    Raises:
+        RecipeError: the config has mistakes.
+        ExecutionError: what is given as the model can be none.
+
+    Example:
+        >>> config = AgentConfig(name="Echo", description="repeats", task="Repeat what is said")
+        >>> agent = AgentExecutor(config, llm=lambda request: request.messages[-1].content)
+        >>> agent.execute_task("Hello").result.response
+        'Hello'
+    """
+
+    def __init__(self, config: Any, llm: Any = None, tools: Any = None) -> None:
+        self.config = config_of(config)
+        self.tools = registry_of(tools)
+        self.llm = _model_of(llm, self.config)
+        self.recipe = recipe_of_config(self.config, Agent(self.llm, self.tools))
+        self._session: Session | None = None
+
+    @property
+    def trace(self) -> SimulationTrace | None:
+        """The trace of the last task; None before the first."""
+        return None if self._session is None else self._session.trace
+
+    def session(self, task: str, **options: Any) -> Session:
+        """Return a session that stands before the first step of a task; `options` are those of Session.
+
+        Where neither the executor nor the shared LLMHandler has a model, it is simulated, as in every session.
+
+        Raises:
+            RecipeError: R206, the task is no text.
+        """
+        if self.llm is None and "llm" not in options and LLMHandler.get_instance().known:
+            options["llm"] = LLMHandler.get_instance()
+        return Session(self.recipe, {"task": task}, **options)
+
+    def execute_task(self, task: str) -> AgentResult:
+        """Do a task and return what came of it. What fails is a result without success.
+
+        Nothing is raised but the interrupt of a person.
+        """
+        try:
+            session = self._session = self._begun(task)
+            session.run()
+            return result_of(session)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (whatever it is: it is told)
+            return self._failed(task, error)
+
+    async def aexecute_task(self, task: str) -> AgentResult:
+        """Like `execute_task`, for async code; where the task that awaits it is cancelled, so is this."""
+        try:
+            session = self._session = self._begun(task)
+            await session.arun()
+            return result_of(session)
+        except (Exception, asyncio.CancelledError) as error:
+            own = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and own is not None and own.cancelling():
+                raise
+            return self._failed(task, error)
+
+    def __call__(self, task: str = "", **inputs: Any) -> str:
+        """Do a task and return the answer, as a plain function would: for places where nothing can be inside a node.
+
+        Raises:
+            ExecutionError: the agent has come to no success.
+        """
+        words = "\n".join(f"{name}: {value}" for name, value in inputs.items())
+        done = self.execute_task(task or words)
+        if not done.success:
+            raise ExecutionError(f"{self.config.name}: {done.error}")
+        return done.result.response
+
+    def __repr__(self) -> str:
+        """Return one line: the agent's name and its tools."""
+        return f"<AgentExecutor {self.config.name!r}: {len(self.config.tools)} tools>"
+
+    def _begun(self, task: str) -> Session:
+        """Return the session of a task that is to be done: with a model, or with a handler that says it has none."""
+        return self.session(task, **({} if self.llm is not None else {"llm": LLMHandler.get_instance()}))
+
+    def _failed(self, task: Any, error: BaseException) -> AgentResult:
+        sorry = f"Sorry: {self.config.name} could not work on the task {_shown(task)}."
+        outcome = TaskOutcome(sorry, agent=self.config.name, fallback=True)
+        return AgentResult(success=False, result=outcome, error=hidden(told(error)) or type(error).__name__)
+
+
+def _shown(task: Any) -> str:
+    """Return a task as one line, whatever was given for one."""
+    try:
+        return short(task)
+    except Exception:  # noqa: BLE001  (it is no text, and its own code fails)
+        return f"that is a {type(task).__name__}"
+
+
+def _model_of(llm: Any, config: AgentConfig) -> LLMHandler | None:
+    """Return who answers for an agent's model; None leaves it to the session, or to the shared handler.
+
+    A config that brings a key has a provider of its own.
+    """
+    if llm is None and config.model.api_key is not None:
+        own = LLMHandler()
+        own.register_provider({"provider": "openai", **config.model.model_dump(exclude_none=True)})
+        return own
+    return None if llm is None else LLMHandler.of(llm)
+
+
+def registry_of(tools: Any) -> ToolRegistry:
+    """Return a registry: as it is, the shared one for None, else a new one of what a mapping or a list gives.
+
+    Raises:
+        RecipeError: R114, it is nothing of these; and all that is wrong with a tool.
+    """
+    if tools is None:
+        return ToolRegistry.get_instance()
+    if isinstance(tools, ToolRegistry):
+        return tools
+    if not isinstance(tools, Iterable) or isinstance(tools, str | bytes):
+        raise RecipeError(_no_tools(tools))
+    registry = ToolRegistry()
+    given = tools.items() if isinstance(tools, Mapping) else ((ToolConfig.of(None, tool).name, tool) for tool in tools)
+    for name, tool in given:
+        registry.register_tool(name, tool)
+    return registry
+
+
+def _no_tools(tools: Any) -> Problem:
+    """R114: a value is not what is needed there."""
+    return Problem("R114", f"the tools are a {type(tools).__name__}", "AgentExecutor(config, llm, tools)",
+                   "they are a ToolRegistry, a mapping from names, or a list", "give one of these")  # fmt: skip
+
+
+def result_of(session: Session) -> AgentResult:
+    """Return what came of the task of a session, read from its trace and its blackboard."""
+    board, trace = session.board, session.trace
+    whole, usage = _between(trace.steps), usage_of(board.get("usage"))
+    result = thaw(session.engine.root.scope.data["result"]) if "result" in board else None
+    if session.status != "finished" or not isinstance(result, Mapping):
+        name = session.recipe.name
+        sorry = f"Sorry: {name} could not finish the task {board.get('task')!r}."
+        outcome = TaskOutcome(sorry, agent=name, token_usage=usage, timestamp=whole.end_time, fallback=True)
+        metrics = TaskMetrics(**whole, llm_usage=usage)
+        return AgentResult(success=False, result=outcome, error=_unfinished(session), metrics=metrics)
+    asked = [step for step in trace.steps if step.kind == "use" or (step.kind == "pick" and step.status == "error")]
+    listed = [each for each in result.get("tools_executed") or () if isinstance(each, Mapping)]  # or as it was edited
+    tools = tuple(
+        tool_of(each, _between([step] if step else [])) for each, step in zip_longest(listed, asked[: len(listed)])
+    )
+    outcome = TaskOutcome(
+        response=as_text(result.get("response", "")),
+        reasoning=as_text(result.get("reasoning", "")),
+        tools_executed=tools,
+        agent=session.recipe.name,
+        model=result.get("model"),
+        token_usage=usage,
+        timestamp=whole.end_time,
+        fallback="answer" not in board,
+    )
+    metrics = TaskMetrics(**whole, tool_calls=len(tools), llm_usage=usage)
+    return AgentResult(bool(result.get("success")), outcome, result.get("error"), metrics)
+
+
+def _between(steps: Sequence[SimulationStep]) -> Times:
+    """Return the times from the first of some steps to the end of the last."""
+    if not steps:
+        return Times()
+    start, end = steps[0].timestamp, steps[-1].timestamp + timedelta(seconds=steps[-1].seconds)
+    return Times((end - start).total_seconds(), start, end)
+
+
+def _unfinished(session: Session) -> str:
+    """Say why a task has not come to its end."""
+    problem = session.error
+    if problem is not None:
+        return hidden(f"{problem.what}: {problem.why}")
+    limit = (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
+    return f"{limit} is used up" if limit else f"it stands {session.status} after step {session.position}"
+
+
+__all__ = ["AgentExecutor", "registry_of", "result_of"]

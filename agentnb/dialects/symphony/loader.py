@@ -1,0 +1,173 @@
+"""loader: an agent's config becomes a Recipe: the steps from its task to its result. Translation only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.errors import Place, Problem
+from agentnb.recipe.grafts import WHOLE
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.sources import Source
+
+if TYPE_CHECKING:
+    from agentnb.dialects.symphony.schema import AgentConfig
+    from agentnb.world.agents import Agent
+
+_OWN: Final = frozenset({"task", "directives", "systemPrompt", "system_prompt", "llm", "maxCalls", "max_calls"})
+# The fields that a step follows from, the nearest first.
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "system_prompt": ("systemPrompt", "system_prompt", "task", "description"),
+    "request": ("llm",),
+    "llm": ("llm",),
+    "parse": ("tools",),
+    "check": ("tools",),
+    "tool": ("tools",),
+    "next_round": ("maxCalls", "max_calls"),
+    "result": (),
+}
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_OTHERS: Final = frozenset({"graph", "topology", "apiVersion", "metadata", "workflow"})
+
+
+def recognise(content: object) -> bool:
+    """Return whether this looks like an agent's config: by its words, or by its class."""
+    if isinstance(content, Mapping):
+        return "name" in content and bool(_OWN & content.keys()) and not _OTHERS & content.keys()
+    names = {cls.__name__ for cls in type(content).__mro__ if cls.__module__.startswith("agentnb.dialects.symphony")}
+    return bool(names & {"AgentConfig", "AgentExecutor"})
+
+
+def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe, where one can be made, and what is wrong with it beyond what the checks will find."""
+    recipe = getattr(source.content, "recipe", None)
+    if isinstance(recipe, Recipe):
+        return recipe, []
+    if not isinstance(source.content, Mapping) and not recognise(source.content):
+        return None, list(source.problems)
+    from agentnb.dialects.symphony.schema import read
+
+    config, problems = read(source)
+    problems = [*source.problems, *problems]
+    if config is None:
+        return None, problems
+    return recipe_of_config(_with_its_prompt(config, source), source=source), problems
+
+
+def _with_its_prompt(config: AgentConfig, source: Source) -> AgentConfig:
+    """Return a config with the text of the file that its system prompt names, where that lies beside its own file."""
+    file = Path(source.file)
+    if config.system_prompt is None or source.text is None or not file.is_file():
+        return config
+    from agentnb.dialects.symphony.prompts import SystemPromptService
+
+    text = SystemPromptService.base(config, folder=file.resolve().parent)
+    return config.model_copy(update={"system_prompt": text})
+
+
+def recipe_of_config(config: AgentConfig, agent: Agent | None = None, source: Source | None = None) -> Recipe:
+    """Return what an agent does with a task as a recipe; `agent` is what it brings along."""
+    from agentnb.world.agents import Agent
+
+    places = _Places(source or Source(config, "<AgentConfig>"))
+    nodes = {node.id: replace(node, place=places.of(node.id)) for node in _nodes(config)}
+    model = config.model
+    named = model.provider and agent is None
+    provider: dict[str, Any] = {"provider": (f"{model.provider}:{model.model or ''}", {})} if named else {}
+    return Recipe(
+        name=config.name,
+        dialect="symphony",
+        nodes=MappingProxyType(nodes),
+        edges=tuple(replace(edge, place=places.of(edge.source)) for edge in _edges(config)),
+        entry=("system_prompt",),
+        inputs=MappingProxyType({"task": {"type": "string"}}),
+        outputs=("result",),
+        init=_NOTHING,
+        limits=_NOTHING,
+        regions=MappingProxyType({ROOT: Region(ROOT, ("system_prompt",), config.name)}),
+        meta=MappingProxyType({
+            "required": ("task",), "config": config, "agents": {WHOLE: agent or Agent()}, **provider,
+        }),
+    )  # fmt: skip
+
+
+class _Places:
+    """Where it is written what a step of an agent follows from: its field, or the agent's name without it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def of(self, node: str) -> Place:
+        """Return the place of a step."""
+        for field in _FIELDS[node]:
+            given = self.source.content
+            if field in given if isinstance(given, Mapping) else getattr(given, field, None) is not None:
+                return self.source.place((field,), key=True)
+        return self.source.place(("name",), key=True)
+
+
+def _nodes(config: AgentConfig) -> list[Node]:
+    """Return the steps of an agent; those of tools only where it has some."""
+    from agentnb.dialects.symphony import inside
+
+    known = config.model_dump(exclude={"llm"})
+    asked = {"timeout": config.model.timeout or config.timeout}
+    tools = tuple(config.tools)
+    nodes = [
+        _node("system_prompt", "prompt", (), ("system_prompt",), compose=inside.composed, config=known, tools=tools),
+        _node("request", "function", ("system_prompt", "task", "conversation"), ("request",),
+              function=inside.Requesting(config), settings=inside.Requesting(config).settings),
+        _node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name, json=bool(tools), **asked),
+    ]  # fmt: skip
+    if tools:
+        nodes += [
+            _node("parse", "parse", ("answer",), ("decision",)),
+            _node("check", "pick", ("decision",), ("tools_executed",), tools=tools, approval=config.require_approval),
+            _node("tool", "use", ("decision",), ("tools_executed",)),
+        ]
+    if tools and config.max_calls > 1:
+        nodes.append(
+            _node("next_round", "function", ("usage", "answer", "tools_executed"), ("goes_on", "conversation"),
+                  function=inside.GoingOn(config), most=config.max_calls)
+        )  # fmt: skip
+    reads = ("answer", "decision", "tools_executed", "failure", "model", "usage")
+    nodes.append(_node("result", "function", reads, ("result",), function=inside.Concluding(config)))
+    return nodes
+
+
+def _node(id: str, kind: str, reads: tuple[str, ...], writes: tuple[str, ...], **params: Any) -> Node:
+    return Node(id, kind, reads=reads, writes=writes, params=MappingProxyType(params))
+
+
+def _edges(config: AgentConfig) -> list[Edge]:
+    """Return the ways between the steps; conditions exclude each other, for a recipe around may take all that hold."""
+    edges = [Edge("system_prompt", "request"), Edge("request", "llm")]
+    edges.append(Edge("llm", "result", "error"))
+    if not config.tools:
+        return [*edges, Edge("llm", "result")]
+    after = "next_round" if config.max_calls > 1 else "result"
+    edges += [
+        Edge("llm", "parse"),
+        _when("parse", "check", "decision.kind == 'tool'"),
+        _when("parse", "result", "decision.kind != 'tool'"),
+        Edge("parse", "result", "error"),
+        Edge("check", "tool"),
+        Edge("check", after, "error"),
+        Edge("tool", after),
+        Edge("tool", after, "error"),
+    ]
+    if after == "next_round":
+        edges += [
+            _when("next_round", "request", "goes_on", "loop_back"),
+            _when("next_round", "result", "not goes_on"),
+        ]
+    return edges
+
+
+def _when(source: str, target: str, text: str, kind: Any = "conditional") -> Edge:
+    from agentnb.expressions.conditions import as_condition
+
+    return Edge(source, target, kind, as_condition(text), text)

@@ -1,0 +1,82 @@
+"""task: an agent as one node: its inside is a recipe of its own with a board of its own, stepped like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agentnb.board.values import thaw
+from agentnb.engine.work import Again, Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.errors import ExecutionError, Problem
+from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.directives import Directives
+from agentnb.recipe.model import Node
+from agentnb.world.calls import arguments_of, options_of
+from agentnb.world.llm.wording import in_words
+
+TASK: Final = "task"
+
+
+class AgentFailed(ExecutionError):
+    """An agent has come to no success; `result` is its whole result."""
+
+    def __init__(self, *problems: Problem | str, result: Mapping[str, Any] | None = None) -> None:
+        super().__init__(*problems)
+        self.result = dict(result or {})
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that gives the agent its task, and takes its answer when its inside has ended.
+
+    The task is the input of that name, else all inputs in words, else the board's own `task`. The answer is written
+    under `params["output"]`; with `params["given"]` (templates) and `params["map"]` it is rendered as a tool's is. An
+    agent without success begins anew, as often as the node's `attempts` say, and then is the node's failure. Where a
+    person runs the failed node again, the agent begins anew as well.
+    """
+    params = node.params
+    given = strictly(params["given"], world.strict) if "given" in params else None
+    arguments, places = arguments_of(node.inputs or {}), Directives(node, world)
+    key, attempts = str(params.get("output", node.id)), int(options_of(node).get("attempts", 1))
+
+    def perform(work: Work) -> Any:
+        if work.phase == "start":
+            inputs = given.render(context_of(work)) if given is not None else arguments(work)
+            return Enter([Body(region, "isolated", {TASK: _task(work, inputs)}) for region in node.bodies])
+        result = thaw(work.frames[0].scope.data.get("result")) or {}
+        if not result.get("success"):
+            if work.iteration < attempts or _has_failed(work):
+                return Again()
+            raise AgentFailed(_failed(node, result), result=result)
+        if given is None:
+            return Outcome({key: result["response"]}, observation=result, result=result)
+        came = {**result, "text": result["response"], "result": result["response"]}
+        return Outcome(places=places(work, came), thought=odd(given, places), observation=came, result=came)
+
+    return perform
+
+
+def _task(work: Work, inputs: Mapping[str, Any]) -> str:
+    """Return the task in words."""
+    if not inputs:
+        return in_words(work.board.get(TASK, ""))
+    if TASK in inputs:
+        return in_words(inputs[TASK])
+    return "\n".join(f"{name}: {in_words(value)}" for name, value in inputs.items())
+
+
+def _has_failed(work: Work) -> bool:
+    """Say whether the run stands at this node's own failure: then somebody runs it again."""
+    for history, end in reversed(work.run.parts()):
+        if end > history.base:
+            return end in history.errors and history.s_act[end - history.base] == work.act.id
+    return False
+
+
+def _failed(node: Node, result: Mapping[str, Any]) -> Problem:
+    """X441: an agent that stands as a node has come to no success."""
+    return Problem("X441", f"the agent of node {node.id!r} has failed", str(node.place or f"node {node.id!r}"),
+                   str(result.get("error") or "it ended without a result"),
+                   "look at the steps inside it, or handle its failure by an error edge")  # fmt: skip
+
+
+KIND = Kind("task", bind, step_type="REASONING", shape="tab")

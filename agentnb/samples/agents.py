@@ -1,0 +1,66 @@
+"""agents: the samples that are symphony's agents with their tools, made in Python."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from agentnb.dialects.symphony import AgentConfig, AgentExecutor, ToolRegistry, tool
+
+_RULES: Final = {
+    "insult": "Hide the comment, and tell its author why. After the third time a person decides.",
+    "advertising": "Hide the comment.",
+    "question": "Leave the comment where it is.",
+}
+
+
+@tool
+def find_rule(topic: str) -> str:
+    """Look up what the house rules say about a sort of comment.
+
+    Args:
+        topic: one of insult, advertising, question.
+    """
+    if topic not in _RULES:
+        raise LookupError(f"there is no rule about {topic!r}; there are rules about {', '.join(_RULES)}")
+    return _RULES[topic]
+
+
+@tool
+def hide_comment(comment_id: int, reason: str) -> dict[str, Any]:
+    """Hide a comment from everybody but its author.
+
+    Args:
+        comment_id: the number of the comment.
+        reason: what its author is told.
+    """
+    return {"hidden": comment_id, "told": reason}
+
+
+@tool
+def call_moderator(comment_id: int) -> dict[str, Any]:
+    """Leave the decision about a comment to a person.
+
+    Args:
+        comment_id: the number of the comment.
+    """
+    return {"waits_for": "a moderator", "comment": comment_id}
+
+
+def moderation() -> AgentExecutor:
+    """Return a moderator of comments: it looks up the rules, then acts on them by one of its tools."""
+    registry = ToolRegistry()
+    for each in (find_rule, hide_comment, call_moderator):
+        registry.register_tool(each.__name__, each)
+    config = AgentConfig(
+        name="Moderation",
+        description="keeps the comments of a small newspaper friendly",
+        task="Decide what happens to a comment, by the house rules",
+        tools=["find_rule", "hide_comment", "call_moderator"],
+        directives="Look up the rule before you act. Never argue with readers.",
+        max_calls=3,
+    )
+    executor = AgentExecutor(config, tools=registry)
+    executor.recipe = replace(executor.recipe, init=MappingProxyType({"task": "Comment 7 by Kim: You are a fool."}))
+    return executor

@@ -1,0 +1,66 @@
+"""resources: objects that nodes share by their type. They are world, not board: neither recorded nor taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT
+
+if TYPE_CHECKING:
+    from agentnb.board.scopes import Scope
+
+MOST_SCOPES: Final = 1_000
+
+
+class Resources(Mapping[type, Any]):
+    """Objects by type: those of a session (as a Mapping), and over them those that branches have put in for themselves.
+
+    What is put in within a child scope is seen from there and from inside, and nowhere else. What was put in by the
+    oldest of more than a thousand such scopes is forgotten.
+    """
+
+    def __init__(self, given: Mapping[type, Any] | None = None) -> None:
+        self.shared: dict[type, Any] = dict(given or {})
+        self.own: dict[int, dict[type, Any]] = {}
+
+    def __getitem__(self, kind: type) -> Any:
+        return self.shared[kind]
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(self.shared)
+
+    def __len__(self) -> int:
+        return len(self.shared)
+
+    def insert(self, value: Any, kind: type | None = None, scope: Scope | None = None) -> None:
+        """Put an object in under its type, or under the one that is given; the last one counts."""
+        kind = type(value) if kind is None else kind
+        if scope is None or scope.id == 0:
+            self.shared[kind] = value
+            return
+        if scope.id not in self.own and len(self.own) >= MOST_SCOPES:
+            del self.own[next(iter(self.own))]
+        self.own.setdefault(scope.id, {})[kind] = value
+
+    def find(self, kind: type, scope: Scope | None = None) -> Any:
+        """Return the object of a type, as it is seen from a scope, else one of a type derived from it; or ABSENT."""
+        layers = []
+        while scope is not None:
+            layers += [self.own[scope.id]] if scope.id in self.own else []
+            scope = scope.parent
+        layers.append(self.shared)
+        for layer in layers:
+            if kind in layer:
+                return layer[kind]
+        for layer in layers:
+            for known in reversed(layer):
+                with suppress(TypeError):  # not everything that names a type can be asked
+                    if issubclass(known, kind):
+                        return layer[known]
+        return ABSENT
+
+    def names(self) -> list[str]:
+        """Return the names of the types that a session has."""
+        return [getattr(kind, "__qualname__", str(kind)) for kind in self.shared]

@@ -1,0 +1,238 @@
+"""parameters: what a tool's parameters must be, in whichever of three forms it is written, and held against it.
+
+The forms: a JSON Schema of an object; a pydantic model; the symphony system's own mapping of parameters. Each tells all
+that is wrong with parameters at once, and shows itself as one JSON Schema.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from agentnb.board.secrets import hidden, is_secret, short
+from agentnb.board.values import thaw
+from agentnb.errors import Problem, RecipeError, told
+from agentnb.expressions.schemas import Fault, Schema
+from agentnb.world.tools.hints import is_model
+from agentnb.world.tools.parameter_form import MISSING, TYPES, Parameter, as_json_schema, broken, read_parameters
+from agentnb.world.tools.results import Detail
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+INSIDE: Final = "inputParams"  # what stands between a tool's name and a parameter's in a path
+# Keywords of JSON Schema that may stand at its top; a mapping that has none of them is no JSON Schema.
+_KEYWORDS: Final = frozenset({
+    "type", "properties", "required", "additionalProperties", "patternProperties", "propertyNames",
+    "minProperties", "maxProperties", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+    "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties", "$schema", "$id", "id",
+    "$ref", "$defs", "definitions", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef",
+    "$recursiveAnchor", "$vocabulary", "$comment", "title", "description", "default", "examples", "deprecated",
+    "readOnly", "writeOnly", "format", "items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems",
+    "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "multipleOf",
+})  # fmt: skip
+
+
+class Parameters(Protocol):
+    """What a tool's parameters must be."""
+
+    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        """Yield all that is wrong with parameters; `path` is what their paths begin with."""
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return it as one JSON Schema, a copy."""
+
+
+def parameters_of(source: Any, where: str, names: Sequence[str] = ()) -> Parameters:
+    """Return an input schema, ready to hold parameters against.
+
+    A mapping whose values are mappings that each have a `type` in words is the system's own form, and so is one that
+    has no keyword of JSON Schema and describes each name by a mapping; any other is a JSON Schema.
+
+    Args:
+        names: of parameters, as far as they are known where there is no schema; they are shown, and not asked for.
+
+    Raises:
+        RecipeError: R190, it is none of the forms, or is wrong in its own; all that is wrong at once.
+    """
+    if source is None:
+        return _Anything(names)
+    if is_model(source):
+        return _Model(source, where)
+    if not isinstance(source, Mapping):
+        raise RecipeError(_wrong(f"an input schema is a {type(source).__name__}", where, "it is a mapping or a model",
+                                 "write a JSON Schema, a pydantic model, or {'name': {'type': 'string'}}"))  # fmt: skip
+    if _is_own_form(source):
+        found, problems = read_parameters(source, where)
+        if problems:
+            raise RecipeError(*problems)
+        return _Own(found)
+    problems = list(_json_problems(source, where))
+    if problems:
+        raise RecipeError(*problems)
+    return _Json(source)
+
+
+def own(value: Any) -> Any:
+    """Return a copy whose dicts and lists are its reader's own; whatever else is in them is shared.
+
+    Example:
+        >>> given = {"tags": ["a"]}
+        >>> own(given)["tags"].append("b")
+        >>> given
+        {'tags': ['a']}
+    """
+    value = thaw(value)
+    if isinstance(value, Mapping):
+        return {key: own(item) for key, item in value.items()}
+    return [own(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_own_form(source: Mapping[Any, Any]) -> bool:
+    if not source or not all(isinstance(given, Mapping) for given in source.values()):
+        return False
+    return _KEYWORDS.isdisjoint(source) or all(isinstance(given.get("type"), str) for given in source.values())
+
+
+def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
+    """R190: what is meant as a JSON Schema is none, or none of an object."""
+    if source and _KEYWORDS.isdisjoint(source):
+        yield _wrong(f"an input schema has only: {', '.join(map(short, source))}", where,
+                     "none of these is a keyword of JSON Schema, and as parameters each needs a mapping",
+                     "write {'type': 'object', 'properties': {...}}, or {'name': {'type': 'string'}}")  # fmt: skip
+        return
+    schema, kinds = Schema(source), source.get("type", "object")
+    for fault in schema.own_faults():
+        yield _wrong("an input schema is no JSON Schema", place(where, fault.path), fault.message, "mend it there")
+    for fault in schema.lost():
+        yield _wrong("an input schema refers to what is not in it", place(where, fault.path), fault.message,
+                     "put it under '$defs': nothing is fetched")  # fmt: skip
+    if kinds in TYPES and kinds != "object":
+        yield _wrong(
+            f"an input schema is of type {kinds!r}", where, "a tool's parameters are an object", "write 'object'"
+        )
+    for name, given in source.items():
+        if name not in _KEYWORDS and isinstance(given, Mapping) and isinstance(given.get("type"), str):
+            yield _wrong(f"{short(name)} stands beside the properties", where, "there it asks nothing of any parameter",
+                         "move it into 'properties'")  # fmt: skip
+
+
+def place(path: str, keys: Sequence[str | int]) -> str:
+    """Return the text of a path that goes on by keys and places in lists.
+
+    Example:
+        >>> place("search.inputParams", ("list", 0, "x"))
+        'search.inputParams.list[0].x'
+    """
+    return path + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+
+
+def _wrong(what: str, where: str, why: str, do: str) -> Problem:
+    """R190: a tool's input schema can be read in none of its forms, or is wrong in its own."""
+    return Problem("R190", what, where, why, do)
+
+
+# -- the forms -------------------------------------------------------------------------------------------------------
+
+
+class _Anything:
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        return iter(())
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": {name: {} for name in self._names}}
+
+
+class _Own:
+    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
+        self._parameters = parameters
+
+    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        return broken(self._parameters, params, path)
+
+    def json_schema(self) -> dict[str, Any]:
+        return dict(own(as_json_schema(self._parameters)))
+
+
+class _Json:
+    def __init__(self, source: Mapping[str, Any]) -> None:
+        self._schema = Schema(own(source))  # a later change of the mapping that was given changes nothing here
+
+    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        for fault in self._schema.faults(params):
+            yield _detail(fault, params, path)
+
+    def json_schema(self) -> dict[str, Any]:
+        return dict(own(self._schema.rules))
+
+
+class _Model:
+    def __init__(self, model: type[BaseModel], where: str) -> None:
+        from pydantic.errors import PydanticUserError
+
+        self._model = model
+        try:
+            self._shown = json.dumps(model.model_json_schema())
+        except (PydanticUserError, TypeError, ValueError) as error:
+            raise RecipeError(_wrong(f"the model {model.__name__!r} has no JSON Schema", where, told(error),
+                                     "hint its fields at what JSON has")) from None  # fmt: skip
+
+    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        from pydantic import ValidationError
+
+        try:
+            self._model.model_validate(dict(params))
+        except ValidationError as error:
+            for each in error.errors(include_url=False, include_context=False):
+                missing = each["type"] == "missing"
+                detail = {"path": place(path, each["loc"]), "message": MISSING if missing else hidden(each["msg"])}
+                yield detail | {"received": "undefined" if missing else _type(each["input"])}
+        except Exception as error:  # noqa: BLE001  (a model's own check may raise anything)
+            yield {"path": path, "message": hidden(f"it cannot be checked: {type(error).__name__}: {told(error)}")}
+
+    def json_schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = json.loads(self._shown)
+        return schema
+
+
+def _detail(fault: Fault, params: Mapping[str, Any], path: str) -> Detail:
+    missing = _missing(fault)
+    if missing is not None:
+        return {"path": place(path, (*fault.path, missing)), "message": MISSING, "received": "undefined"}
+    secret = any(map(is_secret, fault.path))
+    detail = {
+        "path": place(path, fault.path),
+        "message": hidden(fault.rule or "does not fit" if secret else fault.message),
+    }
+    if not fault.rule:  # it could not be checked
+        return detail
+    value: Any = params
+    for key in fault.path:
+        value = value[key]
+    return detail | {"expected": hidden(fault.rule), "received": _type(value)}
+
+
+def _missing(fault: Fault) -> str | None:
+    """Return which key a fault says is missing; the library tells it in its message alone, as Python writes texts."""
+    quoted = fault.rule.removesuffix(" is a required property")
+    if quoted == fault.rule:
+        return None
+    try:
+        name = ast.literal_eval(quoted)
+    except (ValueError, SyntaxError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _type(value: Any) -> str:
+    """Return the type of a value in JSON's words; of what has none, its class."""
+    for cls, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
+        if isinstance(value, cls):
+            return name
+    return "null" if value is None else "array" if isinstance(value, list | tuple) else type(value).__name__

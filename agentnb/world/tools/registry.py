@@ -1,0 +1,293 @@
+"""registry: tools by name, for the symphony system: registered, told of, checked and executed.
+
+An execution never raises, and is: lookup, validation, is there a handler, run, context, metrics. The parts are here
+one by one too, for who makes the call itself: `check`, `attempt`, `result_of`, `learn`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+
+from agentnb.board.secrets import short
+from agentnb.clock import Clock
+from agentnb.errors import ExecutionError, Problem, told
+from agentnb.world.tools.calling import is_async
+from agentnb.world.tools.configs import CONTEXT, ToolConfig
+from agentnb.world.tools.hints import model_hinted
+from agentnb.world.tools.parameter_form import type_of
+from agentnb.world.tools.parameters import INSIDE, Parameters, own
+from agentnb.world.tools.results import Detail, ToolMetrics, ToolResult, failed, result_of
+from agentnb.world.tools.running import Awaiting, Blocking, Way, driven
+
+LOG: Final = logging.getLogger("agentnb.tools")
+_FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
+
+
+@runtime_checkable
+class ContextIntelligenceAPI(Protocol):
+    """What wants to learn from each run of a tool."""
+
+    def update_learning_context(
+        self, tool_name: str, parameters: dict[str, Any], result: Any, success: bool, context_data: dict[str, Any]
+    ) -> Awaitable[None] | None:
+        """Take note of a run; may be async. What it raises is logged, and what it changes changes nothing.
+
+        Args:
+            result: what the tool gave.
+            context_data: `execution_time` in seconds, `tool_type`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    config: ToolConfig
+    parameters: Parameters
+
+
+class ToolRegistry:
+    """Tools by name. Each registry is of its own; `get_instance()` gives the one that is shared.
+
+    Attributes:
+        context: told of each run of a tool; None for nobody.
+    """
+
+    _shared: ClassVar[ToolRegistry | None] = None
+    _sharing: ClassVar[Lock] = Lock()
+
+    def __init__(self, *, context: ContextIntelligenceAPI | None = None, clock: Clock | None = None) -> None:
+        self.context = context
+        self.clock = clock or Clock()
+        self._tools: dict[str, _Registered] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def get_instance(cls) -> ToolRegistry:
+        """Return the registry that is shared, made when it is first asked for."""
+        with ToolRegistry._sharing:
+            if ToolRegistry._shared is None:
+                ToolRegistry._shared = ToolRegistry()
+            return ToolRegistry._shared
+
+    # -- which there are -----------------------------------------------------------------------------------------------
+
+    def register_tool(self, name: str, config: Any) -> ToolConfig:
+        """Register a tool under a name, in place of one that had it; return it as it is registered.
+
+        One without a handler is registered with a warning: it can be told of, and not executed.
+
+        Args:
+            config: a ToolConfig, a mapping of its words, or a function: what `ToolConfig.of` takes.
+
+        Raises:
+            RecipeError: all that is wrong with it, R112, R114, R190 or R191.
+        """
+        made = ToolConfig.of(name, config)
+        if made.handler is None:
+            LOG.warning("tool %r has no handler: it can be described, not executed", name)
+        with self._lock:
+            self._tools[name] = _Registered(made, made.parameters())
+        return made
+
+    def unregister_tool(self, name: str) -> bool:
+        """Forget a tool; say whether there was one of that name."""
+        with self._lock:
+            return self._tools.pop(name, None) is not None
+
+    def get_available_tools(self) -> list[str]:
+        """Return the names of the tools, in the order in which each was first registered."""
+        with self._lock:
+            return list(self._tools)
+
+    def get_tool_info(self, name: str) -> ToolConfig | None:
+        """Return a tool; None where there is none of that name."""
+        found = self._found(name)
+        return None if found is None else found.config
+
+    def describe(self, name: str | None = None) -> Any:
+        """Return what a model is told of a tool: a dict of name, description and input_schema (a JSON Schema).
+
+        Without a name a list of them all; None for a name that no tool has.
+        """
+        if name is None:
+            with self._lock:
+                tools = list(self._tools.values())
+            return [_described(tool) for tool in tools]
+        found = self._found(name)
+        return None if found is None else _described(found)
+
+    # -- execution -----------------------------------------------------------------------------------------------------
+
+    def execute_tool(self, name: str, params: Any = None, *, allowed: Collection[str] | None = None) -> ToolResult:
+        """Run a tool and return what came of it; whatever goes wrong is a result too.
+
+        Waits until it is done, also for an async tool, and also where a loop is running already. Each attempt has the
+        tool's timeout, and a failed one is followed by as many others as its retry_count says.
+
+        Args:
+            params: a mapping; None and an empty list count as one without anything in it.
+            allowed: names of the tools that may be run; None for all.
+        """
+        return driven(self._executed(name, params, allowed, Blocking()))
+
+    async def aexecute_tool(
+        self, name: str, params: Any = None, *, allowed: Collection[str] | None = None
+    ) -> ToolResult:
+        """Run a tool as `execute_tool` does, and await it: a plain function runs in a thread meanwhile."""
+        return await self._executed(name, params, allowed, Awaiting())
+
+    async def _executed(self, name: str, params: Any, allowed: Collection[str] | None, way: Way) -> ToolResult:
+        began = self.clock.ns()
+        found, refused = self._checked(name, params, allowed)
+        if found is None:
+            return result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
+        call, config = _bare(found.config), found.config
+        for left in range(config.retry_count, -1, -1):
+            answer: Any
+            try:
+                answer = await way.call(lambda: call(_given(params)), config.timeout, is_async=is_async(config.handler))
+            except _FAILURES as error:
+                if isinstance(error, asyncio.CancelledError) and way.cancelled():
+                    raise
+                answer = error
+            result = result_of(answer, name, ToolMetrics.of_ns(began, self.clock.ns()))
+            if result.success or not left:
+                break
+            await way.settled(self.clock.sleep(config.backoff) if config.backoff else None)
+        await self._told(config, params, result, way)
+        return result
+
+    # -- its parts -----------------------------------------------------------------------------------------------------
+
+    def check(self, name: str, params: Any = None, allowed: Collection[str] | None = None) -> ToolResult | None:
+        """Return why a tool cannot be run with these parameters, as a failed result; None where it can."""
+        began = self.clock.ns()
+        found, refused = self._checked(name, params, allowed)
+        return None if found else result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
+
+    def attempt(self, name: str) -> Callable[[Mapping[str, Any]], Any]:
+        """Return what makes one attempt: it takes the parameters and returns or raises what the tool does.
+
+        It is async exactly where the tool is, keeps no time, and repeats nothing.
+
+        Raises:
+            ExecutionError: X360, there is no such tool, or it has no handler.
+        """
+        found = self._found(name)
+        if found is None or found.config.handler is None:
+            raise ExecutionError(Problem("X360", f"tool {short(name)} cannot be run", "the registry of tools",
+                                         _not_there(name, self.get_available_tools()) if found is None
+                                         else _no_handler(name), "call check(name, params) first"))  # fmt: skip
+        call = _bare(found.config)
+        if is_async(found.config.handler):
+
+            async def aattempt(params: Mapping[str, Any]) -> Any:
+                return await call(_given(params))
+
+            return aattempt
+        return lambda params: call(_given(params))
+
+    @staticmethod
+    def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
+        """Return what an attempt returned, or the exception that it raised, as a ToolResult."""
+        return result_of(answer, name, metrics)
+
+    def learn(self, name: str, params: Any, result: ToolResult) -> None:
+        """Tell the context of a run that was made without `execute_tool`; never raises."""
+        found = self._found(name)
+        if found is not None:
+            driven(self._told(found.config, params, result, Blocking()))
+
+    async def alearn(self, name: str, params: Any, result: ToolResult) -> None:
+        """Tell the context of a run, and await it where it is async; never raises."""
+        found = self._found(name)
+        if found is not None:
+            await self._told(found.config, params, result, Awaiting())
+
+    async def _told(self, config: ToolConfig, params: Any, result: ToolResult, way: Way) -> None:
+        context = self.context
+        if context is None or config.type == CONTEXT:
+            return
+        seconds = 0.0 if result.metrics is None else result.metrics.duration
+        try:
+            await way.settled(
+                context.update_learning_context(
+                    tool_name=config.name,
+                    parameters=_given(params),
+                    result=own(result.result),
+                    success=result.success,
+                    context_data={"execution_time": seconds, "tool_type": config.type},
+                )
+            )
+        except _FAILURES as error:
+            if isinstance(error, asyncio.CancelledError) and way.cancelled():
+                raise
+            LOG.warning("the context was not told of tool %r: %s: %s", config.name, type(error).__name__, told(error))
+
+    def _found(self, name: Any) -> _Registered | None:
+        with self._lock:
+            return self._tools.get(name) if isinstance(name, str) else None
+
+    def _checked(
+        self, name: Any, params: Any, allowed: Collection[str] | None
+    ) -> tuple[_Registered, None] | tuple[None, ToolResult]:
+        """Return a tool that can be run so, or why it cannot."""
+        found = self._found(name)
+        if found is None:
+            return None, failed(_not_there(name, self.get_available_tools()))
+        if allowed is not None and name not in allowed:
+            listed = ", ".join(allowed) or "none"
+            return None, failed(f"Tool {name!r} is not allowed here. Allowed tools: {listed}")
+        details = _broken(found, params)
+        if details:
+            said = "; ".join(f"{each['path']}: {each['message']}" for each in details)
+            return None, failed(f"Input validation failed for tool {name!r}: {said}", details=details)
+        if found.config.handler is None:
+            return None, failed(_no_handler(name))
+        return found, None
+
+
+def _bare(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
+    """Return a tool's handler as one that takes a dict, also where it wants a model."""
+    handler = config.handler
+    assert handler is not None
+    model = model_hinted(handler)
+    return handler if model is None else lambda params: handler(model.model_validate(params))  # type: ignore[arg-type]  # as it is hinted
+
+
+def _given(params: Any) -> dict[str, Any]:
+    """Return parameters as a dict of the tool's own: what it changes, no other attempt and no caller sees."""
+    return own(params) if params else {}
+
+
+def _broken(found: _Registered, params: Any) -> list[Detail]:
+    path = f"{found.config.name}.{INSIDE}"
+    if (
+        not isinstance(params, Mapping)
+        and params is not None
+        and not (isinstance(params, Sequence) and not isinstance(params, str | bytes) and len(params) == 0)
+    ):
+        received = type_of(params)
+        return [{"path": path, "message": f"Invalid type. Expected object but received {received}.",
+                 "expected": "object", "received": received}]  # fmt: skip
+    try:
+        return list(found.parameters.broken(_given(params), path))
+    except RecursionError:
+        return [{"path": path, "message": "The parameters are nested too deep."}]
+
+
+def _described(tool: _Registered) -> dict[str, Any]:
+    config = tool.config
+    return {"name": config.name, "description": config.description, "input_schema": tool.parameters.json_schema()}
+
+
+def _not_there(name: Any, names: Collection[str]) -> str:
+    return f"Tool {short(name)} not found. Available tools: {', '.join(names) or 'none'}"
+
+
+def _no_handler(name: str) -> str:
+    return f"Tool {name!r} is not executable: it has no handler"

@@ -1,0 +1,129 @@
+"""loader: an agent's config, in a file, a text, a dict or an object, becomes a recipe; all its mistakes are told."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agentnb as nb
+from agentnb import cli
+from agentnb.dialects.symphony import AgentConfig, AgentExecutor
+from tests.dialects.symphony.making import call, executor, registry
+
+TEXT = """
+name: Support
+description: helps customers
+task: Answer questions about orders
+tools: [ok]
+directives: Be brief.
+maxCalls: 2
+llm: {model: small, temperature: 0.1, maxTokens: 50}
+"""
+FIELDS = {"name": "Support", "task": "Answer", "tools": ["ok"], "systemPrompt": "You are it."}
+
+
+@pytest.mark.parametrize("source", [TEXT, FIELDS, AgentConfig(**FIELDS), executor(call("ok"))])
+def test_every_form_of_an_agent_is_recognised(source: Any) -> None:
+    recipe = nb.load(source)
+    assert recipe.dialect == "symphony"
+    assert list(recipe.nodes)[:3] == ["system_prompt", "request", "llm"]
+    assert not recipe.check()
+
+
+def test_an_agent_from_a_file_runs_with_what_the_session_is_given(tmp_path: Path) -> None:
+    file = tmp_path / "support.yaml"
+    file.write_text(TEXT)
+
+    def ok(n: int) -> int:
+        """Double a number."""
+        return 2 * n
+
+    said = ['{"tool_name": "ok", "parameters": {"n": 4}}', '{"tool_name": "none", "response": "8"}']
+    session = nb.Session(nb.load(file), {"task": "double"}, tools={"ok": ok}, llm=said)
+    session.run()
+    result = session.board["result"]
+    assert (result["success"], result["response"], result["tools_executed"][0]["result"]) == (True, "8", 8)
+    prompt = session.board["system_prompt"]
+    assert "Double a number." in prompt
+    assert '"type": "integer"' in prompt
+    sent = session.trace.frames.calls.arguments.iloc[0]
+    assert (sent["model"], sent["temperature"], sent["max_tokens"]) == ("small", 0.1, 50)
+
+
+def test_without_a_model_the_answer_is_made_up_in_the_form_that_was_asked_for() -> None:
+    session = nb.Session(nb.load(TEXT), {"task": "go"})
+    session.run()
+    assert session.board["result"]["success"]
+    assert session.trace.frames.calls.kind.tolist() == ["agent"]
+
+
+def test_a_system_prompt_may_be_a_file_beside_the_agents_own(tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_text("You are from a file.")
+    (tmp_path / "agent.yaml").write_text("name: A\nsystemPrompt: prompt.md\ntask: t\n")
+    session = nb.Session(nb.load(tmp_path / "agent.yaml"), {"task": "go"})
+    session.step()
+    assert session.board["system_prompt"].startswith("You are from a file.")
+
+
+@pytest.mark.parametrize("name", ["../prompt.md", "/etc/hostname.txt"])
+def test_a_file_elsewhere_is_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "prompt.md").write_text("secret")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "agent.yaml").write_text(f"name: A\nsystemPrompt: {name}\ntask: t\n")
+    session = nb.Session(nb.load(tmp_path / "in" / "agent.yaml"), {"task": "go"})
+    session.step()
+    assert session.board["system_prompt"].startswith(name)
+
+
+def test_all_mistakes_are_told_at_once_with_their_places() -> None:
+    with pytest.raises(nb.RecipeError) as caught:
+        nb.load("name: A\ntask: t\nmaxCalls: none\ntools: {a: 1}\nllm: {temperature: -1}\ntols: [a]\n")
+    told = {(problem.code, problem.where.partition(":")[2].partition(":")[0]) for problem in caught.value.problems}
+    assert {("R114", "3"), ("R114", "4"), ("R114", "5"), ("R112", "6")} <= told
+
+
+def test_a_key_that_does_nothing_is_a_warning() -> None:
+    recipe = nb.load({**FIELDS, "personality": "kind"})
+    (problem,) = recipe.check()
+    assert (problem.code, problem.severity) == ("R112", "warning")
+
+
+def test_a_tool_that_nobody_has_is_a_failed_result_that_lists_those_there_are() -> None:
+    agent = AgentExecutor(AgentConfig(name="A", tools=["nobody"]), tools=registry(),
+                          llm=['{"tool_name": "nobody", "parameters": {}}'])  # fmt: skip
+    done = agent.execute_task("go")
+    assert not done.success
+    assert "ok, bad, throws, other" in done.error
+    assert "nobody" in str(agent.trace.steps[0].thought)
+
+
+def test_the_fingerprint_is_the_configs() -> None:
+    assert nb.load(TEXT).fingerprint == nb.load(TEXT).fingerprint
+    assert nb.load(TEXT).fingerprint != nb.load(TEXT.replace("brief", "long")).fingerprint
+    assert nb.load(TEXT).fingerprint != nb.load(TEXT.replace("0.1", "0.2")).fingerprint
+
+
+def test_the_sample_runs_on_a_script() -> None:
+    said = [
+        {"tool_name": "find_rule", "parameters": {"topic": "insult"}},
+        {"tool_name": "hide_comment", "parameters": {"comment_id": 7, "reason": "an insult"}},
+        {"tool_name": "none", "response": "Hidden."},
+    ]
+    session = nb.Session(nb.samples("moderation"), {"task": "Comment 7: you fool"}, llm=said)
+    session.run()
+    result = session.board["result"]
+    assert (result["success"], result["response"]) == (True, "Hidden.")
+    assert [tool["name"] for tool in result["tools_executed"]] == ["find_rule", "hide_comment"]
+
+
+def test_the_command_line_checks_draws_and_runs_an_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, script, drawing = tmp_path / "agent.yaml", tmp_path / "script.yaml", tmp_path / "agent.svg"
+    file.write_text(TEXT)
+    script.write_text("""llm: ['{"tool_name": "nobody", "parameters": {}}', {tool_name: none, response: good bye}]""")
+    assert cli.main(["check", str(file)]) == 0
+    assert cli.main(["draw", str(file), "-o", str(drawing)]) == 0
+    assert "next_round" in drawing.read_text()
+    assert cli.main(["run", str(file), "--input", "task=hello", "--script", str(script)]) == 0
+    told = capsys.readouterr().out
+    assert "finished after 10 steps" in told
+    assert "good bye" in told

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.symphony import AgentConfig
+from agentnb.dialects.symphony.schema import config_of
+from agentnb.errors import RecipeError
+
+
+def test_the_words_of_the_original_do_too() -> None:
+    one = config_of({"name": "A", "systemPrompt": "s", "maxCalls": 3, "requireApproval": True, "enableCache": True})
+    assert (one.system_prompt, one.max_calls, one.require_approval) == ("s", 3, True)
+    assert one == AgentConfig(name="A", system_prompt="s", max_calls=3, require_approval=True, enable_cache=True)
+
+
+def test_fields_may_be_given_by_their_places() -> None:
+    assert AgentConfig("A", "d", "t", ["x"]) == AgentConfig(name="A", description="d", task="t", tools=["x"])
+
+
+@pytest.mark.parametrize(
+    ("llm", "provider", "model"),
+    [(None, None, None), ("gpt", None, "gpt"), ("openai:gpt", "openai", "gpt"), ("a:b", None, "a:b"),
+     ({"model": "m", "provider": "p"}, "p", "m")],
+)  # fmt: skip
+def test_a_model_is_named_in_each_way(llm: object, provider: str | None, model: str | None) -> None:
+    found = AgentConfig(name="A", llm=llm).model
+    assert (found.provider, found.model) == (provider, model)
+
+
+def test_nothing_and_null_are_no_tools() -> None:
+    assert AgentConfig(name="A", tools=None).tools == []
+    assert AgentConfig(name="A", directives=["a", "b"]).directives == "a\nb"
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    with pytest.raises(RecipeError) as caught:
+        AgentConfig(name="", tools=[3], max_calls=-1, timeout="soon", llm={"temperature": -3})
+    assert len(caught.value.problems) == 5
+
+
+def test_what_is_no_config_is_a_problem() -> None:
+    with pytest.raises(RecipeError, match="AgentConfig"):
+        config_of("Helper")
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "sk-secret" not in repr(AgentConfig(name="A", llm={"model": "m", "apiKey": "sk-secret"}))
+
+
+def test_no_tool_is_called_none_and_each_is_told_once() -> None:
+    assert AgentConfig(name="A", tools=["b", "a", "b"]).tools == ["b", "a"]
+    with pytest.raises(RecipeError, match="none"):
+        AgentConfig(name="A", tools=["none"])

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from agentnb.samples.agents import find_rule, moderation
+
+
+def test_the_tools_of_the_moderator_are_plain_functions_too() -> None:
+    assert "Hide" in find_rule("insult")
+    assert moderation().tools.execute_tool("hide_comment", {"comment_id": 7, "reason": "x"}).success
+
+
+def test_a_rule_that_is_not_there_is_a_failed_result() -> None:
+    done = moderation().tools.execute_tool("find_rule", {"topic": "weather"})
+    assert not done.success
+    assert "insult" in str(done.error)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agentnb.world.toolbox import Described, Toolbox
+from agentnb.world.tools.registry import ToolRegistry
+
+
+def registry() -> ToolRegistry:
+    found = ToolRegistry()
+    found.register_tool("own", {"handler": lambda given: given["n"] + 1, "description": "adds one"})
+    return found
+
+
+def test_what_is_given_comes_before_what_is_its_own() -> None:
+    def own(n: int) -> int:
+        """Add ten."""
+        return n + 10
+
+    box = Toolbox.of(registry(), {"own": own, "other": lambda n: n})
+    assert box.attempt("own")(n=1)["result"] == 11
+    assert box.attempt("other")(n=1)["result"] == 1
+    assert [each.description for each in box.described(["own"])] == ["Add ten."]
+
+
+def test_the_registry_itself_stays_as_it_is() -> None:
+    own = registry()
+    Toolbox.of(own, {"other": lambda n: n})
+    assert own.get_available_tools() == ["own"]
+    assert Toolbox.of(own, {}).registry is own
+
+
+def test_what_is_not_registered_is_described_by_its_name_alone() -> None:
+    assert Toolbox(registry()).described(["nobody"]) == [Described("nobody", known=False)]
+
+
+def test_an_attempt_raises_what_the_tool_raises() -> None:
+    with pytest.raises(KeyError):
+        Toolbox(registry()).attempt("own")()
+
+
+def test_who_learns_is_told_what_came_of_a_tool() -> None:
+    told: list[Any] = []
+
+    class Context:
+        def update_learning_context(self, tool_name: str, success: bool, **_: Any) -> None:
+            told.append((tool_name, success))
+
+    own = registry()
+    assert not Toolbox(own).learns
+    own.context = Context()
+    asyncio.run(Toolbox(own).learn("own", {"n": 1}, {"success": True, "result": 2}))
+    assert told == [("own", True)]
+
+
+def test_an_async_tool_is_an_async_attempt() -> None:
+    async def later(given: dict[str, Any]) -> str:
+        return str(given["n"])
+
+    own = registry()
+    own.register_tool("later", {"handler": later})
+    attempt = Toolbox(own).attempt("later")
+    assert asyncio.iscoroutinefunction(attempt)
+    assert asyncio.run(attempt(n=3))["result"] == "3"
