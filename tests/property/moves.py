@@ -82,6 +82,8 @@ class Moves(ABC):
         frame: Frame | None = after.frames[head.frame] if head else after.frames[0]
         while frame is not None and frame.region != region:
             frame = None if frame.parent is None else after.frames[frame.parent]
+        if frame is None:  # in another branch it may wait already
+            frame = next((after.frames[other.frame] for other in after.queue if other.node == node), None)
         if frame is None:
             return False
         entry, left = Entry(node, frame.id), self.tops_left(after, head, frame)
@@ -109,6 +111,8 @@ class Moves(ABC):
             return state.inside(head.node, frame.id) if head.turn != "start" else []
         here = state.frames[head.frame]
         while here.parent != frame.id:
+            if here.parent is None:  # another branch: nothing is left for it
+                return []
             here = state.frames[here.parent]
         return state.inside(str(here.owner), frame.id)
 

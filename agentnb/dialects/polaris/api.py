@@ -1,0 +1,190 @@
+"""api: polaris' front door: `await GraphExecutor().execute(graph)`. It runs a Session, and has no loop of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import printable
+from agentnb.board.values import ABSENT, thaw
+from agentnb.dialects.polaris.devtools import DevToolsPlugin
+from agentnb.dialects.polaris.graph import Graph
+from agentnb.dialects.polaris.loader import MAX_ITERATIONS, recipe_of_graph, types_given
+from agentnb.dialects.polaris.systems import SystemContext
+from agentnb.dialects.polaris.validate import validate
+from agentnb.engine.run import MAX_FRAMES
+from agentnb.errors import ExecutionError as AgentNbExecutionError
+from agentnb.errors import Problem, RecipeError
+from agentnb.kinds.typed import key_of
+from agentnb.session import Session
+
+if TYPE_CHECKING:
+    from agentnb.session.schedules import HooksAPI
+    from agentnb.trace import SimulationTrace
+
+# The code of a Problem -> what the error is called.
+KINDS: Final = {
+    "X450": "PredicateError",
+    "X454": "PredicateError",
+    "X452": "NoMatchingCase",
+    "X453": "MissingBranch",
+    "X401": "MaxIterationsExceeded",
+    "X103": "RecursionLimitExceeded",
+}
+
+
+class ExecutionError(AgentNbExecutionError):
+    """A graph could not be run to its end.
+
+    `kind` says how in one word (SystemError, Timeout, PredicateError, NoMatchingCase, MissingBranch,
+    MaxIterationsExceeded, RecursionLimitExceeded, EmptyGraph, and what `validate` calls an error that lets nothing
+    run), `node_id` where. What the system has raised is the cause; `trace` has the steps up to there.
+    """
+
+    def __init__(
+        self, *problems: Problem | str, kind: str = "", node_id: str | None = None, trace: SimulationTrace | None = None
+    ) -> None:
+        super().__init__(*problems)
+        self.kind, self.node_id, self.trace = kind, node_id, trace
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionResult:
+    """A run that has come to its end: how many nodes it began, how many seconds it took, and its trace.
+
+    Control nodes count once each time that they are entered, joins, handlers and failed systems count too.
+    """
+
+    nodes_executed: int
+    duration: float
+    session: Session
+
+    @property
+    def trace(self) -> SimulationTrace:
+        """The trace of the run."""
+        return self.session.trace
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.session.run_id
+
+    def output(self, kind: Any) -> Any:
+        """Return the last stored output of a type; None where there is none."""
+        found = _stored(self.session).get(kind, ABSENT)
+        return None if found is ABSENT else found
+
+    def has_output(self, kind: Any) -> bool:
+        """Say whether an output of a type is stored."""
+        return kind in _stored(self.session)
+
+
+class GraphExecutor:
+    """Runs graphs; every run is a Session's.
+
+    A loop with a predicate and no limit of its own may run `default_max_iterations` rounds (None: any number), and
+    subgraphs may stand `max_recursion_depth` deep inside one another.
+
+    Example:
+        >>> import asyncio
+        >>> from agentnb.dialects.polaris import Graph
+        >>> def greet() -> str:
+        ...     return "hello"
+        >>> result = asyncio.run(GraphExecutor().execute(Graph().add_system(greet)))
+        >>> result.nodes_executed, result.output(str)
+        (1, 'hello')
+    """
+
+    def __init__(
+        self, default_max_iterations: int | None = MAX_ITERATIONS, max_recursion_depth: int = MAX_FRAMES
+    ) -> None:
+        self.default_max_iterations, self.max_recursion_depth = default_max_iterations, max_recursion_depth
+
+    def session(
+        self, graph: Graph, ctx: SystemContext | None = None, hooks: HooksAPI | DevToolsPlugin | None = None
+    ) -> Session:
+        """Return a session of a graph that stands before its first step. `validate` is not asked.
+
+        X456: a graph cannot be run at all.
+
+        Raises:
+            ExecutionError: X456, it has nothing to run, or its parts do not hang together.
+        """
+        found = None if isinstance(graph, Graph) else "NotAGraph"
+        found = "EmptyGraph" if found is None and graph.is_empty else found
+        if found is not None:
+            what = "the graph is empty" if found == "EmptyGraph" else f"a {type(graph).__name__} is no graph"
+            raise ExecutionError(
+                Problem("X456", what, "GraphExecutor.execute(graph)", "a run begins at the first node of a Graph",
+                        "add a system to it"), kind=found,
+            )  # fmt: skip
+        ctx = SystemContext() if ctx is None else ctx
+        try:
+            session = Session(
+                recipe_of_graph(graph, self.default_max_iterations),
+                types_given(graph, ctx.outputs),
+                resources=ctx.resources,
+                hooks=hooks.build() if isinstance(hooks, DevToolsPlugin) else hooks,
+            )
+        except RecipeError as error:
+            errors = validate(graph).errors
+            raise ExecutionError(
+                *(errors or error.problems), kind=errors[0].kind if errors else "InvalidGraph",
+                node_id=errors[0].node if errors else None,
+            ) from None  # fmt: skip
+        session.engine.max_frames = self.max_recursion_depth
+        return session
+
+    async def execute(
+        self, graph: Graph, ctx: SystemContext | None = None, hooks: HooksAPI | DevToolsPlugin | None = None
+    ) -> ExecutionResult:
+        """Run a graph from its entry to its end.
+
+        `ctx` has the resources, and perhaps outputs to begin with; after the run it has the outputs of the run.
+
+        Raises:
+            ExecutionError: it could not be run to its end; `kind` and `node_id` say how and where.
+        """
+        session = self.session(graph, ctx, hooks)
+        await session.arun()
+        if ctx is not None:
+            ctx.outputs |= _stored(session)
+        problem = session.error
+        if problem is not None or session.status != "finished":
+            raise _error(session, problem)
+        run = session.engine
+        return ExecutionResult(run.used, (run.history.s_t1[-1] - run.history.s_t1[0]) / 1e9, session)
+
+
+def _stored(session: Session) -> dict[Any, Any]:
+    """Return the outputs that are stored at the top, by type."""
+    keys = session.recipe.meta["keys"]
+    board = {key: thaw(value) for key, value in session.engine.root.scope.seen().items()}
+    found = {kind: board[key] for kind, key in keys.items() if key in board}
+    for key, value in board.items():
+        if key not in keys.values() and key == key_of(type(value)):
+            found[type(value)] = value
+    return found
+
+
+def _error(session: Session, problem: Problem | None) -> ExecutionError:
+    """Return the error of a run that stands: with what its system has raised as the cause."""
+    node = session.current
+    if problem is None:
+        return ExecutionError(f"the run stands: {session.status}", kind="Stopped", node_id=node, trace=session.trace)
+    error = ExecutionError(problem, kind=_kind(session, problem), node_id=node, trace=session.trace)
+    error.__cause__ = printable(session.cause)
+    return error
+
+
+def _kind(session: Session, problem: Problem) -> str:
+    node = session.recipe.nodes.get(session.current or "")
+    if node is not None and node.kind == "system":
+        return "Timeout" if isinstance(session.cause, TimeoutError) else "SystemError"
+    asked = None if node is None else node.params.get("predicate") or node.params.get("discriminator")
+    if node is not None and asked is not None and asked.function is None:
+        return "MissingPredicate" if node.kind == "decision" else "MissingDiscriminator"
+    return KINDS.get(problem.code, "SystemError")
+
+
+__all__ = ["ExecutionError", "ExecutionResult", "GraphExecutor"]

@@ -1,0 +1,231 @@
+"""loader: a polaris graph becomes a Recipe. Translation only: no system and no predicate is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from agentnb.dialects.polaris.graph import Graph
+from agentnb.dialects.polaris.levels import Levels
+from agentnb.dialects.polaris.validate import validate
+from agentnb.dialects.polaris.words import (
+    DecisionNode,
+    GraphNode,
+    JoinNode,
+    LoopNode,
+    ParallelNode,
+    SwitchNode,
+    SystemNode,
+)
+from agentnb.errors import Place, Problem
+from agentnb.kinds.typed import Asked, key_of, keys_of
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.sources import Source
+
+MAX_ITERATIONS: Final = 1000
+# What the checks of every recipe tell too.
+_TOLD_AGAIN: Final = frozenset({"Unreachable", "Cycle"})
+_NAMES: Final = {
+    SystemNode: "system",
+    DecisionNode: "decision",
+    SwitchNode: "switch",
+    ParallelNode: "parallel",
+    LoopNode: "loop",
+    JoinNode: "join",
+}
+
+
+def recognise(content: object) -> bool:
+    """Return whether this is a polaris graph."""
+    return isinstance(content, Graph)
+
+
+def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe, and what is wrong with it; none where it has errors."""
+    result = validate(source.content)
+    warnings: list[Problem] = [warning for warning in result.warnings if warning.kind not in _TOLD_AGAIN]
+    if result.errors:
+        return None, [*result.errors, *warnings]
+    return recipe_of_graph(source.content), warnings
+
+
+def recipe_of_graph(graph: Graph, max_iterations: int | None = MAX_ITERATIONS) -> Recipe:
+    """Return a graph as a recipe, whatever is wrong with it.
+
+    Args:
+        graph: what is translated.
+        max_iterations: the rounds of a loop with a predicate that has no limit of its own; None lets it go on.
+    """
+    return _Loading(graph, max_iterations).recipe()
+
+
+class _Loading:
+    """One graph on its way to a recipe."""
+
+    def __init__(self, graph: Graph, max_iterations: int | None) -> None:
+        self.graph, self.levels = graph, Levels(graph)
+        self.max_iterations = sys.maxsize if max_iterations is None else max_iterations
+        self.keys = MappingProxyType(keys_of(_types_of(graph)))
+        self.regions = {level.entry: level.region for level in self.levels.levels if level.region != ROOT}
+
+    def recipe(self) -> Recipe:
+        graph, levels = self.graph, self.levels
+        nodes = {node.id: self._node(node) for node in graph.nodes}
+        entry = () if graph.entry is None else (graph.entry,)
+        regions = {ROOT: Region(ROOT, entry, graph.name)} | {
+            level.region: Region(level.region, (level.entry,), level.label, level.owner)
+            for level in levels.levels if level.region != ROOT
+        }  # fmt: skip
+        areas, area_of = self._areas()
+        return Recipe(
+            name=graph.name,
+            dialect="polaris",
+            nodes=MappingProxyType(nodes),
+            edges=tuple(edge for edge in self._edges() if edge.source in nodes and edge.target in nodes),
+            entry=entry,
+            inputs=MappingProxyType({self._key(kind): MappingProxyType({}) for kind in graph.given_types}),
+            regions=MappingProxyType(regions),
+            init=MappingProxyType({}),
+            limits=MappingProxyType({}),
+            meta=MappingProxyType(
+                {
+                    "required": tuple(self._key(kind) for kind in graph.given_types),
+                    "areas": MappingProxyType(areas),
+                    "area_of": MappingProxyType(area_of),
+                    "keys": self.keys,
+                    "context": True,  # what people ask may say state['the.Key'], for keys have dots
+                }
+            ),
+        )
+
+    def _key(self, kind: Any) -> str:
+        return self.keys.get(kind) or key_of(kind)
+
+    def _place(self, path: str) -> Place:
+        return Place(f"<graph {self.graph.name!r}>", path=path)
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def _node(self, node: GraphNode) -> Node:
+        reads, writes, params, bodies = self._parts(node)
+        return Node(
+            id=node.id,
+            kind=_NAMES[type(node)],
+            label="" if node.name == node.id else node.name,
+            scope=self.levels.of.get(node.id, ROOT),
+            reads=tuple(reads),
+            writes=tuple(writes),
+            params=MappingProxyType(params),
+            bodies=tuple(bodies),
+            place=self._place(f"nodes[{node.id!r}]"),
+        )
+
+    def _parts(self, node: GraphNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+        """Return what a node reads and writes, its params and its regions."""
+        match node:
+            case SystemNode():
+                return self._system(node)
+            case DecisionNode():
+                asked = self._asked(node.name, node.output_type, node.predicate)
+                branches = {"true": self._region(node.true_branch), "false": self._region(node.false_branch)}
+                kept = {
+                    label: region for label, region in branches.items() if region is not None or label in node.left_out
+                }
+                bodies = [region for region in kept.values() if region is not None]
+                return [asked.key], [], {"predicate": asked, "branches": MappingProxyType(kept)}, bodies
+            case SwitchNode():
+                asked = self._asked(node.name, node.output_type, node.discriminator)
+                cases = tuple((key, region) for key, entry in node.cases if (region := self._region(entry)) is not None)
+                default = self._region(node.default)
+                params = {"discriminator": asked, "cases": cases} | ({} if default is None else {"default": default})
+                return [asked.key], [], params, [*(r for _, r in cases), *([] if default is None else [default])]
+            case ParallelNode():
+                found = [region for entry in node.branches if (region := self._region(entry)) is not None]
+                return [], [], {} if found else {"hollow": True}, found
+            case LoopNode():
+                return self._loop(node)
+        return [], [], {}, []
+
+    def _region(self, entry: str | None) -> str | None:
+        return None if entry is None else self.regions.get(entry)
+
+    def _system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+        found, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
+        reads = [self._key(take.kind) for take in found.takes if take.sort == "out"]
+        writes = [self._key(kind) for kind in found.gives or ()]
+        params = {
+            "function": found.function,
+            "takes": found.takes,
+            "gives": found.gives or (),
+            "keys": self.keys,
+            **{name: value for name, value in options.items() if value not in (None, 1, 0.0) or name == "timeout"},
+        }
+        return reads, writes, params, []
+
+    def _loop(self, node: LoopNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+        region = self._region(node.body_entry)
+        bodies = [] if region is None else [region]
+        hollow = {} if bodies else {"hollow": True}
+        if node.termination is None:
+            times = self.max_iterations if node.max_iterations is None else node.max_iterations
+            return [], [], {"times": times, **hollow}, bodies
+        asked = self._asked(node.name, node.output_type, node.termination, until=True)
+        most = self.max_iterations if node.max_iterations is None else node.max_iterations
+        return [asked.key], [], {"while": asked, "max": most, **hollow}, bodies
+
+    def _asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> Asked:
+        return Asked(name, kind, self._key(kind), function, until=until)
+
+    # -- edges -----------------------------------------------------------------------------------------------------
+
+    def _edges(self) -> Iterator[Edge]:
+        """Yield the edges that a run can take, in the order of their nodes."""
+        levels = self.levels
+        onward = dict(levels.next)
+        for handler in levels.handlers:  # an outer one first: what is inside it may go on where it does
+            edge = handler.edge
+            if edge.resume and edge.last is not None and (after := onward.get(edge.source)) is not None:
+                onward[edge.last] = after
+        for node in self.graph.nodes:
+            if (target := onward.get(node.id)) is not None:
+                yield self._edge(node.id, target, "sequential")
+            for aside in levels.asides.get(node.id, ()):
+                seconds = f"{node.timeout:g} s" if isinstance(node, SystemNode) and node.timeout else ""
+                yield self._edge(aside.source, aside.target, aside.sort, seconds if aside.sort == "timeout" else "")
+
+    def _edge(self, source: str, target: str, kind: Any, condition: str = "") -> Edge:
+        place = self._place(f"edges[{source!r}, {target!r}]")
+        return Edge(source, target, kind, condition=condition, place=place)
+
+    def _areas(self) -> tuple[dict[str, Region], dict[str, str]]:
+        """Return the areas of handlers, for the drawing, and which nodes stand in which."""
+        areas, area_of = dict[str, Region](), dict[str, str]()
+        for handler in self.levels.handlers:
+            edge = handler.edge
+            name = f"{edge.source}.{edge.sort}"
+            title = f"{'time-out' if edge.sort == 'timeout' else edge.sort} of {edge.source}"
+            areas[name] = Region(name, (edge.target,), title, edge.source)
+            area_of |= dict.fromkeys(handler.nodes, name)
+        return areas, area_of
+
+
+def _types_of(graph: Graph) -> Iterator[Any]:
+    """Yield the types that a graph speaks of, in its order."""
+    yield from graph.given_types
+    for node in graph.nodes:
+        if isinstance(node, SystemNode):
+            yield from (take.kind for take in node.system.takes if take.sort == "out")
+            yield from node.system.gives or ()
+        elif isinstance(node, DecisionNode | SwitchNode) or (isinstance(node, LoopNode) and node.termination):
+            yield node.output_type
+
+
+def types_given(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return outputs by type as what a run begins with: by the graph's keys."""
+    keys = keys_of(_types_of(graph))
+    return {keys.get(kind) or key_of(kind): value for kind, value in outputs.items()}
+
+
+__all__ = ["MAX_ITERATIONS", "load", "recipe_of_graph", "recognise", "types_given"]

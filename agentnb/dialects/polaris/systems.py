@@ -1,0 +1,160 @@
+"""systems: what a function says of itself by its annotations: what it is given, and what it returns."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from agentnb.errors import Problem, RecipeError
+from agentnb.kinds.typed import UNIONS, SystemContext, Take, members
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a parameter's annotation says besides its type: `out` or `res`."""
+
+    sort: str
+
+
+Out = Annotated[T, Mark("out")]
+"""`Out[T]`: the last stored output of type T; `Out[T] | None` takes None where there is none yet."""
+Res = Annotated[T, Mark("res")]
+"""`Res[T]`: the resource of type T."""
+
+_ATTRIBUTE: Final = "agentnb_system"
+_UNTOLD: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A function as a node runs it. `gives` are the types of which it may return one; None where it does not say."""
+
+    function: Callable[..., Any]
+    name: str
+    takes: tuple[Take, ...] = ()
+    gives: tuple[Any, ...] | None = None
+
+    def may_give(self, kind: Any) -> bool:
+        """Say whether it may return an output of a type."""
+        return self.gives is None or kind in self.gives
+
+
+def system(function: F) -> F:
+    """Mark a plain or async function as a system; it can still be called as it is.
+
+    Its parameters are `Out[T]`, `Res[T]`, the `SystemContext`, or have a default; what it returns is stored by type.
+
+    Raises:
+        RecipeError: R199, it could never be called as a system.
+    """
+    setattr(function, _ATTRIBUTE, read_system(function, sys._getframe(1).f_locals))  # noqa: SLF001  (names of types that are local there)
+    return function
+
+
+def is_system(function: object) -> bool:
+    """Say whether this is a function that was marked as a system."""
+    return hasattr(function, _ATTRIBUTE)
+
+
+def as_system(function: Any, names: Mapping[str, Any]) -> System:
+    """Return the system that a function is; `names` are those that its annotations may use besides its module's.
+
+    Raises:
+        RecipeError: R199, it is none.
+    """
+    if isinstance(function, System):
+        return function
+    found: System | None = getattr(function, _ATTRIBUTE, None)
+    return found if found is not None else read_system(function, names)
+
+
+def read_system(function: Any, names: Mapping[str, Any]) -> System:
+    """Return what a function says of itself.
+
+    Raises:
+        RecipeError: R199, it is no function, its annotations name what is not there, or say too little.
+    """
+    if not callable(function):
+        raise RecipeError(_unfit(repr(function), "it cannot be called", "give a plain or async function"))
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise RecipeError(_unfit(name, f"it has no signature: {error}", "wrap it in a function of your own")) from error
+    hints = _hints(function, name, names)
+    problems: list[Problem] = []
+    takes = [
+        take for each in parameters
+        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD) and (take := _take(each, hints, name, problems))
+    ]  # fmt: skip
+    if problems:
+        raise RecipeError(*problems)
+    return System(function, name, tuple(takes), _gives(hints.get("return", _UNTOLD)))
+
+
+def _hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the annotations of a function as types."""
+    written = function if inspect.isroutine(function) else type(function).__call__
+    inner = inspect.unwrap(written)
+    code, cells = getattr(inner, "__code__", None), getattr(inner, "__closure__", None) or ()
+    around = dict(names)
+    for word, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        try:
+            around[word] = cell.cell_contents
+        except ValueError:  # it is empty as yet
+            continue
+    try:
+        return get_type_hints(written, localns=around, include_extras=True)
+    except Exception as error:
+        raise RecipeError(
+            _unfit(name, f"its annotations cannot be read: {type(error).__name__}: {error}",
+                   "define the types before the function, and mark it with @system where they are known")
+        ) from error  # fmt: skip
+
+
+def _take(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, problems: list[Problem]) -> Take | None:
+    """Return what a parameter asks for; None where it is left to its default."""
+    hint, optional = hints.get(parameter.name, Any), parameter.default is not parameter.empty
+    none = False
+    if get_origin(hint) in UNIONS and type(None) in get_args(hint):
+        others = [each for each in get_args(hint) if each is not type(None)]
+        hint, none = (others[0], True) if len(others) == 1 else (hint, False)
+    by_name = parameter.kind is not parameter.POSITIONAL_ONLY
+    if hint is SystemContext and by_name:
+        return Take(parameter.name, "context")
+    marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Mark)]
+    if marks and by_name:
+        return Take(parameter.name, marks[0].sort, get_args(hint)[0], not (optional or none), none and not optional)
+    if not optional:
+        why = f"its parameter {parameter.name!r} does not say where its value comes from"
+        order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or give it a default"
+        if not by_name:
+            why, order = f"its parameter {parameter.name!r} cannot be given by name", "remove the '/' in its signature"
+        problems.append(_unfit(name, why, order))
+    return None
+
+
+def _gives(hint: Any) -> tuple[Any, ...] | None:
+    """Return the types of which a return annotation says that one comes back; None where it does not tell."""
+    if get_origin(hint) in (Awaitable, Coroutine):
+        hint = get_args(hint)[-1]
+    while hasattr(hint, "__metadata__"):
+        hint = get_args(hint)[0]
+    if hint is None or hint is type(None):
+        return ()
+    found = members(hint)
+    return None if hint is _UNTOLD or Any in found or object in found else found
+
+
+def _unfit(name: str, why: str, do: str) -> Problem:
+    """R199: a function cannot be called as a system."""
+    return Problem("R199", f"{name!r} is no system", f"system {name!r}", why, do)
+
+
+__all__ = ["Mark", "Out", "Res", "System", "SystemContext", "as_system", "is_system", "read_system", "system"]

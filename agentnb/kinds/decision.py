@@ -1,0 +1,47 @@
+"""decision: asks a predicate about a stored output, and runs one of two bodies; they share the board."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.errors import ExecutionError, Problem
+from agentnb.kinds.typed import Asked, place_of
+from agentnb.recipe.model import Node
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return the function that asks `params["predicate"]`, and opens the region that `params["branches"]` names for it.
+
+    They map "true" and "false" to a region; to None where that branch is empty on purpose: the node's edges are taken
+    then. A branch that is not among them is missing: to come there is a failure. The observation says which was taken.
+    """
+    predicate: Asked = node.params["predicate"]
+    branches = node.params["branches"]
+    labels = {region: label for label, region in branches.items() if region is not None}
+    openings = {label: Enter([Body(region)]) for region, label in labels.items()}
+
+    def perform(work: Work) -> Any:
+        if work.phase == "resume":
+            return _chosen(labels[work.frames[0].row.region])
+        label = "true" if predicate.answer(work) else "false"
+        if label in openings:
+            return openings[label]
+        if label not in branches:
+            raise ExecutionError(_missing(work, label))
+        return _chosen(label)
+
+    def _chosen(label: str) -> Outcome:
+        return Outcome(thought=f"{predicate.text} is {label}", observation={"branch": label})
+
+    return perform
+
+
+def _missing(work: Work, label: str) -> Problem:
+    """X453: a decision came to a branch that has nothing in it."""
+    return Problem("X453", f"decision {work.node.id!r} has no branch for {label}", place_of(work),
+                   "its predicate has chosen this branch, and its builder has added nothing",
+                   "add a system to it, or leave the branch out of add_conditional_branch")  # fmt: skip
+
+
+KIND = Kind("decision", bind, step_type="REASONING", shape="diamond")

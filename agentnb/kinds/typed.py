@@ -1,0 +1,242 @@
+"""typed: values that are known by their type: their keys on the board, who asks for them, what a system is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import isawaitable
+from types import UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+
+from agentnb.board.revived import Record
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.work import Work
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.model import Path
+from agentnb.world.resources import Resources
+
+UNIONS: Final = (Union, UnionType)
+
+
+class Take(NamedTuple):
+    """A parameter of a system: an `out` is a stored output, a `res` a resource, a `context` the context itself.
+
+    One that is not `needed` is left out where there is nothing for it; with `none` it is given None then.
+    """
+
+    name: str
+    sort: str
+    kind: Any = None
+    needed: bool = True
+    none: bool = False
+
+
+def type_name(kind: Any) -> str:
+    """Return what people call a type: its name where it is defined, with the types that it is made of."""
+    if (origin := get_origin(kind)) is not None:
+        return f"{type_name(origin)}[{', '.join(map(type_name, get_args(kind)))}]"
+    return getattr(kind, "__qualname__", None) or str(kind)
+
+
+def key_of(kind: Any) -> str:
+    """Return the board key of a type: its module and its qualified name.
+
+    Example:
+        >>> key_of(dict), key_of(list[int])
+        ('builtins.dict', 'builtins.list[int]')
+    """
+    home = get_origin(kind) or kind
+    return f"{getattr(home, '__module__', 'typing')}.{type_name(kind)}"
+
+
+def keys_of(kinds: Any) -> dict[Any, str]:
+    """Return a key for each type; where two of one name meet, the later one's ends in `~2`, `~3` ..."""
+    found: dict[Any, str] = {}
+    for kind in dict.fromkeys(kinds):
+        key = name = key_of(kind)
+        number = 2
+        while key in found.values():
+            key, number = f"{name}~{number}", number + 1
+        found[kind] = key
+    return found
+
+
+def stored_under(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> str:
+    """Return the key of an output: that of the declared type that it is of, else that of its own type."""
+    for kind in declared:
+        if _is_a(value, kind, alone=len(declared) == 1):
+            return keys[kind]
+    if isinstance(value, Record):  # its class is not known here: it keeps its name
+        return str(value.document.get("type", value.tag)).replace(":", ".")
+    return keys.get(type(value)) or key_of(type(value))
+
+
+def _is_a(value: Any, kind: Any, *, alone: bool) -> bool:
+    try:
+        return isinstance(value, get_origin(kind) or kind)
+    except TypeError:  # a type that nothing can be asked for, such as a TypedDict
+        return alone
+
+
+def members(kind: Any) -> tuple[Any, ...]:
+    """Return the types of a union, without None; of any other type itself."""
+    found = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
+    return tuple(each for each in found if each is not type(None) and each is not None)
+
+
+class SystemContext:
+    """What is around systems: resources by type, and the outputs that are stored.
+
+    Made by hand it is what a run begins with. A system that takes one is given that of its own place: what it inserts
+    in a parallel branch is seen in that branch only.
+    """
+
+    def __init__(self, *resources: Any) -> None:
+        self.resources = Resources()
+        self.outputs: dict[Any, Any] = {}
+        self._scope: Scope | None = None
+        self._work: Work | None = None
+        self._keys: Mapping[Any, str] = {}
+        self._open = True
+        for each in resources:
+            self.resources.insert(each)
+
+    @classmethod
+    def at(
+        cls, resources: Resources, scope: Scope, keys: Mapping[Any, str] | None = None, work: Work | None = None
+    ) -> SystemContext:
+        """Return the context of a place in a run."""
+        found = cls()
+        found.resources, found._scope, found._keys, found._work = resources, scope, keys or {}, work
+        return found
+
+    def insert(self, resource: Any, kind: type | None = None) -> SystemContext:
+        """Put a resource in under its type, or under `kind`; return this context.
+
+        Raises:
+            ExecutionError: X455, the step that was given this context has ended.
+        """
+        if not self._open or (self._work is not None and self._work.dead):
+            raise ExecutionError(
+                Problem("X455", f"a late attempt to insert a {type_name(type(resource))} was refused", "SystemContext",
+                        "the step that was given this context has ended", "insert it before the system returns")
+            )  # fmt: skip
+        self.resources.insert(resource, kind, self._scope)
+        return self
+
+    def resource(self, kind: type) -> Any:
+        """Return the resource of a type.
+
+        Raises:
+            ExecutionError: X451, there is none.
+        """
+        found = self.resources.find(kind, self._scope)
+        if found is ABSENT:
+            raise ExecutionError(missing_resource(kind, "SystemContext", self.resources))
+        return found
+
+    def insert_output(self, value: Any, kind: Any = None) -> SystemContext:
+        """Store an output for a run to begin with; return this context."""
+        self.outputs[type(value) if kind is None else kind] = value
+        return self
+
+    def output(self, kind: Any, default: Any = None) -> Any:
+        """Return the last stored output of a type, else the default."""
+        if self._scope is None:
+            return self.outputs.get(kind, default)
+        key = self._keys.get(kind) or key_of(kind)
+        if self._work is not None:
+            self._work.reads[key] = None
+        found = self._scope.get(key)
+        return default if found is ABSENT else thaw(found)
+
+    def close(self) -> None:
+        """Refuse what is inserted from here on."""
+        self._open = False
+
+
+class Asked:
+    """A question about the stored output of a type: a predicate, or what chooses among cases.
+
+    As a loop's condition it is one of those that are asked of the board; with `until` it holds while its answer is no.
+    """
+
+    def __init__(self, name: str, kind: Any, key: str, function: Callable[[Any], Any], *, until: bool = False) -> None:
+        self.name, self.kind, self.key, self.function, self.until = name, kind, key, function, until
+        self.source = function  # what a fingerprint is made of
+        self.text = f"{'not ' if until else ''}{name}({type_name(kind)})"
+        self.reads: tuple[Path, ...] = ((key,),)
+
+    def __call__(self, board: Mapping[str, Any], /) -> Any:
+        """Return the answer."""
+        work = getattr(board, "work", None)
+        answer = self.answer(work) if isinstance(work, Work) else self.function(board[self.key])
+        return not answer if self.until else answer
+
+    def __repr__(self) -> str:
+        return f"<Asked {self.text}>"
+
+    def answer(self, work: Work) -> Any:
+        """Return what the function says of the output as a node sees it.
+
+        X454: a predicate could not be asked.
+
+        Raises:
+            ExecutionError: X450, there is no such output; X454, the function failed.
+        """
+        value = output_at(work, self.key)
+        if value is ABSENT:
+            raise ExecutionError(missing_output(work, self.kind, self.key, f"{self.name!r} asks for"))
+        try:
+            found = self.function(value)
+        except Exception as error:
+            raise ExecutionError(self._failed(work, f"{type(error).__name__}: {error}")) from error
+        if isawaitable(found):
+            getattr(found, "close", lambda: None)()
+            raise ExecutionError(self._failed(work, "it is async, and answers nothing at once"))
+        return found
+
+    def _failed(self, work: Work, why: str) -> Problem:
+        """X454: a predicate could not be asked."""
+        return Problem("X454", f"{self.name!r} could not be asked about {type_name(self.kind)!r}: {why}",
+                       place_of(work), "where a run goes on hangs on its answer",
+                       "let it be a plain function that answers for every value of that type")  # fmt: skip
+
+
+def output_at(work: Work, key: str) -> Any:
+    """Return a node's own copy of a stored output; ABSENT where there is none. It is noted as read."""
+    work.reads[key] = None
+    found = work.scope.get(key)
+    return found if found is ABSENT else thaw(found)
+
+
+def place_of(work: Work) -> str:
+    """Return where a node stands, as people read it."""
+    return str(work.node.place or f"node {work.node.id!r}")
+
+
+def missing_output(work: Work, kind: Any, key: str, asks: str) -> Problem:
+    """X450: an output of a type is needed, and none is stored."""
+    makers = [node.id for node in work.run.plan.recipe.nodes.values() if key in node.writes]
+    stored = [name for name in work.scope.seen() if name != key]
+    could = f"it could come from: {', '.join(makers)}" if makers else "no system of this graph says that it returns one"
+    order = f"let {' or '.join(map(repr, makers))} run before it" if makers else "add a system that returns one"
+    return Problem(
+        "X450",
+        f"node {work.node.id!r}: {asks} the output {type_name(kind)!r}, and none is stored",
+        place_of(work),
+        f"{could}; stored are: {', '.join(stored) or 'none'}",
+        order,
+    )
+
+
+def missing_resource(kind: type, where: str, resources: Resources, who: str = "") -> Problem:
+    """X451: a resource of a type is needed, and there is none."""
+    name = type_name(kind)
+    return Problem(
+        "X451",
+        f"{who}there is no resource {name!r}",
+        where,
+        f"the resources here are: {', '.join(resources.names()) or 'none'}",
+        f"pass it: Session(recipe, resources={{{name}: ...}}), or context.insert(...) before a run begins",
+    )

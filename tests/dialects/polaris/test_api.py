@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from agentnb.dialects.polaris import (
+    ExecutionError,
+    Graph,
+    GraphExecutor,
+    HooksAPI,
+    Out,
+    Res,
+    SystemContext,
+    system,
+)
+from agentnb.errors import AgentNbError
+from tests.dialects.polaris.making import (
+    Plan,
+    Result,
+    execute,
+    fail,
+    mend,
+    nested,
+    note,
+    nothing,
+    plan,
+    refused,
+    tell,
+    work,
+)
+
+
+def test_a_result_has_the_outputs_the_nodes_that_ran_and_the_trace():
+    graph = Graph().add_system(plan).add_loop_n("again", 2, work).add_parallel("both", [tell, note])
+    result = execute(graph)
+    # plan, again, work twice, both, tell, note, and the join
+    assert (result.nodes_executed, result.output(Plan), result.output(Result)) == (8, Plan("tea", 2), Result("tea 2"))
+    assert (result.output(int), result.has_output(int), result.has_output(str)) == (None, False, True)
+    assert len(result.trace) == 11
+    assert result.run_id == result.session.run_id
+    assert result.duration > 0
+
+
+def test_failed_systems_that_are_handled_and_their_handlers_count():
+    graph = Graph().add_system(plan)
+    graph.add_error_handler(graph.add_system_node(fail), mend, resume=True).add_system(note)
+    assert execute(graph).nodes_executed == 4
+
+
+def test_a_context_brings_resources_and_outputs_and_has_the_outputs_afterwards():
+    @system
+    def priced(plan: Out[Plan], cents: Res[int]) -> Result:
+        return Result(f"{plan.goal} {cents}")
+
+    ctx = SystemContext().insert(5).insert_output(Plan("milk"))
+    assert execute(Graph().add_system(priced), ctx).output(Result) == Result("milk 5")
+    assert ctx.output(Result) == Result("milk 5")
+
+
+def test_what_a_system_inserts_at_the_top_is_in_the_context_and_in_a_branch_is_not():
+    @system
+    def shared(ctx: SystemContext):
+        ctx.insert(3)
+
+    @system
+    def own(ctx: SystemContext, number: Res[int]) -> Result:
+        ctx.insert(2.5)
+        return Result(f"{number} {ctx.resource(float)}")
+
+    ctx = SystemContext()
+    result = execute(Graph().add_system(shared).add_parallel("both", [own, note]), ctx)
+    assert result.output(Result) == Result("3 2.5")
+    assert ctx.resource(int) == 3
+    with pytest.raises(Exception, match="X451"):
+        ctx.resource(float)
+
+
+ENDLESS = Graph().add_system(plan).add_loop("again", Plan, lambda _: False, work)
+
+
+@pytest.mark.parametrize(
+    ("graph", "kind", "node"),
+    [
+        (Graph(), "EmptyGraph", None),
+        (Graph().add_system(plan).add_system(fail), "SystemError", "fail"),
+        (Graph().add_system(tell), "SystemError", "tell"),
+        (Graph().add_conditional_branch("ask", Plan, bool, note), "PredicateError", "ask"),
+        (Graph().add_system(plan).add_conditional_branch("ask", Plan, lambda _: 1 / 0, note), "PredicateError", "ask"),
+        (Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, nothing, note), "MissingBranch", "ask"),
+        (Graph().add_system(plan).add_switch("route", Plan, lambda _: "b", {"a": note}), "NoMatchingCase", "route"),
+        (ENDLESS, "MaxIterationsExceeded", "again"),
+        (nested(65), "RecursionLimitExceeded", "level1"),
+    ],
+)
+def test_a_run_that_cannot_end_says_in_one_word_why_and_where(graph, kind, node):
+    assert refused(graph) == (kind, node)
+
+
+def test_the_limits_are_the_executors():
+    assert refused(ENDLESS, default_max_iterations=3) == ("MaxIterationsExceeded", "again")
+    assert execute(nested(64)).nodes_executed == 66
+    assert refused(nested(3), max_recursion_depth=2) == ("RecursionLimitExceeded", "level1")
+
+
+def test_a_missing_output_names_type_node_and_who_could_have_produced_it():
+    graph = Graph().add_conditional_branch("ask", Plan, bool, note)
+    graph.add_error_handler(graph.add_system_node(note), tell)
+    with pytest.raises(ExecutionError) as caught:
+        execute(graph)
+    problem = caught.value.problems[0]
+    assert "'Plan'" in problem.what
+    assert "'ask'" in problem.what
+    with pytest.raises(ExecutionError, match="it could come from: tell"):
+        execute(Graph().add_system(needs_result).add_system(tell))
+
+
+@system
+def needs_result(result: Out[Result]) -> str:
+    return result.text
+
+
+def test_the_error_has_what_was_raised_as_its_cause_and_the_steps_up_to_there():
+    with pytest.raises(ExecutionError) as caught:
+        execute(Graph().add_system(plan).add_system(fail))
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert [step.node_id for step in caught.value.trace.steps] == ["plan", "fail"]
+
+
+def test_empty_bodies_only_count_and_empty_parallel_nodes_go_on():
+    assert execute(Graph().add_loop_n("again", 3, nothing)).nodes_executed == 1
+    assert execute(Graph().add_parallel("both", [nothing]).add_system(plan)).nodes_executed == 3
+    assert execute(Graph().add_system(plan).add_loop("again", Plan, lambda _: True, nothing)).nodes_executed == 2
+    hollow = Graph().add_system(plan).add_loop("again", Plan, lambda _: False, nothing)
+    assert refused(hollow) == ("MaxIterationsExceeded", "again")
+
+
+def test_what_does_not_hang_together_is_told_as_validate_tells_it():
+    graph = Graph().add_system(plan)
+    graph.entry = "gone"
+    assert refused(graph) == ("InvalidEntryPoint", "gone")
+
+
+# -- time ------------------------------------------------------------------------------------------------------------
+
+
+@system
+async def waits() -> Result:
+    await asyncio.sleep(60)
+    return Result("late")
+
+
+def blocked(gate):
+    @system
+    def blocks() -> Result:
+        gate.wait(60)
+        return Result("late")
+
+    return blocks
+
+
+@pytest.mark.parametrize("sort", ["async", "sync"])
+def test_time_outs_are_real_and_lead_to_their_own_handler(sort):
+    gate = threading.Event()
+    slow = waits if sort == "async" else blocked(gate)
+    graph = Graph()
+    id = graph.add_system_node(slow)
+    graph.set_timeout(id, 0.02).add_error_handler(id, tell).add_timeout_handler(id, note, resume=True).add_system(plan)
+    try:
+        result = execute(graph)
+    finally:
+        gate.set()
+    assert [step.node_id for step in result.trace.steps] == [id, "note", "plan"]
+    assert result.output(Result) is None
+
+
+def test_without_a_handler_a_time_out_is_the_end_even_where_errors_are_handled():
+    graph = Graph()
+    id = graph.add_system_node(waits)
+    graph.set_timeout(id, 0.01).add_error_handler(id, note)
+    assert refused(graph) == ("Timeout", "waits")
+
+
+def test_a_system_that_raises_a_timeout_error_of_its_own_has_failed_and_not_timed_out():
+    @system
+    def impatient() -> Plan:
+        raise TimeoutError("the line is dead")
+
+    graph = Graph()
+    id = graph.add_system_node(impatient)
+    graph.set_timeout(id, 60).add_timeout_handler(id, note)
+    assert refused(graph) == ("SystemError", "impatient")
+    assert execute(graph.add_error_handler(id, plan)).output(Plan) == Plan("tea")
+
+
+def test_each_attempt_has_its_own_time_and_the_last_ones_end_decides():
+    ran = []
+
+    @system
+    async def twice() -> Plan:
+        ran.append(1)
+        if len(ran) < 3:
+            await asyncio.sleep(60)
+        raise ValueError("still broken")
+
+    graph = Graph()
+    id = graph.add_system_node(twice)
+    graph.set_timeout(id, 0.01).set_retry(id, 3).add_timeout_handler(id, note).add_error_handler(id, plan)
+    result = execute(graph)
+    assert [step.node_id for step in result.trace.steps] == ["twice", "plan"]
+    assert list(result.trace.frames.calls.attempt) == [1, 2, 3, 1]
+
+
+def test_a_retry_that_succeeds_is_one_step():
+    ran = []
+
+    @system
+    def second() -> Plan:
+        ran.append(1)
+        if len(ran) == 1:
+            raise ValueError("not yet")
+        return Plan("tea")
+
+    graph = Graph()
+    graph.set_retry(graph.add_system_node(second), 2)
+    assert execute(graph).nodes_executed == 1
+
+
+# -- at the same time ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sort", ["async", "sync"])
+def test_branches_run_at_the_same_time(sort):
+    gate = threading.Barrier(10)
+
+    @system
+    def meets() -> Plan:
+        gate.wait(30)  # nobody goes on before all ten have come
+        return Plan("met")
+
+    waiting, met = [], asyncio.Event()
+
+    @system
+    async def ameets() -> Plan:
+        waiting.append(1)
+        if len(waiting) == 10:
+            met.set()
+        await met.wait()
+        return Plan("met")
+
+    graph = Graph().add_parallel("ten", [meets if sort == "sync" else ameets] * 10)
+    assert execute(graph).nodes_executed == 12
+
+
+def test_the_first_failure_cancels_the_others_and_nothing_is_merged():
+    begun = threading.Event()
+
+    @system
+    async def never() -> Plan:
+        begun.set()
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    @system
+    def breaks():
+        begun.wait(30)
+        raise ValueError("it broke")
+
+    graph = Graph().add_parallel("both", [note, never, breaks])
+    with pytest.raises(ExecutionError) as caught:
+        execute(graph)
+    assert (caught.value.kind, caught.value.node_id) == ("SystemError", "breaks")
+    steps = [(step.node_id, step.status, step.branch) for step in caught.value.trace.steps]
+    assert steps[-2:] == [("breaks", "error", 2), ("never", "cancelled", 1)]
+    assert caught.value.trace.state_at(len(steps)) == {}
+
+
+def test_outputs_are_merged_in_branch_order_whichever_came_first():
+    done = threading.Event()
+
+    @system
+    def first() -> Plan:
+        done.wait(30)
+        return Plan("first")
+
+    @system
+    def last() -> Plan:
+        done.set()
+        return Plan("last")
+
+    assert execute(Graph().add_parallel("both", [first, last])).output(Plan) == Plan("last")
+    done.clear()
+    assert execute(Graph().add_parallel("both", [last, first])).output(Plan) == Plan("first")
+
+
+def test_hooks_are_called():
+    api, seen = HooksAPI(), []
+    api.register(["OnGraphStart", "OnGraphComplete"], "seen", lambda event: seen.append(event.schedule))
+    execute(Graph().add_system(plan), hooks=api)
+    assert seen == ["OnGraphStart", "OnGraphComplete"]
+
+
+def test_a_session_of_the_executor_can_be_stepped():
+    session = GraphExecutor().session(Graph().add_system(plan).add_system(tell))
+    assert session.step().node_id == "plan"
+    with pytest.raises(ExecutionError, match="X456"):
+        GraphExecutor().session({"no": "graph"})
+
+
+def test_late_inserts_of_an_abandoned_thread_are_refused():
+    gate, told = threading.Event(), []
+
+    @system
+    def late(ctx: SystemContext) -> Plan:
+        gate.wait(30)
+        try:
+            ctx.insert(3)
+        except AgentNbError as error:
+            told.append(str(error))
+        return Plan("late")
+
+    graph = Graph()
+    id = graph.add_system_node(late)
+    graph.set_timeout(id, 0.01)
+    ctx = SystemContext()
+    assert refused(graph, ctx) == ("Timeout", "late")
+    gate.set()
+    for _ in range(3000):
+        if told:
+            break
+        time.sleep(0.01)
+    assert "X455" in told[0]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import logging
+
+from agentnb.dialects.polaris import DevToolsPlugin, Graph, HooksAPI, Res, SystemInfo, system
+from tests.dialects.polaris.making import execute, plan
+
+
+@system
+def who(info: Res[SystemInfo]) -> str:
+    return f"{info.node_id} {info.system_name}"
+
+
+def test_a_system_knows_which_node_it_is_in_branches_too():
+    graph = Graph().add_system(who).add_parallel("both", [plan, lambda g: g.add_system(who)])
+    result = execute(graph, hooks=DevToolsPlugin().build())
+    assert result.trace.steps[0].outputs["builtins.str"] == "who who"
+    assert result.output(str) == "who_2 who"
+
+
+def test_it_can_be_given_in_place_of_hooks():
+    assert execute(Graph().add_system(who), hooks=DevToolsPlugin()).output(str) == "who who"
+
+
+def test_it_goes_with_other_hooks_and_logs_where_it_is_asked_to(caplog):
+    api, seen = HooksAPI(), []
+    api.register("OnSystemStart", "seen", seen.append)
+    with caplog.at_level(logging.DEBUG, logger="agentnb.polaris"):
+        execute(Graph().add_system(who), hooks=DevToolsPlugin().with_event_tracing().build(api))
+    assert api.names("OnSystemStart") == ["seen", "devtools", "devtools_tracing"]
+    assert len(caplog.records) == 4

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from agentnb.dialects.polaris import Graph
+from agentnb.dialects.polaris.levels import Levels
+from agentnb.dialects.polaris.words import GraphEdge
+from tests.dialects.polaris.making import Plan, fail, mend, note, plan, tell, work
+
+
+def test_each_node_stands_in_the_subgraph_that_it_is_walked_to_in():
+    def branch(graph):
+        graph.add_loop_n("again", 2, work).add_system(tell)
+
+    graph = Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, branch, note)
+    levels = Levels(graph)
+    assert levels.of == {
+        "plan": "root", "ask": "root", "again": "ask.true", "tell": "ask.true", "note": "ask.false",
+        "work": "again.body",
+    }  # fmt: skip
+    found = [(level.region, level.entry, level.owner) for level in levels.levels]
+    assert found == [
+        ("root", "plan", ""), ("ask.true", "again", "ask"), ("ask.false", "note", "ask"),
+        ("again.body", "work", "again"),
+    ]  # fmt: skip
+
+
+def test_a_handler_stands_where_its_system_does_and_only_the_first_of_a_sort_counts():
+    def body(graph):
+        risky = graph.add_system_node(fail)
+        graph.add_error_handler(risky, lambda g: g.add_system(mend).add_system(tell))
+        graph.add_error_handler(risky, note).add_timeout_handler(risky, plan)
+
+    levels = Levels(Graph().add_loop_n("again", 2, body))
+    assert [(handler.edge.sort, handler.nodes) for handler in levels.handlers] == [
+        ("error", ["mend", "tell"]), ("timeout", ["plan"]),
+    ]  # fmt: skip
+    assert {levels.of[id] for id in ("fail", "mend", "tell", "plan")} == {"again.body"}
+    assert "note" not in levels.of
+
+
+def test_a_join_follows_its_parallel_node():
+    levels = Levels(Graph().add_parallel("both", [plan, note]).add_system(tell))
+    assert [node.id for node in levels.chain("both")] == ["both", "both_join", "tell"]
+
+
+def test_a_walk_ends_where_it_has_been():
+    graph = Graph().add_system(plan).add_system(work)
+    graph.edges.append(GraphEdge("back", "sequential", "work", "plan"))
+    levels = Levels(graph)
+    assert levels.turns == ["plan"]
+    assert [node.id for node in levels.chain("plan")] == ["plan", "work"]

@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, make_dataclass
+
+import pytest
+from pydantic import BaseModel
+
+import agentnb as nb
+from agentnb.board.values import thaw
+from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
+from agentnb.dialects.polaris.loader import load, recipe_of_graph, recognise, types_given
+from agentnb.sources import Source
+from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, mend, note, path, plan, tell, work
+
+
+def session_of(graph, **options):
+    return nb.Session(nb.load(graph), **options)
+
+
+def test_a_graph_is_recognised_and_nothing_of_it_runs():
+    def never() -> Plan:
+        raise AssertionError
+
+    graph = Graph("kept").add_system(never)
+    assert recognise(graph)
+    recipe, problems = load(Source(graph))
+    assert (recipe.name, recipe.dialect, problems) == ("kept", "polaris", [])
+
+
+def test_nodes_read_and_write_the_keys_of_their_types():
+    recipe = nb.load(
+        Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > 1, work).add_system(tell)
+    )
+    assert {node.id: (node.kind, node.reads, node.writes) for node in recipe.nodes.values()} == {
+        "plan": ("system", (), (PLAN,)), "again": ("loop", (PLAN,), ()), "work": ("system", (PLAN,), (PLAN,)),
+        "tell": ("system", (PLAN,), (RESULT,)),
+    }  # fmt: skip
+
+
+def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
+    graph = Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 2, work)
+    graph.add_conditional_branch("ask", Plan, lambda plan: plan.done > 5, note, tell)
+    graph.add_switch("route", Result, lambda result: result.text, {"tea 2": note}, mend)
+    graph.add_parallel("both", [mend, note]).add_system(tell)
+    session = session_of(graph)
+    boards = [dict(session.board)]
+    while session.step() is not None:
+        boards.append({key: thaw(value) for key, value in session.engine.root.scope.seen().items()})
+    assert path(session) == [
+        "plan", "again enter", "work", "again again", "work", "again leave", "ask enter", "tell", "ask leave",
+        "route enter", "note_2", "route leave", "both enter", "mend_2", "note_3", "both leave", "both_join", "tell_2",
+    ]  # fmt: skip
+    assert session.status == "finished"
+    assert session.board[PLAN] == Plan("tea", 2)
+    assert session.board[f"{PLAN}.done"] == 2
+    for step in reversed(range(len(boards))):
+        session.goto(step)
+        assert {key: thaw(value) for key, value in session.engine.root.scope.seen().items()} == boards[step]
+    session.goto(14).run()
+    assert session.board[RESULT] == Result("tea 2")
+
+
+def test_in_the_middle_of_branches_the_frames_show_and_the_other_branch_can_be_chosen():
+    graph = (
+        Graph()
+        .add_system(plan)
+        .add_parallel(
+            "both", [lambda g: g.add_system(tell).add_system(note), lambda g: g.add_system(mend).add_system(work)]
+        )
+    )
+    session = session_of(graph)
+    session.step(3)
+    assert [(entry.node, entry.branch, entry.depth) for entry in session.frontier] == [("note", 0, 1), ("mend", 1, 1)]
+    assert session.frames[-1].region == "both.branch 1"
+    session.set_next("mend").step()
+    assert session.trace.steps[-1].branch == 1
+    assert session.back().current == "mend"
+    session.run()
+    assert session.board[RESULT] == Result("mended tea")
+    assert session.replay().ok
+
+
+def test_a_branch_reads_what_was_stored_before_the_fork_and_not_what_another_one_stores():
+    @system
+    def seen(ctx: SystemContext) -> str:
+        return f"{ctx.output(Plan)} {ctx.output(Result)}"
+
+    session = session_of(Graph().add_system(plan).add_parallel("both", [tell, seen]))
+    session.run()
+    assert session.board["builtins.str"] == "Plan(goal='tea', done=0) None"
+
+
+def test_branches_that_a_failure_has_cancelled_run_again_when_it_is_tried_again():
+    ran = []
+
+    @system
+    def once(plan: Out[Plan]) -> str:
+        ran.append(1)
+        if len(ran) == 1:
+            raise ValueError("not yet")
+        return "fine"
+
+    session = session_of(Graph().add_system(plan).add_parallel("both", [once, tell]))
+    session.step(3)
+    assert session.status == "failed"
+    session.step(2)
+    session.run()
+    assert path(session)[2:] == ["once error", "tell cancelled", "once", "tell", "both leave", "both_join"]
+    assert (session.status, session.board["builtins.str"]) == ("finished", "fine")
+    assert session.replay().ok
+
+
+def failing(resume):
+    graph = Graph().add_system(plan)
+    risky = graph.add_system_node(fail)
+    return graph.add_error_handler(risky, lambda g: g.add_system(mend).add_system(note), resume=resume).add_system(tell)
+
+
+def test_behind_a_handler_the_level_ends():
+    session = session_of(failing(resume=False))
+    session.run()
+    assert (path(session), session.status) == (["plan", "fail error", "mend", "note"], "finished")
+
+
+def test_with_resume_the_run_goes_on_after_the_failed_system():
+    session = session_of(failing(resume=True))
+    session.run()
+    assert path(session) == ["plan", "fail error", "mend", "note", "tell"]
+
+
+def test_behind_a_handler_in_a_body_the_loop_goes_on_with_its_next_round():
+    def body(graph):
+        risky = graph.add_system_node(fail)
+        graph.add_error_handler(risky, mend).add_system(note)
+
+    session = session_of(Graph().add_system(plan).add_loop_n("again", 2, body).add_system(tell))
+    session.run()
+    rounds = ["fail error", "mend"]
+    assert path(session) == ["plan", "again enter", *rounds, "again again", *rounds, "again leave", "tell"]
+
+
+def test_a_handler_may_fail_and_have_a_handler_of_its_own():
+    def handler(graph):
+        risky = graph.add_system_node(fail)
+        graph.add_error_handler(risky, mend, resume=True).add_system(note)
+
+    graph = Graph().add_system(plan)
+    graph.add_error_handler(graph.add_system_node(fail), handler, resume=True).add_system(tell)
+    session = session_of(graph)
+    session.run()
+    assert path(session) == ["plan", "fail error", "fail_2 error", "mend", "note", "tell"]
+
+
+def test_a_failure_that_nothing_handles_goes_through_every_control_node_around_it():
+    def body(graph):
+        graph.add_conditional_branch("ask", Plan, lambda _: True, fail)
+
+    session = session_of(Graph().add_system(plan).add_loop_n("again", 2, body).add_system(tell))
+    session.run()
+    assert (session.status, session.current) == ("failed", "fail")
+
+
+def test_classes_of_one_name_have_a_key_each():
+    first, second = (make_dataclass("Same", [("n", int)]) for _ in range(2))
+
+    @system
+    def one() -> first:
+        return first(1)
+
+    @system
+    def two(before: Out[first]) -> second:
+        return second(before.n + 1)
+
+    session = session_of(Graph().add_system(one).add_system(two))
+    session.run()
+    assert [(key, value.n) for key, value in session.board.items()] == [("types.Same", 1), ("types.Same~2", 2)]
+
+
+def test_models_and_dataclasses_are_seen_by_their_fields():
+    class Order(BaseModel):
+        total: float
+
+    @dataclass
+    class Priced:
+        order: Order
+        tax: float
+
+    @system
+    def order() -> Order:
+        return Order(total=10)
+
+    @system
+    def priced(order: Out[Order]) -> Priced:
+        return Priced(order, order.total / 5)
+
+    session = session_of(Graph().add_system(order).add_system(priced))
+    session.run()
+    key = next(key for key in session.board if key.endswith("Priced"))
+    assert session.board[f"{key}.order.total"] == 10
+    assert list(session.trace.wide([f"{key}.tax"])[f"{key}.tax"].dropna()) == [2.0]
+    session.edit({f"{key}.tax": 3.0})
+    assert session.board[key].tax == 3.0
+    assert session.who_wrote(f"{key}.order") == 2
+
+
+@pytest.mark.parametrize(
+    "when",
+    [f"state['{PLAN}'].done > 1", {">": [{"var": f"{PLAN}.done"}, 1]}, lambda board: board.get(PLAN, plan()).done > 1],
+)
+def test_what_people_ask_of_the_board_knows_the_keys_of_types(when):
+    session = session_of(Graph().add_system(plan).add_loop_n("again", 5, work))
+    session.breakpoints.add(when=when)
+    session.run()
+    assert (session.position, session.board[PLAN].done) == (5, 2)
+
+
+def test_resources_come_from_the_session_and_are_not_recorded():
+    @dataclass
+    class Price:
+        cents: int
+
+    @system
+    def buy(price: Res[Price]) -> int:
+        return price.cents
+
+    session = session_of(Graph().add_system(buy), resources={Price: Price(5)})
+    session.run()
+    assert session.board["builtins.int"] == 5
+    assert dict(session.trace.frames.calls.arguments[0]) == {}
+    assert session.replay().ok
+
+
+def test_a_system_is_not_run_again_by_a_replay():
+    ran = []
+
+    @system
+    def once() -> Plan:
+        ran.append(1)
+        return Plan("tea")
+
+    session = session_of(Graph().add_system(once).add_system(tell))
+    session.run()
+    assert session.replay().ok
+    assert len(ran) == 1
+
+
+def test_a_kept_run_goes_on_in_a_session_that_is_opened(tmp_path):
+    def recipe():
+        graph = Graph("kept").add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 3, work)
+        return nb.load(graph.add_system(tell))
+
+    store = tmp_path / "runs.db"
+    session = nb.Session(recipe(), store=store)
+    session.step(4)
+    session.close()
+    opened = nb.open(store, recipe=recipe())
+    opened.run()
+    assert (opened.status, opened.board[RESULT]) == ("finished", Result("tea 3"))
+
+
+def test_what_a_run_begins_with_is_declared_and_asked_for():
+    recipe = nb.load(Graph().given(Plan).add_system(tell))
+    with pytest.raises(nb.RecipeError, match="R205"):
+        nb.Session(recipe)
+    session = nb.Session(recipe, types_given(Graph().given(Plan), {Plan: Plan("tea", 7)}))
+    session.run()
+    assert session.board[RESULT] == Result("tea 7")
+
+
+def test_the_same_graph_has_the_same_fingerprint_and_another_predicate_another_one():
+    def graph(most):
+        return recipe_of_graph(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > most, work))
+
+    def other():
+        return recipe_of_graph(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > 77, work))
+
+    assert graph(1).fingerprint == graph(1).fingerprint
+    assert graph(1).fingerprint != other().fingerprint
+
+
+def test_loops_have_the_limit_of_whoever_translates():
+    graph = Graph().add_system(plan).add_loop("again", Plan, bool, work)
+    graph.add_loop("short", Plan, bool, work, max_iterations=3)
+    assert [recipe_of_graph(graph, 7).nodes[id].params["max"] for id in ("again", "short")] == [7, 3]
+    assert recipe_of_graph(graph).nodes["again"].params["max"] == 1000

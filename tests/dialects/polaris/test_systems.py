@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
+from agentnb.dialects.polaris.systems import System, as_system, is_system, read_system
+from agentnb.errors import RecipeError
+from tests.dialects.polaris.making import Plan, Result
+
+
+def takes(function):
+    return [(take.name, take.sort, take.kind, take.needed, take.none) for take in read_system(function, {}).takes]
+
+
+def test_parameters_say_what_they_are_given():
+    def one(a: Out[Plan], b: Res[dict], c: SystemContext, d: Out[Plan] | None, e: Out[list[int]] = (), f=3, *g, **h):
+        pass
+
+    assert takes(one) == [
+        ("a", "out", Plan, True, False),
+        ("b", "res", dict, True, False),
+        ("c", "context", None, True, False),
+        ("d", "out", Plan, False, True),
+        ("e", "out", list[int], False, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hint", "gives"),
+    [
+        (Plan, (Plan,)),
+        (None, ()),
+        (Any, None),
+        (Plan | None, (Plan,)),
+        (Plan | Result, (Plan, Result)),
+        (Awaitable[Plan], (Plan,)),
+        (Annotated[Plan, "kept"], (Plan,)),
+        (list[Plan], (list[Plan],)),
+    ],
+)
+def test_the_return_annotation_says_what_may_come_back(hint, gives):
+    def one():
+        pass
+
+    one.__annotations__ = {"return": hint}
+    found = read_system(one, {})
+    assert found.gives == gives
+    assert found.may_give(Plan) is (gives is None or Plan in gives)
+
+
+def test_a_function_that_does_not_say_may_return_anything():
+    def one():
+        pass
+
+    assert read_system(one, {}).gives is None
+
+
+def test_a_marked_function_is_called_as_it_is_and_knows_types_that_are_local_where_it_stands():
+    @dataclass
+    class Local:
+        n: int
+
+    @system
+    def one(local: Out[Local]) -> Local:
+        return Local(local.n + 1)
+
+    assert one(Local(1)) == Local(2)
+    assert is_system(one)
+    assert as_system(one, {}).takes[0].kind is Local
+    assert Graph().add_system(one).validate().warnings[0].kind == "OutputNotProduced"
+
+
+def test_an_unmarked_function_knows_the_types_around_the_call_that_adds_it():
+    @dataclass
+    class Local:
+        n: int
+
+    def one(local: Out[Local]) -> Local:
+        return local
+
+    assert not is_system(one)
+    assert Graph().add_system(one).nodes[0].system.gives == (Local,)
+
+
+def test_an_object_that_can_be_called_is_a_system_too():
+    class Adding:
+        def __call__(self, plan: Out[Plan]) -> Result:
+            return Result(plan.goal)
+
+    found = read_system(Adding(), {})
+    assert (found.name, found.gives) == ("Adding", (Result,))
+    assert as_system(found, {}) is found
+    assert isinstance(found, System)
+
+
+def missing_type(a: Out[Nowhere]):  # noqa: F821  (that is the mistake)
+    pass
+
+
+def by_place(a: Out[Plan], /):
+    pass
+
+
+def untold(a, b: int):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [(missing_type, "Nowhere"), (by_place, "'a'"), (untold, "'a'"), (3, "called"), (dict.update, "signature")],
+)
+def test_what_cannot_be_a_system_is_refused_with_what_to_do(function, told):
+    with pytest.raises(RecipeError) as caught:
+        read_system(function, {})
+    problem = caught.value.problems[0]
+    assert problem.code == "R199"
+    assert told in problem.why
+    assert problem.do
+
+
+def test_all_parameters_that_say_too_little_are_told_at_once():
+    with pytest.raises(RecipeError) as caught:
+        read_system(untold, {})
+    assert [problem.why.split("'")[1] for problem in caught.value.problems] == ["a", "b"]

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.polaris import Graph, GraphExecutor
+from tests.dialects.polaris.making import Plan, note, nothing, path, plan, tell
+
+
+def session_of(*branches, says):
+    graph = Graph().add_system(plan).add_conditional_branch("ask", Plan, lambda _: says, *branches).add_system(plan)
+    return GraphExecutor().session(graph)
+
+
+@pytest.mark.parametrize(("says", "runs"), [(1, "tell"), ([], "note")])
+def test_the_truth_of_the_answer_decides_and_the_run_goes_on_behind(says, runs):
+    session = session_of(tell, note, says=says)
+    session.run()
+    assert path(session) == ["plan", "ask enter", runs, "ask leave", "plan_2"]
+    step = session.trace.steps[3]
+    assert (step.thought, step.observation) == (
+        f"ask(Plan) is {str(bool(says)).lower()}",
+        {"branch": str(bool(says)).lower()},
+    )
+
+
+def test_a_branch_that_is_left_out_is_passed_by():
+    session = session_of(tell, says=False)
+    session.run()
+    assert path(session) == ["plan", "ask", "plan_2"]
+
+
+def test_a_branch_that_is_empty_is_a_failure_where_it_is_taken():
+    session = session_of(tell, nothing, says=False)
+    session.run()
+    assert (session.status, session.error.code) == ("failed", "X453")
+    other = session_of(tell, nothing, says=True)
+    other.run()
+    assert other.status == "finished"
+
+
+def test_an_async_predicate_is_refused():
+    async def later(_):
+        return True
+
+    session = nb.Session(nb.load(Graph().add_system(plan).add_conditional_branch("ask", Plan, later, tell)))
+    session.run()
+    assert session.error.code == "X454"
+    assert "async" in session.error.what

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import agentnb as nb
+from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
+from tests.dialects.polaris.making import PLAN, Plan, Result, note, plan, tell
+
+
+def run(graph, **options):
+    session = nb.Session(nb.load(graph), **options)
+    session.run()
+    return session
+
+
+def test_what_comes_back_is_stored_by_its_type_and_none_stores_nothing():
+    @system
+    def silent(plan: Out[Plan]):
+        pass
+
+    session = run(Graph().add_system(plan).add_system(silent).add_system(note))
+    assert dict(session.board) == {PLAN: Plan("tea"), "builtins.str": "noted"}
+
+
+def test_a_dict_is_an_output_like_any_other():
+    @system
+    def found() -> dict:
+        return {"a": 1}
+
+    assert dict(run(Graph().add_system(found)).board) == {"builtins.dict": {"a": 1}}
+
+
+def test_what_is_given_is_a_copy_so_a_change_to_it_changes_nothing():
+    @system
+    def careless(plan: Out[Plan]):
+        plan.goal = "coffee"
+
+    session = run(Graph().add_system(plan).add_system(careless))
+    assert session.board[PLAN] == Plan("tea")
+
+
+def test_what_may_be_missing_is_none_or_the_default():
+    @system
+    def one(plan: Out[Plan] | None, result: Out[Result] = Result("none"), price: Res[int] | None = 3) -> str:  # noqa: B008
+        return f"{plan} {result.text} {price}"
+
+    assert run(Graph().add_system(one)).board["builtins.str"] == "None none 3"
+
+
+def test_a_missing_resource_says_how_to_give_it():
+    @system
+    def one(price: Res[int]) -> str:
+        return str(price)
+
+    session = run(Graph().add_system(one))
+    assert (session.status, session.error.code) == ("failed", "X451")
+    assert "resources={int: ...}" in session.error.do
+
+
+def test_a_missing_output_leads_to_the_error_handler_like_any_failure():
+    graph = Graph()
+    graph.add_error_handler(graph.add_system_node(tell), note)
+    assert run(graph).board["builtins.str"] == "noted"
+
+
+def test_each_attempt_has_a_context_of_its_own():
+    seen = []
+
+    @system
+    def one(ctx: SystemContext) -> str:
+        seen.append(ctx)
+        if len(seen) == 1:
+            raise ValueError("again")
+        return "fine"
+
+    graph = Graph()
+    graph.set_retry(graph.add_system_node(one), 2)
+    run(graph)
+    assert seen[0] is not seen[1]
+
+
+def test_what_one_attempt_changes_in_its_arguments_the_next_one_does_not_see():
+    @system
+    def careless(plan: Out[Plan]) -> str:
+        plan.done += 1
+        if plan.done > 1:
+            return "it has seen the change"
+        raise ValueError("again")
+
+    graph = Graph().add_system(plan)
+    graph.set_retry(graph.add_system_node(careless), 3)
+    assert run(graph).status == "failed"
+
+
+def test_what_a_context_reads_is_noted_as_read():
+    @system
+    def one(ctx: SystemContext) -> str:
+        return ctx.output(Plan).goal
+
+    session = run(Graph().add_system(plan).add_system(one))
+    assert [read.key for read in session.trace.steps[-1].reads] == [PLAN]
+
+
+def test_an_edit_of_a_call_that_is_held_goes_to_the_system():
+    session = nb.Session(nb.load(Graph().add_system(plan).add_system(tell)))
+    session.breakpoints.add(call="tell")
+    session.run()
+    session.change(session.pending[0].id, arguments={"plan": Plan("milk", 3)})
+    session.run()
+    assert session.board["tests.dialects.polaris.making.Result"] == Result("milk 3")

@@ -1,0 +1,102 @@
+"""A step that a limit stops is given up, and draws the same when it runs again, as if nothing had stopped it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.clock import TickingClock
+from agentnb.engine.budget import Budget
+from agentnb.engine.events import emit_from_outside
+from agentnb.engine.run import Run
+from agentnb.engine.work import Effect
+from agentnb.session import Session, stored
+from agentnb.session.limits import Limits
+from agentnb.session.opening import reopened
+from agentnb.store import MemoryLog
+from tests.engine.shapes import SHAPES, Shape, shape_of
+from tests.property.resumed import facts
+from tests.session.shaped import LEAF
+
+DOES = st.lists(st.sampled_from(["chance", "gauss", "id", "time", "emit", "tool", "llm"]), min_size=2, max_size=6)
+WAYS = st.sampled_from(["in memory", "kept", "opened again"])
+
+
+def drawing(name: str, does: list[str]) -> Shape:
+    """Return a shape whose leaf draws by chance, of ids and of the clock, and calls, in this order."""
+    shape, leaf = shape_of(name), LEAF[name]
+
+    def inner(then: Any) -> Any:
+        async def do(work: Any) -> Any:
+            drawn: list[Any] = list(work.board.get("drawn", ()))
+            run = work.run
+            for what in does:
+                if what in ("tool", "llm"):
+                    target = (lambda prompt: f"about {prompt}") if what == "tool" else None
+                    said = await work.call(Effect(what, "ask", {"prompt": f"{len(drawn)}"}, target=target))
+                    drawn.append(said.content if what == "llm" else said)
+                elif what == "emit":
+                    drawn.append(str(work.emit("note", {"n": len(drawn)}).time))
+                else:
+                    drawn.append(
+                        run.random.random()
+                        if what == "chance"
+                        else run.random.gauss(0, 1)
+                        if what == "gauss"
+                        else run.ids("thing")
+                        if what == "id"
+                        else str(run.clock.now())
+                    )
+            return {**then(work), "drawn": drawn}
+
+        return do
+
+    nodes = [
+        replace(node, params={**node.params, "do": inner(node.params["do"])}) if node.id == leaf else node
+        for node in shape.nodes
+    ]
+    return replace(shape, nodes=nodes, llm=shape.llm or (lambda request: request.prompt.upper()))
+
+
+def session_of(name: str, does: list[str], **limits: int) -> Session:
+    shape = drawing(name, does)
+    run = Run(shape.plan(), clock=TickingClock(), seed=7)
+    run.begin(shape.inputs)
+    for payload in shape.emits:
+        emit_from_outside(run, "hello", payload)
+    session = Session.__new__(Session)
+    session.inputs = dict(shape.inputs)
+    session._wire(run.plan.recipe, run, Limits(Budget(**limits)), name, "r")
+    return session
+
+
+def told(session: Session) -> Any:
+    return {**facts(session), "times": [str(event.time) for event in session.events]}
+
+
+def to_its_end(session: Session) -> Session:
+    while session.status not in ("finished", "idle", "exhausted") and session.position < 40:
+        session.step()
+    return session
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(does=DOES, way=WAYS, limit=st.sampled_from(["max_tool_calls", "max_llm_calls", "max_frames"]))
+def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, limit):
+    wanted = told(to_its_end(session_of(name, does)))
+    session = session_of(name, does, **{limit: 0})
+    if way != "in memory":
+        session.keep_in(stored.begin(session, MemoryLog(), "step"))
+    for most in range(1, 40):
+        if to_its_end(session).status != "exhausted":
+            break
+        if way == "opened again":
+            log, plan = session.log, session.engine.plan
+            session.close()
+            session = reopened(log, log.run("r"), plan)
+        session.set_budget(**{limit: most})
+    assert told(session) == wanted

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agentnb.board.values import thaw
+from agentnb.load import load
+from agentnb.session import Session
+from tests.property.grown import expected, graph_of, graphs
+
+
+def session_of(level):
+    return Session(load(graph_of(level)))
+
+
+def ran(session):
+    """Return how often each node began."""
+    steps = session.trace.steps
+    return Counter(step.node_id for step in steps if step.phase in ("run", "enter") and step.status != "cancelled")
+
+
+def board(session):
+    return {key: repr(thaw(value)) for key, value in session.engine.root.scope.seen().items()}
+
+
+def stepped(session):
+    for _ in range(100_000):
+        if session.step() is None or session.status == "failed":
+            return session
+    raise AssertionError("it never ends")
+
+
+@given(graphs)
+def test_a_graph_of_the_builder_has_no_errors(level):
+    assert graph_of(level).validate().errors == ()
+
+
+@given(graphs)
+@example([("failing", [("failing", [("system",)], True)], True), ("system",)])
+@example([("failing", [("failing", [("system",)], False)], True), ("system",)])
+def test_stepping_and_running_come_to_what_is_predicted(level):
+    want = expected(level)
+    steps, whole = stepped(session_of(level)), session_of(level)
+    whole.run()
+    for session in (steps, whole):
+        assert session.status == ("finished" if want.failed is None else "failed")
+        assert session.board["tests.property.grown.Mark"] is not None
+        if not want.beside:
+            assert ran(session) == want.counts
+            assert session.engine.used == want.counts.total()
+            assert session.current == want.failed
+    if not want.beside:
+        assert thaw(steps.engine.root.scope.get("tests.property.grown.Mark")) == want.mark
+        assert board(steps) == board(whole)
+
+
+@settings(max_examples=40)
+@given(graphs, st.integers(0, 100))
+def test_going_back_and_on_again_comes_to_the_same(level, share):
+    session = stepped(session_of(level))
+    end, status, at = board(session), session.status, session.position * share // 100
+    before = [step.node_id for step in session.trace.steps[:at]]
+    session.goto(at)
+    stepped(session)
+    assert (board(session), session.status) == (end, status)
+    assert [step.node_id for step in session.trace.steps[:at]] == before
+
+
+@settings(max_examples=40)
+@given(graphs)
+def test_a_replay_differs_in_nothing(level):
+    session = session_of(level)
+    session.run()
+    assert session.replay().ok
