@@ -29,6 +29,13 @@ class Clock:
         """Return nanoseconds since the epoch, never going back."""
         return self._base + perf_counter_ns()
 
+    def seen(self) -> datetime:
+        """Return the visible time, as `now` would, and tick no clock: for what a recipe does not see."""
+        return datetime.now(UTC)
+
+    def go_back(self, kept: Mapping[str, Any] | None) -> None:
+        """Stand where it stood when it said `kept`, where its time is its own."""
+
     async def sleep(self, seconds: float) -> None:
         """Wait so long."""
         await asyncio.sleep(seconds)
@@ -49,6 +56,15 @@ class FrozenClock(Clock):
     def now(self) -> datetime:
         """Return the instant that was given."""
         return self.at
+
+    def seen(self) -> datetime:
+        """Return the instant at which it stands."""
+        return self.at
+
+    def go_back(self, kept: Mapping[str, Any] | None) -> None:
+        """Stand where it stood when it said `kept`."""
+        if kept is not None:
+            FrozenClock.__init__(self, kept["at"])
 
     def ns(self) -> int:
         """Return that instant in nanoseconds."""

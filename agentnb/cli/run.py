@@ -63,7 +63,8 @@ def _line(step: SimulationStep) -> str:
 def _print_end(session: Session) -> None:
     limit = _limit(session)
     used = "" if limit is None else f": its {limit} is used up"
-    print(f"\n{session.status} after {session.position} steps{used}")
+    kept = "" if session.log is None else f", kept as run {session.run_id!r} in {session.log.url}"
+    print(f"\n{session.status} after {session.position} steps{used}{kept}")
     width = max(map(len, session.board), default=0)
     for key, value in session.board.items():
         print(f"  {key:<{width}}  {short(value, key, width=100)}")
@@ -77,6 +78,7 @@ def _limit(session: Session) -> str | None:
 def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
     problems = problems or ([session.error] if session.error else [])
     return {
+        "run_id": None if session.log is None else session.run_id,
         "status": str(session.status),
         "steps": session.position,
         "current": session.current,

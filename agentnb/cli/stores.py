@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.secrets import masked, short
-from agentnb.cli.printed import print_json
+from agentnb.cli.printed import is_missing, print_json
 
 if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationTrace
@@ -25,7 +23,7 @@ def runs_command(args: argparse.Namespace) -> int:
 
     frame = runs(args.store)
     if args.json:
-        print_json(_plain({"runs": frame}))
+        print_json({"runs": frame})
         return 0
     children: dict[Any, list[Any]] = {}
     known = set(frame["run_id"])
@@ -53,7 +51,7 @@ def trace_command(args: argparse.Namespace) -> int:
     frame = getattr(trace.frames, args.table)
     if args.json:
         told = {"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": masked(trace.outcome)}
-        print_json(_plain({**told, args.table: frame}))
+        print_json({**told, args.table: frame})
         return 0
     shown = frame[_SHOWN.get(args.table, list(frame.columns))].astype(object).map(_cell)
     print(shown.to_string(index=False, max_colwidth=60) if len(shown) else f"no {args.table}")
@@ -81,38 +79,11 @@ def _line(text: str) -> str:
 
 def _cell(value: Any) -> Any:
     """Return a cell of a table that is printed: one line, nothing where it stands for nothing."""
-    if _is_missing(value):
+    if is_missing(value):
         return ""
     if isinstance(value, str):
         return _line(value)
     return value if isinstance(value, int | float | datetime) else short(value)
-
-
-def _is_missing(value: Any) -> bool:
-    """Say whether a cell of a DataFrame stands for nothing."""
-    return type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and math.isnan(value))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of a table as JSON has it: what is missing is null, and what JSON lacks is text."""
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame
-        value = value.astype(object).to_dict("records")
-    elif hasattr(value, "tolist"):  # numpy's own, and a Series
-        value = value.tolist()
-    if _is_missing(value):
-        return None
-    match value:
-        case None | bool() | int():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case str():
-            return value.encode("utf-8", "backslashreplace").decode()  # half a pair of UTF-16 is no text elsewhere
-        case Mapping():
-            return {_plain(key if isinstance(key, str) else str(key)): _plain(item) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [_plain(item) for item in value]
-    return value.isoformat() if hasattr(value, "isoformat") else _plain(str(value))
 
 
 __all__ = ["TABLES", "runs_command", "trace_command"]

@@ -10,9 +10,10 @@ from agentnb.board.secrets import short
 from agentnb.draw.text import clean, cut, cut_columns
 from agentnb.draw.view import RunView
 from agentnb.expressions.paths import resolve_path
+from agentnb.recipe.model import ROOT
 
 if TYPE_CHECKING:
-    from agentnb.recipe.model import Recipe
+    from agentnb.recipe.model import Node, Recipe
 
 ROWS: Final = 24
 VALUE_COLUMNS: Final = 24
@@ -96,15 +97,17 @@ def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: in
     `room` says the number of rows itself.
     """
     view = run or RunView()
+    areas = _areas(recipe)
+    here = [node for node in recipe.nodes.values() if areas[node.scope] == _stands(recipe, view, areas)]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Way, Touched] = {"read": {}, "write": {}}
     for way in touched:
-        touched[way] = dict(_touched(recipe, view, way, literal))
-    own = _own_keys(recipe, literal)
+        touched[way] = dict(_touched(here, view, way, literal))
+    own = _own_keys(recipe, here, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
     if room is None:
-        room = min(ROWS, len(_own_keys(recipe, {})) + spare if spare else len(keys))
+        room = min(ROWS, _most_keys(recipe, areas) + spare if spare else len(keys))
     shown_keys = list(keys)[:room]
     values = recipe.init if run is None else view.board
     marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
@@ -125,20 +128,59 @@ def row_of(path: str, keys: Mapping[str, Any]) -> str:
     return resolve_path(path, keys)[0] if "." in path else path
 
 
-def _own_keys(recipe: Recipe, literal: Mapping[str, Any]) -> dict[str, None]:
-    """The keys that the recipe itself names, in order; `literal` are those that are known to be keys as they stand."""
-    keys = dict.fromkeys([*map(str, recipe.init), *map(str, recipe.inputs)])
+def _areas(recipe: Recipe) -> dict[str, str]:
+    """Return for each region the one whose blackboard is seen in it: itself where it is isolated, else an outer one."""
+    found = {ROOT: ROOT}
+
+    def area(region: str) -> str:
+        if region not in found:
+            found[region] = ROOT  # where the way out ends: an owner is not there, or stands inside itself
+            part = recipe.regions.get(region)
+            owner = None if part is None else recipe.nodes.get(part.owner)
+            if part is not None and part.isolated:
+                found[region] = region
+            elif owner is not None:
+                found[region] = area(owner.scope)
+        return found[region]
+
+    for region in (*recipe.regions, *(node.scope for node in recipe.nodes.values())):
+        area(region)
+    return found
+
+
+def _stands(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
+    """Return the area in which a run stands."""
+    node = None if view.current is None else recipe.nodes.get(view.current)
+    return ROOT if node is None else areas[node.scope]
+
+
+def _most_keys(recipe: Recipe, areas: Mapping[str, str]) -> int:
+    """Return how many keys the recipe names in the area that has the most."""
+    inside: dict[str, list[Node]] = {ROOT: []}
+    for node in recipe.nodes.values():
+        inside.setdefault(areas[node.scope], []).append(node)
+    return max(len(_own_keys(recipe, nodes, {})) for nodes in inside.values())
+
+
+def _own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
+    """The keys that these nodes name, in order; where they stand at the top, the recipe's own come first.
+
+    `literal` are those that are known to be keys as they stand.
+    """
+    inner = any(node.scope != ROOT for node in nodes) and not any(node.scope == ROOT for node in nodes)
+    keys = {} if inner else dict.fromkeys([*map(str, recipe.init), *map(str, recipe.inputs)])
     known = literal or keys
-    paths = [*recipe.outputs, *(path for node in recipe.nodes.values() for path in (*node.reads, *node.writes))]
+    paths = [*(() if inner else recipe.outputs), *(path for node in nodes for path in (*node.reads, *node.writes))]
     return keys | dict.fromkeys(row_of(path, known) for path in paths)
 
 
 def _touched(
-    recipe: Recipe, view: RunView, way: Way, literal: Mapping[str, Any]
+    nodes: Iterable[Node], view: RunView, way: Way, literal: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, bool]]]:
     """Each node with the rows that it reads or writes; True where the recipe declares it, False where it was seen."""
     seen = view.seen_reads if way == "read" else view.seen_writes
-    for id, node in recipe.nodes.items():
+    for node in nodes:
+        id = node.id
         declared = node.reads if way == "read" else node.writes
         rows = dict.fromkeys((row_of(path, literal) for path in declared), True)
         rows |= {row: rows.get(row, False) for row in (row_of(path, literal) for path in sorted(seen.get(id, ())))}

@@ -11,16 +11,21 @@ FONT: Final = "Helvetica Neue,Helvetica,Arial,DejaVu Sans,sans-serif"
 MONO: Final = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 _FAMILIES: Final = {
-    "think": ("agent", "llm", "evaluator", "generative"),
-    "act": ("function", "tool", "noop"),
+    "think": ("agent", "llm", "chat", "parse", "task", "evaluator", "generative"),
+    "act": ("function", "tool", "use", "prompt", "system", "noop"),
     "person": ("human", "approval"),
-    "choose": ("router", "decision", "switch"),
+    "choose": ("router", "decision", "switch", "pick"),
     "frame": ("loop", "parallel", "join", "subgraph", "map"),
     "react": ("behavior", "relation_behavior"),
 }
 _FAMILY_OF: Final = {kind: family for family, kinds in _FAMILIES.items() for kind in kinds}
 _SHAPES: Final = {
     "tool": "component",
+    "use": "component",
+    "pick": "diamond",
+    "prompt": "note",
+    "parse": "hexagon",
+    "task": "tab",
     "human": "parallelogram",
     "router": "hexagon",
     "decision": "diamond",

@@ -107,10 +107,11 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
     `spare` is how many rows the board has for keys that come up later; 0 gives it just the rows that it needs.
     """
     view = run or _NO_RUN
-    areas = _areas(recipe)
+    homes = _homes(recipe)
+    areas = _areas(recipe, homes)
     names = {scope: area.name for scope, area in areas.items()}
     boxes = {
-        id: _box(f"n{number}", node, names.get(node.scope, ""), view)
+        id: _box(f"n{number}", node, names.get(homes.get(id, node.scope), ""), view)
         for number, (id, node) in enumerate(_all_nodes(recipe).items())
     }
     edges = [_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
@@ -188,19 +189,25 @@ def edge_words(edge: Edge) -> str:
             return condition
 
 
-def _areas(recipe: Recipe) -> dict[str, Area]:
-    """The regions that hold a node, outermost first; one that would stand inside itself stands at the top."""
+def _homes(recipe: Recipe) -> dict[str, str]:
+    """The area that each node stands in: that of the handler that it belongs to, else its region's."""
+    return {id: node.scope for id, node in recipe.nodes.items()} | dict(recipe.meta.get("area_of", {}))
+
+
+def _areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
+    """The regions and handlers that hold a node, outermost first; what would stand inside itself stands at the top."""
+    regions = {**recipe.regions, **recipe.meta.get("areas", {})}
     parents = {}
-    for region in recipe.regions.values():
-        owner = recipe.nodes.get(region.owner)
-        parents[region.id] = owner.scope if owner and owner.scope in recipe.regions else ROOT
+    for region in regions.values():
+        around = homes.get(region.owner, ROOT)
+        parents[region.id] = around if around in regions else ROOT
     ways = {scope: _way_up(scope, parents) for scope in parents if scope != ROOT}
-    held = {scope for node in recipe.nodes.values() for scope in ways.get(node.scope, ())}
+    held = {scope for home in homes.values() for scope in ways.get(home, ())}
     order = sorted((scope for scope in ways if scope in held), key=lambda scope: len(ways[scope]))
     names = {scope: f"r{number}" for number, scope in enumerate(order)}
     areas = {}
     for scope in order:
-        region, parent = recipe.regions[scope], ways[scope][1:2]
+        region, parent = regions[scope], ways[scope][1:2]
         title = cut(clean(region.title or region.id), _TITLE_WIDTH, TITLE_SIZE)
         tip = region.title or region.id
         areas[scope] = Area(names[scope], scope, title, tip, names[parent[0]] if parent else "")

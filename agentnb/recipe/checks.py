@@ -13,7 +13,7 @@ from agentnb.recipe.words import END, Guesses, choices, listed, where_is
 Rule = Callable[[Recipe], Iterator[Problem]]
 
 # Kinds that are a frame around other nodes.
-COMPOSITES = frozenset({"loop", "parallel", "subgraph"})
+COMPOSITES = frozenset({"loop", "parallel", "subgraph", "task"})
 
 
 # ------------------------------------------------------------------------------------------- the parts hang together
@@ -66,7 +66,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     if recipe.meta.get("draft"):
         return  # a draft may begin nowhere; its loader has said so
     place = where_is(recipe, recipe.meta.get("entry_place"))
-    if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # events set off those that listen
+    if not recipe.entry and recipe.reactive is None and not any(node.on for node in recipe.nodes.values()):  # events set off those that listen
         what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
         yield Problem("R105", what, place, f"this recipe's nodes are: {listed(recipe.nodes)}",
                       "name the node that it begins with, or let no way lead to it")  # fmt: skip
@@ -118,7 +118,7 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
 def check_bodies(recipe: Recipe) -> Iterator[Problem]:
     """R121: a loop, a subgraph or a parallel section has something inside."""
     for node in recipe.nodes.values():
-        if node.kind in COMPOSITES and not node.bodies:
+        if node.kind in COMPOSITES and not node.bodies and not node.params.get("hollow"):
             yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", where_is(recipe, node.place),
                           f"a {node.kind} runs the nodes of its body", "give it a body, or another kind")  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -39,6 +39,33 @@ class Condition(Protocol):
 
     def __call__(self, board: Mapping[str, Any], /) -> Any:
         """Return the condition's value; its truth decides."""
+
+
+class Reactive(Protocol):
+    """How events set nodes off, where more than their type decides it. A turn is (node id, about), see `ActRow.about`.
+
+    It keeps nothing of a run: all that it says follows from the run's board and events.
+    """
+
+    def waits(self, event: Any) -> bool:
+        """Say whether an event has a turn of its own in the queue; else it sets nobody off."""
+        ...
+
+    def at_once(self, run: Any, event: Any) -> Sequence[str] | None:
+        """Return the nodes that an event will set off; None where that depends on what comes before its turn."""
+        ...
+
+    def turns(self, run: Any, event: Any) -> Sequence[tuple[str, int]]:
+        """Return the turns that an event sets off, now that its own turn has come."""
+        ...
+
+    def late(self, run: Any, event: Any) -> Sequence[tuple[str, int, int]]:
+        """Return what was put off until the turn of an event is over: node id, about, number of its own event."""
+        ...
+
+    def projected(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:
+        """Return what an event from outside writes on the board: path, value."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +168,16 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part that runs in a frame of its own: a loop's body, a branch, a subgraph. `root` is the whole."""
+    """A part that runs in a frame of its own: a loop's body, a branch, a subgraph. `root` is the whole.
+
+    `isolated` says that what is inside sees a blackboard of its own, and nothing of the one around it.
+    """
 
     id: str
     entry: tuple[str, ...]
     title: str = ""
     owner: str = ""
+    isolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +189,7 @@ class Recipe:
     puts them over `init`. `finish` is called once, with inputs and board, when a run has come to its end.
     `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node has none of them those
     of kind `error` ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
+    `reactive` says which nodes an event sets off; None leaves that to the types that they listen to.
     `requires` must hold before the first step; `scenarios` are the recipe's own tests.
     `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
     """
@@ -177,6 +209,7 @@ class Recipe:
     timeouts: Literal["own", "error"] = "own"
     init: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
+    reactive: Reactive | None = None
     requires: tuple[Requirement, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from agentnb.board.values import freeze, thaw
 from agentnb.engine import into, people, travel
 from agentnb.engine.breakpoints import Breakpoint, last_step
 from agentnb.engine.budget import Budget
-from agentnb.engine.hooks import Hooks, Listener, Token
+from agentnb.engine.hooks import Hooks, Token
 from agentnb.engine.inside import given_at
 from agentnb.engine.plan import Plan
 from agentnb.engine.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
@@ -22,8 +22,8 @@ from agentnb.kinds import KINDS
 from agentnb.kinds.agent import is_simulated
 from agentnb.kinds.context import NOBODY, Context
 from agentnb.recipe.model import Recipe
-from agentnb.session import stored
-from agentnb.session.checks import check_answers, check_inputs, check_recipe, inputs_of, not_running
+from agentnb.session import stored, telling
+from agentnb.session.checks import check_answers, check_inputs, inputs_of, not_running
 from agentnb.session.lasting import Lasting
 from agentnb.session.limits import Limits
 from agentnb.session.live import Live
@@ -34,7 +34,7 @@ from agentnb.session.seen import Seen
 from agentnb.session.tree import Branches
 from agentnb.session.until import Until
 from agentnb.session.watches import Watches
-from agentnb.session.wiring import world_of
+from agentnb.session.wiring import ready, world_of
 from agentnb.world.chaos import Chaos
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Core(Lasting):
         store: Any = None,
         run_id: str | None = None,
         name: str | None = None,
-        hooks: Mapping[str, Listener | Iterable[Listener]] | None = None,
+        hooks: Any = None,
         durability: Any = "step",
         validate_inputs: bool = True,
         strict_expressions: bool = True,
@@ -75,15 +75,13 @@ class Core(Lasting):
 
         Args:
             inputs: the first values on the board.
-            llm: what speaks for the model: a client, a text "provider:model", a callable of the request, a list (in
-                the order in which calls begin: for parallel branches take a mapping), or a mapping node -> list; see
-                agentnb.world.llm.
+            llm: what speaks for the model: a client, a text "provider:model", a callable of the request, a list (in the
+                order in which calls begin), or a mapping node -> list (for parallel branches); see agentnb.world.llm.
             tools: name (of a tool, a function, an agent) -> callable.
             answers: what people answer: a list, or a mapping from node to a list or one value.
-            budget: limits in place of the recipe's own (max_steps, max_llm_calls, max_seconds ...),
-                see agentnb.engine.budget.Budget.
+            budget: limits in place of the recipe's own (max_steps, max_seconds ...), see agentnb.engine.budget.Budget.
             store: where the run is kept: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
-            hooks: moment (step, error, end, change, token) -> listener or listeners.
+            hooks: moment (step, error, end, change, token) -> listener or listeners; or a HooksAPI of schedules.
             durability: "step" keeps each step before the next one begins; "batch" may lose the last few when the
                 process dies, at most as many as a Batch (or {"steps": 1000, "ms": 200}) says.
             strict_expressions: whether templates and rules refuse what is missing; else it is None.
@@ -94,7 +92,7 @@ class Core(Lasting):
             ExecutionError: a limit, a hook, the durability or the chaos is wrong.
             StoreError: the run cannot be kept there.
         """
-        check_recipe(recipe)
+        recipe = ready(recipe, tools)
         check_answers(recipe, answers, llm)
         self.inputs = {key: thaw(freeze(value)) for key, value in inputs_of(inputs).items()}  # what is ours stays so
         if validate_inputs:
@@ -144,16 +142,17 @@ class Core(Lasting):
         """Make the engine ask us after each step, only where somebody listens, breaks or counts."""
         run, rows = self.engine, self.hooks.rows if hasattr(self, "hooks") else {}
         calls = [row for row in self.breakpoints if row.call is not None]
-        listens = any(rows.get(moment) for moment in ("step", "error"))
+        listens = any(rows.get(moment) for moment in ("step", "error")) or bool(rows and self.hooks.schedules)
         run.armed = bool(
             listens
+            or run.spending is not None
             or self.limits.asked
             or len(self.breakpoints) > len(calls)
             or self._until is not None
             or self.journal is not None
             or run.recorded is not None
         )
-        run.after = self._after
+        run.after = telling.attached(self, self._after)
         asked = self._until is not None and self._until.turn is not None
         run.before = self._before if asked or any(row.node is not None for row in self.breakpoints) else None
         run.hold = self._holds_call if calls or self._into else None
@@ -353,7 +352,7 @@ class Core(Lasting):
     def _act(self, verb: str, *, lands: bool = True) -> None:
         """Get ready for an act of a person; where it `lands`, what waits or is in flight is cancelled."""
         not_running(self, verb)
-        self.ready_to_keep()
+        self.ready_to_keep(mends=True)
         self._mend()
         if lands:
             self._land()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.engine import into, people
+from agentnb.engine.deliveries import settle
 from agentnb.engine.executor import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
 from agentnb.engine.history import FAIL
 from agentnb.engine.run import FAILED, GO, NEVER, PAUSED, SUSPENDED
@@ -78,7 +79,9 @@ class Driver(Walker):
         if not self.may_go():  # first of all: what cannot go on leaves no branch either
             return False
         self.open_tip()
-        return True
+        run = self.engine
+        settle(run)  # what stands in the queue may set nobody off
+        return run.pos < run.at.s_pend[run.position - run.at.base]
 
     def _held(self) -> list[Hold]:
         """Return where steps in flight are held to be looked at, and not for a person's answer."""

@@ -12,8 +12,8 @@ from agentnb.engine.plan import Plan
 from agentnb.engine.travel import home
 from agentnb.errors import Problem, StoreError
 from agentnb.recipe.model import Recipe
-from agentnb.session.checks import check_recipe
-from agentnb.session.wiring import refitted
+from agentnb.session.wiring import ready, refitted
+from agentnb.world.agents import agents_in
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
 
@@ -33,9 +33,7 @@ def plan_to_go_on(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None
     plan = run.plan
     if recipe is None and llm is None and tools is None:
         return plan
-    if recipe is not None:
-        check_recipe(recipe)
-    now = recipe or plan.recipe
+    now = ready(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
     return Plan(now, plan.kinds, refitted(plan.world, plan.recipe, now, llm, tools), plan)
 
 
@@ -45,8 +43,8 @@ def plan_to_replay(run: Run, recipe: Recipe) -> Plan:
     Raises:
         RecipeError: the recipe has errors.
     """
-    check_recipe(recipe)
-    return Plan(recipe, run.plan.kinds, _Mute(run.plan.world, recipe), run.plan)
+    now = ready(recipe, run.plan.world.given)
+    return Plan(now, run.plan.kinds, _Mute(run.plan.world, now), run.plan)
 
 
 class _Mute(World):
@@ -54,6 +52,7 @@ class _Mute(World):
 
     def __init__(self, world: World, recipe: Recipe) -> None:
         self.__dict__.update(vars(world))
+        self.agents = dict(agents_in(recipe.meta))
         if self.llm is None and recipe.meta.get("provider") is not None:
             self.llm = SimulatedClient()
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agentnb.board.secrets import hidden, masked, short
 from agentnb.engine.work import Kind, Perform
 from agentnb.errors import ExecutionError, Place, Problem
 from agentnb.kinds import KINDS
-from agentnb.recipe.model import Edge, Node, Recipe, Region, plain
+from agentnb.recipe.model import Edge, Node, Path, Recipe, Region, plain
 
 Json = dict[str, Any]
 _NODE: Final = ("kind", "label", "scope", "inputs", "reads", "writes", "bodies", "on", "counted")
@@ -36,11 +36,35 @@ def to_kept(recipe: Recipe) -> Json:
         "nodes": nodes,
         "edges": [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when), _place(edge.place)]
                   for edge in recipe.edges],
-        "regions": [[region.id, list(region.entry), region.title, region.owner] for region in recipe.regions.values()],
+        "regions": [
+            [region.id, list(region.entry), region.title, region.owner, region.isolated]
+            for region in recipe.regions.values()
+        ],
+        **_areas(recipe),
         **{name: plain(getattr(recipe, name)) for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init",
                                                            "limits")},
     }  # fmt: skip
     return json.loads(json.dumps(masked(document)))  # type: ignore[no-any-return]  # a mapping, as it was
+
+
+def _areas(recipe: Recipe) -> Json:
+    """Return the areas of a drawing that are no regions, where a recipe has some."""
+    areas = recipe.meta.get("areas")
+    if not areas:
+        return {}
+    rows = [[area.id, list(area.entry), area.title, area.owner] for area in areas.values()]
+    return {"areas": rows, "area_of": dict(recipe.meta["area_of"])}
+
+
+@dataclass(slots=True)
+class _KeptCondition:
+    """A condition of which only its text is kept: what it was answered stands in the run, and it cannot be asked."""
+
+    text: str
+    reads: tuple[Path, ...] = ()
+
+    def __call__(self, _board: Mapping[str, Any]) -> Any:
+        raise ExecutionError(read_only(self.text))
 
 
 def recipe_of(kept: Mapping[str, Any]) -> Recipe:
@@ -67,16 +91,20 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
         kept["dialect"],
         nodes,
         tuple(
-            Edge(source, target, kind, None, text, _placed(place))
-            for source, target, kind, text, _, place in kept["edges"]
+            Edge(source, target, kind, None if when is None else _KeptCondition(text), text, _placed(place))
+            for source, target, kind, text, when, place in kept["edges"]
         ),
         tuple(kept["entry"]),
         inputs=kept["inputs"],
         outputs=tuple(kept["outputs"]),
-        regions={id: Region(id, tuple(entry), title, owner) for id, entry, title, owner in kept["regions"]},
+        regions={id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept["regions"]},
         routing=kept["routing"],
         timeouts=kept["timeouts"],
         init=kept["init"],
+        meta={
+            "areas": {id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept.get("areas", ())},
+            "area_of": kept.get("area_of", {}),
+        },
         text=kept["text"],
         file=kept["file"],
     )

@@ -28,8 +28,11 @@ class Lasting:
     """The part of a session that keeps it. Without a store it does nothing.
 
     `journal` keeps the run, `log` is where; `copies` are the journals of places that it was saved to besides. `locked`
-    says why it can only be looked at, where it can. `changes` are what is other in its recipe than when it was kept.
+    says why it can only be looked at, where it can; `recorded` that its steps go through what is recorded and run none.
+    `changes` are what is other in its recipe than when it was kept.
     """
+
+    recorded: bool = False
 
     journal: Journal | None
     log: EventLog | None
@@ -56,8 +59,16 @@ class Lasting:
         """Have it kept as a fork of another run, from the first thing that it does."""
         self._origin = journal
 
-    def ready_to_keep(self) -> None:
+    @property
+    def _unfit(self) -> int | None:
+        """The step that cannot be kept, since no codec takes a value of it; None where there is none."""
+        journal = self.journal
+        return None if journal is None or journal.trouble is None else journal.slicer.unfit
+
+    def ready_to_keep(self, *, mends: bool = False) -> None:
         """Make sure that what comes next can be kept, before it is done.
+
+        Where no codec takes a value of a step, that step may be left behind, or mended by what comes next.
 
         Raises:
             StoreError: what was done before could not be kept, and still cannot.
@@ -66,8 +77,12 @@ class Lasting:
             self.keep_in(stored.begin_fork(self._core, self._origin))
             self._origin = None
         if self.journal is not None and self.journal.trouble is not None:
-            with self._logged():
-                self.journal.flush()
+            try:
+                with self._logged():
+                    self.journal.flush()
+            except StoreError:
+                if self._unfit is None or not (mends or self._core.engine.position < self._unfit):
+                    raise
 
     def keep(self) -> None:
         """Keep whatever is not kept yet, and how the run stands.

@@ -115,7 +115,7 @@ class Limits:
         budget, queue, history, position = self.budget, run.frontier(), run.at, run.position
         number = run.tables.acts[queue[0]].event if queue else -1
         if budget.max_events is not None:
-            waiting = _waiting(history, position, queue) if run.plan.listeners else 0
+            waiting = _waiting(history, position, queue) if run.plan.reacts else 0
             half = number >= 0 and has_set_off(history, number, position)
             if used.events - waiting >= budget.max_events and not half:
                 yield "max_events"
@@ -149,7 +149,7 @@ class Limits:
 
     def used_here(self, run: Run) -> Callable[[], dict[str, Number]]:
         """Return a function that says the same, of where the run stands now, whenever it is called."""
-        history, steps, listens, stop = run.at, run.used, bool(run.plan.listeners), self._stopped(run)
+        history, steps, listens, stop = run.at, run.used, run.plan.reacts, self._stopped(run)
         position, queue = max(min(run.position, history.tip), history.base), list[int]()
         with suppress(IndexError):  # another thread moves it at this very moment
             queue = run.frontier()

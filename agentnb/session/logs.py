@@ -2,8 +2,8 @@
 
 The loggers are `agentnb.run`, `agentnb.call` and `agentnb.store`. What is told:
 
-    ERROR    a run cannot be kept
-    WARNING  a node has failed, an attempt of a call has failed
+    ERROR    a run cannot be kept, a node has failed
+    WARNING  an attempt of a call has failed, something in a step was odd
     INFO     a run begins, goes on, waits, ends; a call was answered
     DEBUG    each step, each event
 

@@ -8,26 +8,29 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import thaw
 from agentnb.clock import clock_of
+from agentnb.engine.alive import flush_all
 from agentnb.engine.joining import Joined, check_version, damaged
-from agentnb.engine.journal import Journal, flush_all
+from agentnb.engine.journal import Journal
 from agentnb.engine.log import EventLog, RunRow
 from agentnb.engine.plan import Plan
 from agentnb.engine.resuming import Unfinished
 from agentnb.engine.revival import check_fit, renumbering, run_of
 from agentnb.engine.slices import Slicer
+from agentnb.errors import StoreError
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.checks import check_answers, check_recipe
+from agentnb.session.checks import check_answers
 from agentnb.session.kept import changes, kinds_to_read, read_only, recipe_of
 from agentnb.session.limits import Limits
 from agentnb.session.session import Session
 from agentnb.session.stored import head_of, options_of
-from agentnb.session.wiring import world_of
+from agentnb.session.wiring import ready, world_of
 from agentnb.store import open_log
 from agentnb.world.world import World
 
@@ -74,12 +77,13 @@ def open(
     log = open_log(where)
     flush_all()
     row = log.run(None if run_id is None else str(run_id))
-    head = head_of(row)
+    with _named(log, row):
+        head = head_of(row)
     if recipe is None:
         known = recipe_of(head["recipe"])
         session = reopened(log, row, Plan(known, kinds_to_read(known), World()), goes_on=False)
     else:
-        check_recipe(recipe)
+        recipe = ready(recipe, tools)
         check_answers(recipe, answers, llm)
         world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=head["strict"])
         session = reopened(log, row, Plan(recipe, KINDS, world))
@@ -156,28 +160,48 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[Joined, dict[str, Any
     for part, until in reversed(rows):
         joined.drop()
         kept["aux"] = {}
-        head = head_of(part)
-        check_version(head.get("version"))
-        joined.renumber(renumbering(plan, head["nodes"]))
-        kept["masks"] = kept["masks"] or MASKED in part.head
-        seq = 0
-        for documents, last, masked in _documents(log, part.run_id, until):
-            seq = last
-            kept["masks"] = kept["masks"] or masked
-            joined.add(documents)
-            for document in documents:
-                if "run" in document:
-                    kept.update(document["run"])
-                if "aux" in document:
-                    kept["aux"] = document["aux"]
-        check_fit(plan, joined.tables, head["nodes"])
+        with _named(log, part):
+            seq = _read_one(log, (part, until), plan, joined, kept)
     kept["limit"] = None
     try:
         at = json.loads(row.at) if row.at else {}
         kept["position"] = at["position"] if at.get("seq") == seq else None  # else the run has moved on since
     except (ValueError, KeyError, TypeError) as error:
-        raise damaged(error) from error
+        with _named(log, row):
+            raise damaged(error) from error
     return joined, kept, seq
+
+
+def _read_one(log: EventLog, which: tuple[RunRow, int | None], plan: Plan, joined: Joined, kept: dict[str, Any]) -> int:
+    """Add what is kept of one run, up to an entry; return the number of the last."""
+    part, until = which
+    head, seq = head_of(part), 0
+    check_version(head.get("version"))
+    joined.renumber(renumbering(plan, head["nodes"]))
+    kept["masks"] = kept["masks"] or MASKED in part.head
+    for documents, last, masked in _documents(log, part.run_id, until):
+        seq = last
+        kept["masks"] = kept["masks"] or masked
+        joined.add(documents)
+        for document in documents:
+            if "run" in document:
+                kept.update(document["run"])
+            if "aux" in document:
+                kept["aux"] = document["aux"]
+    check_fit(plan, joined.tables, head["nodes"])
+    return seq
+
+
+@contextmanager
+def _named(log: EventLog, row: RunRow) -> Iterator[None]:
+    """Say of a run that cannot be read which one it is, and of which store."""
+    try:
+        yield
+    except StoreError as error:
+        if error.problems[0].code != "L402":
+            raise
+        where, do = f"run {row.run_id!r} of {log.url}", "put the store back from a copy, or open another run of it"
+        raise StoreError(*(replace(one, where=where, do=do) for one in error.problems)) from error.__cause__
 
 
 def _ancestors(log: EventLog, row: RunRow) -> Iterator[tuple[RunRow, int]]:

@@ -41,7 +41,7 @@ def status_of(run: Run, limits: Limits) -> str:
     if failure_of(run) is not None or unmet(run):
         return "failed"
     if run.pos >= run.at.s_pend[run.position - run.at.base]:
-        return "idle" if run.plan.listeners else "finished"
+        return "idle" if run.plan.reacts else "finished"
     if limits.reached(run) is not None:
         return "exhausted"
     return "paused" if run.position else "ready"

@@ -12,6 +12,7 @@ from agentnb.board.secrets import is_secret, masked
 from agentnb.board.values import ABSENT
 from agentnb.engine.history import FAIL, PHASES, STATUS, STATUSES
 from agentnb.expressions.paths import path_text
+from agentnb.kinds.context import ODD
 from agentnb.session.logs import CALL, RUN, error_fields, say
 from agentnb.session.pending import pending_of
 from agentnb.session.reading import status_of
@@ -110,7 +111,10 @@ class Reporter:
             reason = error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
             known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
             text = f"{named} failed: {failure.type}: {failure.message}"
-            self._say(RUN, logging.WARNING, text, step=step, latency_seconds=seconds, **known)
+            self._say(RUN, logging.ERROR, text, step=step, latency_seconds=seconds, **known)
+        note = history.notes.get(step)
+        if note is not None and str(note.thought or "").startswith(ODD):
+            self._say(RUN, logging.WARNING, f"{named}, {note.thought}", step=step, **known)
         if RUN.isEnabledFor(logging.DEBUG):
             text = f"{named}, {PHASES[flag & 3]}, {status}"
             self._say(RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_wrote(run, step), **known)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from agentnb.engine.history import CARRIED
+from agentnb.engine.history import CARRIED, ERROR, STATUS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agentnb.engine.history import History
     from agentnb.engine.run import Run
+    from agentnb.recipe.model import Edge
 
 Touched = dict[str, set[str]]
+_OF_FAILURES: Final = frozenset({"error", "timeout"})
 
 
 class _Rows:
@@ -21,7 +25,7 @@ class _Rows:
         self.row = self.read = 0
         self.wrote: dict[tuple[int, int], int] = {}
         self.reads: dict[tuple[int, int], int] = {}
-        self.went: dict[tuple[int, int], int] = {}
+        self.went: dict[tuple[int, int, bool], int] = {}  # from, to, and whether the step failed
         self.counts: Counter[int] = Counter()
         self.counted = 0  # the row up to which `counts` count
 
@@ -36,10 +40,11 @@ class _Rows:
                 if pair not in wrote:
                     wrote[pair] = row
             before = end
+            failed = history.s_flag[row] & STATUS == ERROR
             for at in range(pushed, history.s_pend[row]):
-                pair = (history.s_act[row], history.p_act[at])
-                if pair not in went and history.p_val[at] is not CARRIED:
-                    went[pair] = row
+                way = (history.s_act[row], history.p_act[at], failed)
+                if way not in went and history.p_val[at] is not CARRIED:
+                    went[way] = row
             pushed = history.s_pend[row]
         self.row = size - 1
         for number in range(self.read, len(history.r_code)):
@@ -69,7 +74,7 @@ class Seen:
 
         An edge is told by its place in `recipe.edges`.
         """
-        ways: set[tuple[str, str]] = set()
+        ways: set[tuple[str, str, bool]] = set()
         visited: Counter[str] = Counter()
         wrote: Touched = {}
         read: Touched = {}
@@ -82,12 +87,26 @@ class Seen:
             for into, pairs in ((wrote, rows.wrote), (read, rows.reads)):
                 for (act, code), first in pairs.items():
                     if first <= last:
-                        key = str(run.tables.codes[code][1][0])
+                        scope, path = run.tables.codes[code]
+                        if scope != run.tables.frames[run.tables.acts[act].frame].scope:
+                            continue  # what a node puts on the board of its inside is that board's
+                        key = str(path[0])
                         into.setdefault(run.node_of(act), set()).add(key)
             ways |= {
-                (run.node_of(source), run.node_of(target))
-                for (source, target), first in rows.went.items()
+                (run.node_of(source), run.node_of(target), failed)
+                for (source, target, failed), first in rows.went.items()
                 if first <= last and run.tables.acts[target].node >= 0
             }
-        taken = {place for place, edge in enumerate(run.plan.recipe.edges) if (edge.source, edge.target) in ways}
-        return dict(+visited), wrote, read, taken
+        return dict(+visited), wrote, read, set(_taken(run.plan.recipe.edges, ways))
+
+
+def _taken(edges: tuple[Edge, ...], ways: set[tuple[str, str, bool]]) -> Iterator[int]:
+    """Yield the places of the edges that were gone along; a failed step takes an ordinary one where it has no other."""
+    handlers = {(edge.source, edge.target) for edge in edges if edge.kind in _OF_FAILURES}
+    for place, edge in enumerate(edges):
+        way = (edge.source, edge.target)
+        if edge.kind in _OF_FAILURES:
+            if (*way, True) in ways:
+                yield place
+        elif (*way, False) in ways or ((*way, True) in ways and way not in handlers):
+            yield place

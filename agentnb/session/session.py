@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -11,11 +12,10 @@ from agentnb.board.values import ABSENT
 from agentnb.engine import people
 from agentnb.engine.budget import Budget
 from agentnb.engine.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
-from agentnb.engine.events import emit_from_outside
 from agentnb.engine.hooks import Listener
 from agentnb.engine.run import GO
 from agentnb.engine.travel import open_tip
-from agentnb.errors import ExecutionError
+from agentnb.errors import ExecutionError, StoreError
 from agentnb.session import reading
 from agentnb.session.checks import not_running, refuse_step
 from agentnb.session.driver import Driver
@@ -55,7 +55,12 @@ class Session(Driver):
     # -- acts of a person --------------------------------------------------------------------------------------------
 
     def retry(self) -> SimulationStep | None:
-        """Run the failed node again, as a new step."""
+        """Run the failed node again, as a new step; so too one whose step no store can keep."""
+        if self._unfit is not None:
+            with suppress(StoreError):  # a codec may take it by now
+                self.ready_to_keep()
+        if self._unfit is not None:
+            self.goto(self._unfit - 1)
         return self.step()
 
     def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:
@@ -106,13 +111,16 @@ class Session(Driver):
         self.changed()
         return self
 
-    def emit(self, type: str, payload: Any = None) -> Self:
-        """Emit an event from outside, for the nodes that listen to its type."""
+    def emit(self, type: str, payload: Any = None, actor: str = "user", **words: Any) -> Self:
+        """Emit an event from outside, for the nodes that listen to its type.
+
+        Args:
+            words: what is said of it beside its actor: id, cause, time, mark; see agentnb.engine.history.Event.
+        """
         self._act("emit()", lands=False)
         open_tip(self.engine, amend=True)
         people.note_held(self.engine)
-        event = emit_from_outside(self.engine, type, payload)
-        people.note(self.engine, "emit", type, ABSENT, event.payload)
+        people.emit(self.engine, type, payload, actor, **words)
         self.changed()
         return self
 

@@ -64,13 +64,14 @@ class Used(NamedTuple):
 class Account:
     """What the rows of one history have used, with what came before it; each list has an entry for its start."""
 
-    __slots__ = ("__weakref__", "before", "calls", "deep", "depths", "events", "first", "heard", "ns", "rows")
+    __slots__ = ("__weakref__", "before", "calls", "deep", "depths", "events", "first", "heard", "ns", "rows", "turns")
 
     def __init__(self, before: Used) -> None:
         self.before = before
         self.ns: array[int] = array("q", [0])
         self.calls: list[Paid] = [before.paid]
         self.events: list[int] = [before.patches]  # how many of them are patches
+        self.turns: list[int] = [before.events]  # how many of them have, or will have, a turn of their own
         self.depths: dict[str | int, tuple[int, int]] = {}  # id and number of an event -> its position, its depth
         self.rows = 1  # how many rows have been looked through for deliveries
         self.heard: list[int] = []  # the steps of nodes that an event has set off
@@ -114,6 +115,8 @@ class Account:
             event = history.events[len(self.events) - 1]
             self.depths[event.id] = self.depths[event.seq] = (event.at, _depth(history, event))
             self.events.append(self.events[-1] + (event.type == PATCH))
+            reactive = None if history.plan is None else history.plan.recipe.reactive
+            self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
         return end
 
     def heard_up_to(self, history: History, step: int) -> int:
@@ -165,7 +168,7 @@ def used_up_to(history: History, step: int) -> Used:
             before.ns + ns,
             before.calls + heard,
             account.deep[heard],
-            before.events + events,
+            account.turns[events],
             account.events[events],
         )
 

@@ -53,13 +53,28 @@ def begin(session: Core, store: Any, durability: Any) -> Journal | None:
     """Return the journal of a new session; None where nothing is to be kept.
 
     Raises:
-        ExecutionError: X140, the durability is none.
+        ExecutionError: X140, the durability is none; X143, the run's id is none.
         StoreError: this is no store, it has a run of this id, or it cannot be written.
     """
     batch = batch_of(durability)
+    check_id(session._given_id)  # noqa: SLF001  (a part of it)
     if store is None:
         return None
     return _begun(session, open_log(store), session.engine, batch)
+
+
+def check_id(run_id: Any) -> None:
+    """Raise for what can be no run's id.
+
+    Raises:
+        ExecutionError: X143, it is empty, or no text.
+    """
+    if run_id is not None and not (isinstance(run_id, str) and run_id.strip()):
+        raise ExecutionError(
+            Problem("X143", f"{run_id!r} is no id of a run", "Session(run_id=...)",
+                    "a run is found again by its id, so that is text, and not empty",
+                    "give it a name of its own, or leave it out: then it is given one")
+        )  # fmt: skip
 
 
 def _begun(session: Core, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
@@ -69,10 +84,8 @@ def _begun(session: Core, log: EventLog, run: Run, batch: Batch | None = None) -
     return journal
 
 
-def begin_fork(session: Core, parent: Journal, origin: Mapping[int, int] | None = None) -> Journal:
+def begin_fork(session: Core, parent: Journal) -> Journal:
     """Return the journal of a session that has begun as a fork of a kept one: what they share is kept once.
-
-    `origin` says, for a run whose histories were made anew, which history of the parent's each of them is, by id.
 
     Raises:
         StoreError: it cannot be kept.
@@ -80,7 +93,7 @@ def begin_fork(session: Core, parent: Journal, origin: Mapping[int, int] | None 
     parent.flush()
     run = session.engine
     row = row_of(session, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
-    return parent.fork(run, row, origin or {})
+    return parent.fork(run, row)
 
 
 def row_of(session: Core, run: Run, **lineage: Any) -> RunRow:
@@ -162,10 +175,10 @@ def head_of(row: RunRow) -> dict[str, Any]:
         found["recipe"]["nodes"]
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            Problem("L402", f"the head of run {row.run_id!r} cannot be read", "the store",
+            Problem("L402", f"the head of run {row.run_id!r} cannot be read", f"run {row.run_id!r}",
                     f"{type(error).__name__}: {error}", "open another run of it")
         ) from error  # fmt: skip
     return dict(found)
 
 
-__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "head_of", "options_of", "row_of", "save"]
+__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "check_id", "head_of", "options_of", "row_of", "save"]

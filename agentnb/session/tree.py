@@ -98,8 +98,8 @@ class Branches:
             journal = run.keeping if isinstance(run.keeping, Journal) else None
             found = self._session_of(run, f"{session.name}, before reset", getattr(journal, "run_id", None))
             found.keep_in(journal)
+            found.branches._told[run] = self._told.pop(run, 0)  # noqa: SLF001  (what is left to tell is its own)
             self.made.append(found)
-            self._left(run)
         self.old.clear()
         self._left(session.engine)
         return tuple(self.made)

@@ -121,7 +121,7 @@ def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str
         for text, target in node.params.get("routes", {}).items():
             yield Asked(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
     for edge in run.plan.recipe.edges:
-        if edge.source == node.id and edge.when is not None:
+        if edge.source == node.id and hasattr(edge.when, "explain"):  # not of a condition that is only kept
             yield _answer(strictly(edge.when, strict), edge.target, context, board, went)
 
 

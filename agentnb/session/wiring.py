@@ -7,8 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agentnb.recipe.grafts import WHOLE, grafted
 from agentnb.recipe.model import Recipe, ToolSpec
+from agentnb.session.checks import check_recipe
+from agentnb.world.agents import agents_in
 from agentnb.world.world import World
+
+
+def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
+    """Return a recipe as a session runs it: where it calls an agent that is given as a tool, the agent stands inside.
+
+    Raises:
+        ExecutionError: X117, it is no recipe.
+        RecipeError: every error of the recipe.
+    """
+    check_recipe(recipe)
+    return grafted(recipe, tools or {})
 
 
 def world_of(
@@ -29,11 +43,22 @@ def world_of(
     given = dict(tools or {})
     if recipe.tools:
         given |= _loaded(recipe, given)
+    agents = agents_in(recipe.meta)
+    if llm is None and WHOLE in agents:
+        llm = agents[WHOLE].llm
     if llm is None and (provider := recipe.meta.get("provider")) is not None:
         from agentnb.world.llm.providers import client_of
 
         llm = client_of(*provider)
-    return World(tools=given, llm=llm, answers=answers, resources=resources, strict=strict, given=tools or {})
+    return World(
+        tools=given,
+        llm=llm,
+        answers=answers,
+        resources=resources,
+        strict=strict,
+        given=tools or {},
+        agents=agents,
+    )
 
 
 def refitted(
@@ -63,6 +88,7 @@ def refitted(
         resources=old.resources,
         strict=old.strict,
         given=given,
+        agents=agents_in(recipe.meta),
     )
 
 

@@ -37,8 +37,9 @@ _WORDS: Final = {
         "put its file back from a copy, or save what can still be read: `sqlite3 runs.db .recover`",
     ),
     "L427": _Words("the store has refused this", f"what the database says tells more; {_KEPT}"),
-    "L429": _Words("the store cannot keep this text", "a PostgreSQL database keeps every text if its encoding is UTF8"),
+    "L429": _Words("the store cannot keep this text", "leave out what is no text: a NUL, or half of a UTF-16 pair"),
 }
+_ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
 
 
 def failed(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
@@ -69,4 +70,5 @@ def failed(code: str, where: str, error: BaseException, name: str | None = None)
 def refused(code: str, where: str, why: str) -> StoreError:
     """Return the StoreError for what the database need not be asked for."""
     words = _WORDS[code]
-    return StoreError(Problem(code, words.what, where, why, words.do))
+    server = code == "L429" and not where.startswith("sqlite:")
+    return StoreError(Problem(code, words.what, where, why, words.do + _ENCODING * server))

@@ -39,7 +39,7 @@ class SqlLog:
         place = where if isinstance(where, Where) else parse(where)
         self._shown = place.shown
         self._words = words_of(place.kind)
-        self._link = Link(_database(place, seconds), self._words)
+        self._link = Link(database_of(place, seconds), self._words)
         weakref.finalize(self, self._link.end)
 
     def __repr__(self) -> str:
@@ -320,7 +320,12 @@ def _text(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def _database(place: Where, seconds: float) -> Database:
+def database_of(place: Where, seconds: float) -> Database:
+    """Return what reaches the database of a place; nothing is opened yet.
+
+    Raises:
+        StoreError: L424, a package is missing that PostgreSQL needs.
+    """
     if place.kind == "sqlite":
         from agentnb.store.sqlite import SqliteFile
 

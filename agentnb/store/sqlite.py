@@ -102,9 +102,16 @@ class SqliteFile:
         return connection
 
     def _check_place(self) -> None:
-        path = Path(self.path)
-        why, do = "", ""
-        if path.is_dir():
+        path, why, do = Path(self.path), "", ""
+        try:
+            os.lstat(f"{path}-journal")  # the longest name of those that SQLite makes beside it
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            why, do = error.strerror or str(error), "look at the path: its parts, their length, and the rights on them"
+        if why:
+            pass
+        elif path.is_dir():
             why, do = "this is a folder", f"name a file in it: {path / 'runs.db'}"
         elif not path.parent.is_dir():
             why, do = f"there is no folder {str(path.parent)!r}", "make that folder first, or look at the path"

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from agentnb.board.secrets import MASK, hidden, hide, is_secret
+from agentnb.board.secrets import MASK, hidden, hide, is_secret, short
 from agentnb.engine.log import EventLog
 from agentnb.errors import Problem, StoreError
 
@@ -90,7 +90,10 @@ def _file(path: str, text: str) -> Where:
         raise _unknown(repr(text), "it names no file")
     if re.search(r"\?\w+=", path) and text.startswith("sqlite:"):
         raise _unknown(repr(text), "options behind a `?` are not taken")
-    whole = str(Path(path).expanduser().resolve())
+    try:
+        whole = str(Path(path).expanduser().resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # too long, round in a circle, nobody's home
+        raise _unknown(short(text), getattr(error, "strerror", None) or str(error)) from None
     return Where("sqlite", whole, hidden(f"sqlite:///{Path(whole).as_posix()}"))
 
 

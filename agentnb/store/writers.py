@@ -73,8 +73,8 @@ def held(run_id: str, writer: Writer | None, where: str) -> StoreError:
             f"run {run_id!r} is being written by somebody else",
             where,
             f"a run has one writer at a time, and now it is {who}",
-            "go on there, or close the run there (or end that program) and try again; a fork of the run can be written "
-            "from here",
+            "go on there; or close the run there (or end that program) and try again; or keep what was done here in "
+            "another store: session.save('other.db')",
         )
     )
 
@@ -88,7 +88,8 @@ def overtaken(run_id: str, last: int, first: int, where: str) -> StoreError:
             where,
             f"its last entry is number {last}, and what was to be kept here begins with number {first}: one behind "
             "the other would make no run",
-            "open the run again to go on from where it stands now, or fork this one",
+            "open the run again to go on from where it stands now, nb.open(...); or keep what was done here in another "
+            "store: session.save('other.db')",
         )
     )
 

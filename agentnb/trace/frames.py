@@ -28,7 +28,11 @@ TYPES = ("interaction", "system_event", "tool_execution", "reasoning", "error")
 
 def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """Return rows of named values as a DataFrame; `types` gives its columns, each with its dtype, without rows too."""
-    return pd.DataFrame(list(rows), columns=None if types is None else list(types)).astype(types or {})
+    if types is None:
+        return pd.DataFrame(list(rows))
+    # Column by column: what is found out of a whole row takes what is absent for a number.
+    columns = {name: pd.Series([row[name] for row in rows], dtype=object) for name in types}
+    return pd.DataFrame(columns).astype(types)
 
 
 class _Kept:
@@ -160,7 +164,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             source=self._nodes(source),
             target=self._nodes(target),
             kind=_category(kind[edge], kinds),
-            condition=_category(text[edge], texts),
+            condition=_objects(map([*texts, pd.NA].__getitem__, text[edge].tolist())),
             value=_asked(values, asks[edge]),
         )
 

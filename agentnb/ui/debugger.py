@@ -19,6 +19,7 @@ import traitlets
 
 from agentnb.draw.look import palette, stylesheet
 from agentnb.draw.text import clean
+from agentnb.errors import AgentNbError, Problem
 from agentnb.ui.desk import Command, Desk, problems_of
 from agentnb.ui.screen import screen
 from agentnb.ui.still import still_html
@@ -33,7 +34,7 @@ _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
 _STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry
 _BLANK: Final = {
     "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
-    "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
+    "chips": [], "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
 }  # fmt: skip
 
 
@@ -120,7 +121,7 @@ class Debugger(anywidget.AnyWidget):
     def __repr__(self) -> str:
         """Return one line: the recipe, where its run stands and what just happened."""
         state = {**_BLANK, **self.state}
-        where = f"step {state['position']} of {state['length']}, {state['status']}"
+        where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
         return f"<Debugger of {self.session.recipe.name!r}: {where}. {clean(state['said'])}>"
 
 
@@ -139,11 +140,12 @@ def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) 
     """Return the cockpit of a new session: what `Debugger(Session(recipe, inputs, **options))` is, in one word.
 
     Args:
-        recipe: a Recipe, or anything that `load` takes.
+        recipe: a Recipe, or anything that `load` takes; of a Session, its own cockpit is returned.
         options: those of Session.
 
     Raises:
         RecipeError: as `load` and Session do.
+        AgentNbError: U304, inputs or options are given for a session that has begun.
 
     Example:
         >>> debug("support.yaml", {"ticket": "My invoice is wrong"})        # doctest: +SKIP
@@ -152,5 +154,13 @@ def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) 
     from agentnb.recipe.model import Recipe
     from agentnb.session import Session
 
+    if isinstance(recipe, Session):
+        if inputs is not None or options:
+            raise AgentNbError(
+                Problem("U304", "a session that has begun takes no other inputs or options", "debug(session, ...)",
+                        f"given were: {', '.join([*(['inputs'] if inputs is not None else []), *options])}",
+                        "write debug(session); or debug(session.recipe, inputs, ...) for a new one")
+            )  # fmt: skip
+        return cockpit(recipe)
     known = recipe if isinstance(recipe, Recipe) else load(recipe)
     return cockpit(Session(known, inputs, **options))

@@ -47,6 +47,7 @@ def screen(
     return {
         "name": clean(session.recipe.name),
         "status": status,
+        "chips": ["read-only"] if session.locked else [],
         "position": session.position,
         "length": len(session.trace),
         "current": session.current,
@@ -63,17 +64,17 @@ def screen(
 def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands make sense where the session stands."""
     status, position, length = session.status, session.position, len(session.trace)
-    running = status in RUNNING or at_work
+    running, closed = status in RUNNING or at_work, session.locked is not None
     alone = len(session.frontier) < 2
-    onwards = not running and session.current is not None and not (status == "waiting" and alone)
+    onwards = not (running or (closed and not session.recorded)) and session.current is not None and not (status == "waiting" and alone)
     return {
         "step": onwards and status != "exhausted",
         "back": position > 0,
         "goto": length > 0,
         "run": onwards and status != "exhausted",
         "pause": status == "running",
-        "reset": at_work or (not running and (length > 0 or status != "ready")),
-        "answer": not running and bool(session.pending),
+        "reset": at_work or (not (running or closed) and (length > 0 or status != "ready")),
+        "answer": not (running or closed) and bool(session.pending),
     }
 
 
@@ -94,8 +95,15 @@ def said(session: Session) -> str:
     if current is None:
         return f"{line}Nothing is next."
     if status == "in_flight":
-        return f"{line}Held {clean(session.held_at)}." if session.held_at else f"{line}{current!r} is in flight."
+        return f"{line}Held {clean(session.held_at)}." if session.held_at else f"{line}{_out(session)}"
     return f"{line}Next: {current!r}." if position else f"{line}At the start: {current!r} is first."
+
+
+def _out(session: Session) -> str:
+    """Say of a call that another process had made, or of the node that is at work, how it stands."""
+    calls = [pending for pending in session.pending if pending.kind == "call"]
+    told = ", ".join(f"{clean(call.name)!r} of {call.node!r}" for call in calls)
+    return f"{told} went out, and its answer never came." if calls else f"{session.current!r} is in flight."
 
 
 def _happened(session: Session) -> str:

@@ -17,13 +17,13 @@ def still_html(state: dict[str, Any], picture: str) -> str:
         state: what `screen` gave.
         picture: an SVG, or nothing; it is put into an image, so nothing in it can act.
     """
-    where = f"step {state['position']} of {state['length']}, {state['status']}"
+    where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
     source = f"data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}"
     image = f'<p><img alt="{escape(where)}" style="max-width:100%" src="{source}"></p>' if picture else ""
     parts = [
         f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['said'])}</p>",
         *(_problem(problem) for problem in state["problems"]),
-        *map(_question, state["pending"]),
+        *(_question(pending) for pending in state["pending"] if pending["kind"] != "call"),
         image,
         _board(state),
     ]

@@ -41,9 +41,10 @@ def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
     assert masked(None, "api_key") is None
 
 
-def test_an_object_leaves_as_an_object_with_its_secrets_masked():
+def test_an_object_leaves_as_its_fields_with_its_secrets_masked():
     client = Client("a", "s3cret")
-    assert shown(freeze(client)) == Client("a", MASK)
+    assert shown(freeze(client)) == {"name": "a", "api_key": MASK}
+    assert shown(freeze({"all": [(client,)]})) == {"all": [({"name": "a", "api_key": MASK},)]}
     assert masked(freeze(client)) == {"name": "a", "api_key": MASK}
     assert client.api_key == "s3cret"
 

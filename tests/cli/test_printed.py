@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from agentnb import cli
 from agentnb.cli import run, script
+from agentnb.cli.printed import print_json
 from tests.cli.making import RECIPE, called, told
 
 pytestmark = pytest.mark.usefixtures("there")
@@ -84,3 +86,22 @@ def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, json.loads(out)["status"]) == (0, "finished")
     assert "noise" in err
+
+
+def test_whatever_stands_on_the_board_is_printed_as_json(capsys, monkeypatch):
+    odd = {"topic": "other", "half": "\ud800", "\udfff": 1, "nan": float("nan"), "far": [float("-inf")],
+           "long": 10 ** 5000, "set": {1}, 3: b"bytes"}  # fmt: skip
+    monkeypatch.setattr(script, "_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))
+    code, out, err = called(capsys, *RUN, "--json")
+    assert (code, err) == (0, "")
+    board = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))["board"]
+    found = board["odd"]
+    assert (found["half"], found["\\udfff"], found["nan"], found["far"]) == ("\\ud800", 1, None, ["-inf"])
+    assert (int(found["long"], 16), found["set"]) == (10**5000, [1])
+
+
+def test_a_terminal_of_few_letters_gets_json_too(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_json({"ö": "\U0001f600"})
+    assert json.loads(stream.buffer.getvalue()) == {"ö": "\U0001f600"}

@@ -53,6 +53,14 @@ def files(folder):
 # -- run --store -----------------------------------------------------------------------------------------------------
 
 
+def test_a_kept_run_is_told_by_its_id(there, capsys):
+    _, out, _ = called(capsys, *RUN)
+    first = nb.runs("runs.db")["run_id"][0]
+    assert f"kept as run {first!r} in sqlite:///" in out
+    assert document(capsys, *RUN)["run_id"] == nb.runs("runs.db")["run_id"][1] != first
+    assert document(capsys, *RUN[:-2])["run_id"] is None
+
+
 def test_a_run_is_kept_where_it_is_asked_for(there, capsys):
     assert called(capsys, *RUN)[0] == 0
     code, out, _ = called(capsys, "runs", "runs.db")

@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 
 import agentnb.dialects
+from agentnb.dialects.polaris import Graph, Out
 from agentnb.dialects.table import DIALECTS
 from agentnb.errors import RecipeError
 from agentnb.load import load
@@ -47,12 +48,33 @@ def agentruntime(uses="b"):
     }
 
 
+def polaris(hollow=False):
+    def start(x: Out[int]) -> str:
+        return str(x)
+
+    def end(text: Out[str]) -> bool:
+        return bool(text)
+
+    start.__name__, end.__name__ = "a", "b"
+    graph = Graph("made").given(int).add_system(start).add_system(end)
+    return graph.add_loop("again", int, bool, lambda inner: None) if hollow else graph
+
+
+def symphony(calls=1):
+    return {"name": "made", "task": "answer", "maxCalls": calls}
+
+
 # dialect -> (makes a recipe 'made' of two nodes 'a' and 'b'; makes it with one mistake)
 EXAMPLES = {
     "coreason": (coreason, lambda: coreason("gone")),
     "agentruntime": (agentruntime, lambda: agentruntime("gone")),
     "networkx": (networkx, lambda: networkx("x >")),
+    "polaris": (polaris, lambda: polaris(hollow=True)),
+    "symphony": (symphony, lambda: symphony("gone")),
 }
+# Where its nodes or inputs are not those.
+NODES = {"symphony": ["system_prompt", "request", "llm", "result"]}
+INPUTS = {"polaris": ["builtins.int"], "symphony": ["task"]}
 
 
 @pytest.fixture(params=list(DIALECTS))
@@ -81,9 +103,11 @@ def test_it_does_not_claim_what_is_nobodys(dialect, other):
 
 def test_it_gives_a_recipe_that_says_its_dialect(dialect, good):
     recipe = load(good())
-    assert (recipe.name, recipe.dialect, list(recipe.nodes), recipe.entry) == ("made", dialect.name, ["a", "b"], ("a",))
+    nodes = NODES.get(dialect.name, ["a", "b"])
+    assert (recipe.name, recipe.dialect, list(recipe.nodes)) == ("made", dialect.name, nodes)
+    assert recipe.entry == (nodes[0],)
     assert recipe.check() == []
-    assert list(recipe.inputs) == ["x"]
+    assert list(recipe.inputs) == INPUTS.get(dialect.name, ["x"])
     assert recipe.regions["root"].entry == recipe.entry
 
 

@@ -7,20 +7,27 @@ from types import MappingProxyType
 import networkx as nx
 import pytest
 
+from agentnb.clock import FrozenClock
+from agentnb.dialects.symphony import AgentExecutor
 from agentnb.engine.work import Kind
 from agentnb.expressions.templates import compile_template
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import ASKING
+from agentnb.kinds.typed import Asked
 from agentnb.load import load
+from agentnb.recipe.grafts import WHOLE
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.store import MemoryLog
 from agentnb.trace.steps import StepType
+from agentnb.world.agents import Agent
+from agentnb.world.tools.registry import ToolRegistry
 from tests.session.making import boards, graph, path
 
 INSIDE = {"loop", "subgraph"}
 ATTRIBUTES = {
     "agent": {"inputs": {"word": "word"}},
+    "decision": {},
     "evaluator": {"target": "word", "threshold": 0, "pass_route": "end"},
     "function": {"function": lambda board: {"out": board["word"]}},
     "generative": {"goal": "Name it", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}},
@@ -32,7 +39,22 @@ ATTRIBUTES = {
     "parallel": {},
     "router": {"input_key": "word", "default": "end"},
     "subgraph": {"graph": graph("inner")},
+    "switch": {},
+    "system": {"function": lambda: "hello", "takes": (), "gives": (str,), "keys": {str: "text"}},
     "tool": {"function": lambda: "found"},
+}
+CALL = {"kind": "tool", "tool_name": "find", "parameters": {"n": 1}}
+PARTS = {  # of an agent: its parameters, and what stands on the board
+    "chat": ({}, {"request": {"messages": [{"role": "user", "content": "go"}]}}),
+    "parse": ({}, {"answer": '{"tool_name": "none", "response": "x"}'}),
+    "pick": ({"tools": ("find",)}, {"decision": CALL}),
+    "prompt": ({"compose": lambda config, tools: f"{config} {tools}", "config": {}, "tools": ()}, {}),
+    "use": ({}, {"decision": CALL}),
+}
+BUILT = {  # no networkx graph is written so
+    "parallel": {},
+    "decision": {"predicate": Asked("asks", str, "word", bool), "branches": {"true": "one"}},
+    "switch": {"discriminator": Asked("asks", str, "word", len), "cases": ((5, "one"),)},
 }
 FAILING = {"missing"}  # that it fails is all that it does
 
@@ -41,9 +63,22 @@ def recipe_of(kind):
     if kind in FAILING:
         nodes = {"here": Node("here", kind), "end": Node("end", "noop")}
         return Recipe("kinds", "test", nodes, (), ("here",))
-    if kind == "parallel":  # no graph is written so
+    if kind == "task":
+        made = nx.DiGraph(name="kinds")
+        made.add_node("here", function=AgentExecutor({"name": "A"}, llm=lambda _: "x"), inputs={"task": "word"})
+        made.add_node("end", kind="noop")
+        made.add_edge("here", "end")
+        return load(made)
+    if kind in PARTS:
+        params, init = PARTS[kind]
+        registry = ToolRegistry(clock=FrozenClock())
+        registry.register_tool("find", {"handler": lambda given: given})
+        nodes = {"here": Node("here", kind, params=params), "end": Node("end", "noop")}
+        meta = {"agents": {WHOLE: Agent(tools=registry)}}
+        return Recipe("kinds", "test", nodes, (Edge("here", "end"),), ("here",), init=init, meta=meta)
+    if kind in BUILT:
         nodes = {
-            "here": Node("here", kind, bodies=("one",)),
+            "here": Node("here", kind, bodies=("one",), params=BUILT[kind]),
             "inner": Node("inner", "noop", scope="one"),
             "end": Node("end", "noop"),
         }
@@ -66,7 +101,7 @@ def session_of(kind):
 
 
 def test_every_kind_has_an_example_here():
-    assert set(ATTRIBUTES) | FAILING == set(KINDS)
+    assert set(ATTRIBUTES) | set(PARTS) | {"task"} | FAILING == set(KINDS)
 
 
 def test_the_table_cannot_be_changed_and_each_row_has_its_own_name(kind):
@@ -96,9 +131,11 @@ def test_it_runs_to_the_end(kind):
 def test_a_composite_enters_and_leaves_and_a_leaf_runs(kind):
     run = session_of(kind)
     run.run()
+    agent = ["here/system_prompt", "here/request", "here/llm", "here/result"]
     inside = {"missing": ["here error"],
+              "task": ["here enter", *agent, "here leave", "end"],
               "loop": ["here enter", "inner", "here again", "inner", "here leave", "end"],
-              "parallel": ["here enter", "inner", "here leave", "end"],
+              **{built: ["here enter", "inner", "here leave", "end"] for built in BUILT},
               "subgraph": ["here enter", "inner", "here leave", "end"]}  # fmt: skip
     assert path(run) == inside.get(kind, ["here", "end"])
 

@@ -5,7 +5,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.engine.chance import Chance
+from agentnb.clock import TickingClock
+from agentnb.engine.chance import Chance, drawn, take_back, take_note
+from tests.engine.shapes import begun, step
 
 DRAWS = {
     "random": lambda chance: chance.random(),
@@ -42,3 +44,21 @@ def test_many_draws_are_made_up_for_at_once():
     other = Chance(1)
     other.forward(one.kept())
     assert other.random() == one.random()
+
+
+def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
+    run = begun("cycle")
+    run.clock = TickingClock()
+    run.random.random()
+    run.ids("thing")
+    take_note(run)
+    stood = drawn(run)
+    then = run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()
+    assert drawn(run) != stood
+    take_back(run)
+    assert drawn(run) == stood
+    assert (run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()) == then
+    step(run)  # it has come to its end: what it has drawn stays drawn
+    kept = drawn(run)
+    take_back(run)
+    assert drawn(run) == kept

@@ -84,3 +84,17 @@ def test_a_token_is_frozen():
     assert (token.node, token.text, token.attempt) == ("n", "text", 1)
     with pytest.raises(AttributeError):
         token.text = "other"
+
+
+def test_a_registry_of_schedules_is_taken_as_it_is_and_anything_else_refused():
+    counted = Counted()
+
+    class Registry:
+        def tell(self, event, context):
+            """Only that it can tell is asked."""
+
+    registry = Registry()
+    counted.hooks.add_all(registry)
+    assert (counted.hooks.schedules, counted.armed) == (registry, 1)
+    with pytest.raises(ExecutionError, match="X114"):
+        counted.hooks.add_all([print])

@@ -189,13 +189,14 @@ def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     assert (tape.emitted(work, "x", None), tape.went_out(work, 0)) == (None, None)
 
 
-def test_what_people_did_under_way_is_done_at_the_first_call():
+def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
     run = calling(("tool", "one", {}, lambda: 1), ("tool", "two", {}, lambda: 2))
     again, tape = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
     done = []
-    tape.during = lambda: done.append(again.position)
+    work = next(iter(again.live.values())).work
+    tape.during = [(calls, 0, lambda: done.append((work.called, len(work.calls)))) for calls in (1, 2, 2, 3)]
     go_on(again)
-    assert done == [0]
+    assert (done, len(tape.during)) == ([(1, 0), (2, 1), (2, 1)], 1)
 
 
 @pytest.mark.parametrize(("clock", "ticks"), [(Clock(), 0), (FrozenClock(), 0), (TickingClock(step_seconds=2), 2)])

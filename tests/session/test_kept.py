@@ -63,3 +63,19 @@ def test_no_secret_of_a_recipe_is_kept():
     graph = made()
     graph.nodes["a"]["headers"] = {"authorization": "Bearer abcd-1234"}
     assert "abcd-1234" not in json.dumps(to_kept(nb.load(graph)))
+
+
+def test_what_a_condition_came_to_is_there_without_the_recipe(tmp_path):
+    made = nx.DiGraph(name="asks", entry="add")
+    made.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    made.add_node("end", function=lambda n: {"end": n}, inputs={"n": "n"})
+    made.add_edge("add", "add", when="n < 3")
+    made.add_edge("add", "end", when=lambda board: board["n"] * 2)
+    session = nb.Session(nb.load(made), {"n": 1}, store=tmp_path / "runs.db", run_id="run")
+    session.run()
+    session.close()
+    read = nb.open(tmp_path / "runs.db", "run")
+    assert read.trace.frames.edges["value"].tolist() == session.trace.frames.edges["value"].tolist() == [True, 6]
+    assert read.goto(1).why() is not None
+    with pytest.raises(nb.AgentNbError, match="L450"):
+        read.recipe.edges[0].when({"n": 1})

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.store import MemoryLog
+from agentnb.session.opening import reopened
+from agentnb.store import MemoryLog, open_log
+from tests.engine.shapes import SHAPES
+from tests.property import held
+from tests.property.resumed import facts
 from tests.session.gates import Gate, live
 from tests.session.making import counting, graph, session
 
@@ -84,3 +88,22 @@ def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
         assert (run.position, nb.open(log, "r").position, nb.runs(log)["status"][0]) == (2, 2, "finished")
 
     live(main)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_path):
+    run = held.kept(name, ["tool", "emit", "human", "tool"])
+    while run.status != "waiting":
+        run.step()
+    run.save(tmp_path / "copy.db")
+    log = open_log(tmp_path / "copy.db")
+    again = reopened(log, log.run(), run.engine.plan)
+    assert (again.status, again.position) == ("waiting", run.position)
+    waits = [[(one.kind, one.node, one.arguments) for one in each.pending] for each in (again, run)]
+    assert waits[0] == waits[1]
+    for each in (again, run):
+        each.answer("yes")
+    calls = [[(call.result, call.step) for call in each.engine.history.calls] for each in (again, run)]
+    assert calls[0] == calls[1]
+    assert again.engine.history.calls[0].seconds == run.engine.history.calls[0].seconds  # it was not made again
+    assert facts(held.ended(again)) == facts(held.ended(run))

@@ -83,16 +83,24 @@ def test_a_node_that_fails_is_told_once(level):
     with logging_to(level) as lines:
         run = session(broken())
         run.run()
-        assert len(lines.told("WARNING")) == 1
-        row = next(row for row in lines.rows if row["level"] == "WARNING")
+        assert len(lines.told("ERROR")) == 1
+        row = next(row for row in lines.rows if row["level"] == "ERROR")
         assert (row["node"], row["step"], row["error_type"], row["error_message"]) == (
             "middle", 2, "ValueError", "it broke",
         )  # fmt: skip
         run.back()
         run.goto(2)
-        assert len(lines.told("WARNING")) == 1
+        assert len(lines.told("ERROR")) == 1
         run.retry()
-    assert lines.told("WARNING") == [f"step {step}: node 'middle' failed: ValueError: it broke" for step in (2, 3)]
+    assert lines.told("ERROR") == [f"step {step}: node 'middle' failed: ValueError: it broke" for step in (2, 3)]
+
+
+def test_what_was_odd_in_a_step_is_a_warning():
+    from tests.dialects.symphony.making import executor
+
+    with logging_to("WARNING") as lines:
+        executor('{"answer": 42}').execute_task("go")
+    assert lines.told("WARNING") == ["step 4: node 'parse', odd: unexpected JSON: it has no 'tool_name'"]
 
 
 def test_a_failure_that_nodes_around_it_fall_by_is_told_once():
@@ -114,7 +122,7 @@ def test_a_failure_beside_which_branches_are_cancelled_is_told():
         run = budgeted("branches")
         run.run()
     failed = next(step.step for step in run.trace.steps if step.node_id == "left")
-    assert lines.told("WARNING") == [f"step {failed}: node 'left' failed: ValueError: left breaks"]
+    assert lines.told("ERROR") == [f"step {failed}: node 'left' failed: ValueError: left breaks"]
     assert run.trace.steps[failed].status == "cancelled"
     assert len(lines.told("DEBUG")) == run.position
 

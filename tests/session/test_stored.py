@@ -7,6 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.journal import Batch
+from agentnb.engine.log import Entry
 from agentnb.session.stored import aux_of, batch_of, head_of, options_of
 from agentnb.store import MemoryLog
 from tests.session.making import counting
@@ -55,6 +56,23 @@ def test_a_head_that_is_damaged_is_told():
     for head in ("nonsense", "{}", "[]"):
         with pytest.raises(nb.AgentNbError, match="L402"):
             head_of(replace(row, head=head))
+
+
+@pytest.mark.parametrize("body", ["nonsense", '{"p":[[7]]}', '{"told":[["back",1,[]]]}'])
+def test_a_damaged_run_is_named_with_its_store(body, tmp_path):
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
+    session.log.append("run", [Entry(session.log.last("run") + 1, 0, body)])
+    with pytest.raises(nb.AgentNbError) as caught:
+        nb.open(tmp_path / "runs.db", "run")
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("L402", f"run 'run' of {session.log.url}")
+
+
+@pytest.mark.parametrize("run_id", ["", "  ", 7])
+@pytest.mark.parametrize("store", [None, MemoryLog()])
+def test_what_can_be_no_id_is_refused(run_id, store):
+    with pytest.raises(nb.AgentNbError, match="X143"):
+        nb.Session(nb.load(counting()), {"n": 0}, store=store, run_id=run_id)
 
 
 def test_a_function_that_breaks_cannot_be_kept_but_the_rest_is():

@@ -7,6 +7,7 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
+from agentnb.store import MemoryLog
 from tests.kinds.test_loop import body
 from tests.session.making import boards, broken, calling, counting, looping, path, session
 
@@ -160,3 +161,21 @@ def test_a_run_may_be_forked_very_often():
         run = run.fork(edit={"n": 1})
     run.run()
     assert (run.status, run.board["end"]) == ("finished", 3)
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+@pytest.mark.parametrize("log", [None, MemoryLog()])
+def test_after_a_reset_a_branch_that_was_left_is_told_once(log, asked_before):
+    run = Session(load(counting()), {"n": 0}, store=log, run_id=f"r{asked_before}")
+    run.step(4)
+    run.goto(2)
+    run.edit({"n": 5})
+    run.step()
+    if asked_before:
+        assert run.tree().count("left at") == 1
+    run.reset()
+    for _ in range(2):
+        assert (run.tree().count("left at"), len(run.tree().splitlines())) == (1, 3)
+    run.step(2)
+    run.reset()
+    assert (run.tree().count("left at"), len(run.tree().splitlines())) == (1, 4)

@@ -6,7 +6,9 @@ import pytest
 
 from agentnb.board.secrets import hide
 from agentnb.errors import StoreError
+from agentnb.store import SqlLog, open_log
 from agentnb.store.failures import _WORDS, failed
+from tests.store.stores import row
 
 
 @pytest.mark.parametrize("code", sorted(_WORDS))
@@ -31,3 +33,22 @@ def test_a_secret_is_not_told():
 
 def test_an_error_without_words_is_told_by_its_name():
     assert failed("L427", "runs.db", KeyError()).problems[0].why == "the database says: KeyError"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "~nobody-has-this-name/runs.db", ".", "file/inside.db"])
+@pytest.mark.parametrize("use", [SqlLog.runs, lambda log: log.create(row("one"))], ids=["read", "written"])
+def test_what_can_be_no_file_is_told_as_a_problem(name, use, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as caught:
+        use(SqlLog(name))
+    assert caught.value.problems[0].code in ("L410", "L414", "L420")
+
+
+def test_a_text_that_is_none_is_no_matter_of_a_server(tmp_path):
+    log = open_log(tmp_path / "runs.db")
+    log.create(row("one"))
+    with pytest.raises(StoreError) as caught:
+        log.run("\ud800")
+    (problem,) = caught.value.problems
+    assert (problem.code, "PostgreSQL" in str(problem)) == ("L429", False)

@@ -111,6 +111,15 @@ def test_edges_name_the_condition_and_its_value():
     assert edges.loc[9, ["kind", "condition", "value"]].tolist() == ["conditional", "n < 1000", True]
     assert edges.loc[21, ["target", "kind"]].tolist() == ["mend", "error"]
     assert edges.loc[1, "value"] is pd.NA
+    assert [value is pd.NA for value in edges.condition] == [not isinstance(value, str) for value in edges.condition]
+    assert edges.loc[1, "condition"] is pd.NA
+
+
+@pytest.mark.parametrize("rows", [[pd.NA, "a"], [pd.NA], ["a", None], [pd.NA, 1.5], [True, pd.NA], []])
+def test_what_is_absent_in_a_table_is_na_and_none_stays_none(rows):
+    made = table([{"any": value, "count": 1} for value in rows], {"any": object, "count": "Int64"})
+    assert [type(value) for value in made["any"]] == [type(value) for value in rows]
+    assert made["any"].dtype == object
 
 
 def test_secrets_do_not_leave_by_name_or_by_value(monkeypatch):

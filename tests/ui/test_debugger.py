@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from agentnb.errors import AgentNbError
 from agentnb.ui import Debugger, cockpit, debug
 from agentnb.ui.debugger import page_module, page_style
 from tests.ui import runs
@@ -149,3 +150,13 @@ def test_no_rule_reaches_outside_the_cockpit():
     assert [
         selector for selector in selectors if ".agentnb-cockpit" not in selector and ".agentnb-" not in selector
     ] == []
+
+
+def test_of_a_session_that_is_there_debug_shows_its_own_cockpit(session):
+    session.step()
+    made = debug(session)
+    assert made.session is session
+    assert made is cockpit(session)
+    with pytest.raises(AgentNbError, match="U304"):
+        debug(session, {"ticket": "another"})
+    made.close()

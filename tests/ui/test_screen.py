@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.errors import Problem
 from agentnb.recipe.model import Node, Recipe, Requirement
-from agentnb.session import Session
+from agentnb.session import Session, stored
+from agentnb.session.opening import reopened
+from agentnb.store import MemoryLog
 from agentnb.ui.screen import ROWS, abilities, said, screen
 from agentnb.ui.still import still_html
+from tests.property.resumed import cut
 from tests.session.shaped import asking, session_of, to_where_it_waits
 from tests.ui import runs
 
@@ -216,3 +220,32 @@ def test_what_is_held_inside_says_where():
     session = session_of("reactive")
     session.step_into()
     assert shown(session)["said"] == "Held at event evt_003 'greeting.done' of 'greet'."
+
+
+def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it():
+    log = MemoryLog()
+    session = asking("cycle", "human")
+    session.keep_in(stored.begin(session, log, "step"))
+    to_where_it_waits(session)
+    session.close()
+    closed, opened = session, nb.open(log)
+    for each in (closed, opened):
+        state = shown(each)
+        assert (state["chips"], able(each) - {"back", "goto"}) == (["read-only"], set())
+        assert ", read-only." in still_html(state, "")
+    assert shown(reopened(log, log.run(), session.engine.plan))["chips"] == []
+
+
+def test_a_call_of_another_process_that_never_came_back_is_told():
+    log, cuts = MemoryLog(), MemoryLog()
+    session = asking("cycle", "tool")
+    session.keep_in(stored.begin(session, log, "step"))
+    session.step(2)
+    at = next(entry.seq for entry in log.entries(session.run_id) if '"out"' in entry.body)
+    cut(log, session.run_id, at, cuts)
+    for again in (nb.open(cuts), reopened(cuts, cuts.run(), session.engine.plan)):
+        state = shown(again)
+        (pending,) = state["pending"]
+        assert pending["kind"] == "call"
+        assert state["said"].endswith("'may it' of 'again' went out, and its answer never came.")
+        assert "asks" not in still_html(state, "")

@@ -76,6 +76,7 @@ function render({ model, el }) {
   const root = make("section", { class: "agentnb-cockpit", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-label": "agentnb cockpit" });
   const name = make("strong", { class: "agentnb-name" });
   const status = make("span", { class: "agentnb-status" });
+  const chips = make("span", { class: "agentnb-chips" });
   const told = make("p", { class: "agentnb-said" });
   const live = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
   const gone = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
@@ -88,6 +89,7 @@ function render({ model, el }) {
     root.dataset.status = now.status;
     say(name, now.name);
     say(status, now.status.replace("_", " "));
+    chips.replaceChildren(...(now.chips || []).map((text) => make("span", { class: "agentnb-chip", text })));
     say(told, now.said);
     if (!["running", "pausing"].includes(now.status)) say(live, now.said);
     parts.bar.show(now, line.busy("goto"));
@@ -101,7 +103,7 @@ function render({ model, el }) {
   const onGone = () => root.classList.add("agentnb-dead"); // the kernel has ended or was restarted
   const onMessage = (message) => { line.heard(message); show(); };
 
-  root.append(make("header", {}, name, status), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element,
+  root.append(make("header", {}, name, status, chips), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element,
     make("div", { class: "agentnb-panes" }, parts.graph.element, parts.board.element));
   root.addEventListener("keydown", (event) => onKey(event, state(), line.ask));
   el.append(root);

@@ -1,0 +1,186 @@
+"""others: the tables of another program, to be looked at in one piece of time, and never to be changed by a look."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from agentnb.board.secrets import printable
+from agentnb.errors import Problem, StoreError
+from agentnb.store.log import database_of
+from agentnb.store.urls import Where, parse
+
+T = TypeVar("T")
+SECONDS: Final = 5.0  # how long to wait for a store that is locked
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+_ONE_MOMENT: Final = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_TABLES: Final = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "postgresql": "SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid)",
+}
+_COLUMNS: Final = {
+    "sqlite": "SELECT name FROM pragma_table_info(?)",
+    "postgresql": "SELECT attname FROM pg_attribute "
+    "WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped",
+}
+
+
+class Look:
+    """A database as it stood at one moment. Nothing can be changed through it."""
+
+    def __init__(self, place: Where, connection: Any) -> None:
+        self.kind, self.shown, self._connection = place.kind, place.shown, connection
+
+    def rows(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement finds; `?` stands for what is given."""
+        words = statement if self.kind == "sqlite" else statement.replace("?", "%s")
+        cursor = self._connection.cursor()
+        try:
+            found: list[tuple[Any, ...]] = cursor.execute(words, given).fetchall()
+        finally:
+            cursor.close()
+        return found
+
+    def tables(self) -> set[str]:
+        """Return the names of all tables."""
+        return {name for (name,) in self.rows(_TABLES[self.kind])}
+
+    def columns(self, table: str) -> set[str]:
+        """Return the names of a table's columns; none where there is no such table."""
+        return {name for (name,) in self.rows(_COLUMNS[self.kind], table)}
+
+
+def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
+    """Return what `read` finds in a database that another program writes.
+
+    The file is opened so that not a byte of it, or beside it, changes; it may be written by its program meanwhile.
+    `read` may be called again where that has happened.
+
+    L410: there is no store here.
+
+    Raises:
+        StoreError: L410, there is nothing; L414, this names no store; or it cannot be read.
+    """
+    place = parse(where)
+    database = database_of(place, SECONDS)
+    if not database.exists():
+        raise StoreError(
+            Problem("L410", "there is no store here", place.shown, "there is no such file, or nothing is in it",
+                    "look at the path or URL")
+        )  # fmt: skip
+    try:
+        if place.kind == "sqlite":
+            return _in_file(place, read)
+        return _on_server(place, database, read)
+    except database.errors as error:
+        raise database.failure(error) from printable(error)
+
+
+def _on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
+    with closing(server.look()) as connection:
+        connection.execute("SET TIME ZONE 'UTC'")
+        connection.execute(_ONE_MOMENT)
+        found = read(Look(place, connection))
+        connection.execute("ROLLBACK")
+        return found
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def _in_file(place: Where, read: Callable[[Look], T]) -> T:
+    before = _standing(place.target)
+    if not any(name.endswith(_BESIDE) for name, *_ in before):
+        # Nobody has it open: what readers and writers share need not be made beside it.
+        try:
+            with _opened(place.target, "immutable=1") as connection:
+                found = read(Look(place, connection))
+        except sqlite3.DatabaseError:
+            if _standing(place.target) == before:
+                raise
+        else:
+            if _standing(place.target) == before:
+                return found
+    if Path(f"{place.target}-shm").exists():
+        try:
+            with _opened(place.target, "mode=ro") as connection:
+                return read(Look(place, connection))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                raise
+    return _in_copy(place, read)
+
+
+def _in_copy(place: Where, read: Callable[[Look], T]) -> T:
+    """Read a copy: what nobody has finished writing is finished there, and not in the file itself."""
+    with tempfile.TemporaryDirectory(prefix="agentnb-") as folder:
+        copy = str(Path(folder) / "copy.db")
+        for end in ("", "-wal", "-journal"):
+            if Path(f"{place.target}{end}").exists():
+                shutil.copyfile(f"{place.target}{end}", f"{copy}{end}")
+        with _opened(copy, "mode=rw") as connection:
+            return read(Look(place, connection))
+
+
+@contextmanager
+def _opened(path: str, mode: str) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=SECONDS, isolation_level=None)
+    with closing(connection):
+        connection.execute("PRAGMA query_only=1")
+        connection.execute("BEGIN")
+        yield connection
+
+
+def _standing(path: str) -> list[tuple[str, int, int]]:
+    """Return a file and what lies beside it, each with its size and when it was written last."""
+    found = []
+    for end in ("", *_BESIDE):
+        try:
+            stat = Path(f"{path}{end}").stat()
+        except FileNotFoundError:
+            continue
+        found.append((f"{path}{end}", stat.st_size, stat.st_mtime_ns))
+    return found
+
+
+# -- a file for another program --------------------------------------------------------------------------------------
+
+
+def write_for(where: str | os.PathLike[str], write: Callable[[sqlite3.Connection], None]) -> str:
+    """Write an SQLite file for another program, in one transaction: all of it is there afterwards, or nothing.
+
+    A file that is there already is written to, one that is not is made. Returns where it is.
+
+    Raises:
+        StoreError: L414, this names no file; or it cannot be written.
+    """
+    place = parse(where)
+    if place.kind != "sqlite":
+        raise StoreError(
+            Problem("L414", "this names no file", place.shown, "what is written for another program is an SQLite file",
+                    "name a file: run.db")
+        )  # fmt: skip
+    database = database_of(place, SECONDS)
+    new = not Path(place.target).exists()
+    try:
+        with closing(sqlite3.connect(place.target, timeout=SECONDS, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            write(connection)
+            connection.execute("COMMIT")
+    except BaseException as error:
+        if new:
+            Path(place.target).unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error):
+            raise database.failure(error) from printable(error)
+        raise
+    return place.shown
+
+
+__all__ = ["Look", "look_at", "write_for"]
