@@ -69,6 +69,8 @@ class _Mute(World):
 
 def budget_of(budget: Budget, before: Recipe, recipe: Recipe) -> Budget:
     """Return a session's budget for another recipe: what was the old one's own limit is the new one's."""
+    if recipe.limits == before.limits:
+        return budget
     own = {name: value for name, value in asdict(budget).items() if value != before.limits.get(name)}
     return Budget.of(own, recipe.limits)
 

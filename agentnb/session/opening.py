@@ -56,6 +56,7 @@ def open(
     resources: Mapping[type, Any] | None = None,
     answers: Any = None,
     secrets: Mapping[str, Any] | None = None,
+    hooks: Any = None,
 ) -> Session:
     """Return a session as it is kept in a store; it stands where it stood.
 
@@ -69,6 +70,7 @@ def open(
         recipe: the recipe that the run goes on with. Where it is another than then, a warning says what has changed.
         llm, tools, resources, answers: as for a Session; they are not kept.
         secrets: the values that were masked when they were kept: path -> value.
+        hooks: as for a Session; they are told of what runs from here on.
 
     Raises:
         StoreError: L404, the run does not fit the recipe; there is no such store or run, or it is damaged.
@@ -88,6 +90,7 @@ def open(
         world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=head["strict"])
         session = reopened(log, row, Plan(recipe, KINDS, world))
         session.fill(secrets or {})
+    session.hooks.add_all(hooks or {})
     if session.changes:
         told = "\n  ".join(session.changes)
         warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {told}", stacklevel=2)

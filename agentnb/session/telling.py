@@ -140,7 +140,8 @@ class Telling:
 
     def _ended(self, history: History, row: int, of: ActRow, node: Node, family: str) -> None:
         """Tell that a node has come to its end, with what was inside it."""
-        step, entered, inside, rounds = history.base + row, history.s_t0[row], 0, 0
+        step, entered, inside = history.base + row, history.s_t0[row], 0
+        rounds = 0 if node.bodies else node.params.get("times") or 0  # without a body its rounds are only counted
         if history.s_flag[row] & 3 == LEAVE:
             entered, inside, rounds = self._inside(of, step)
         took = (history.s_t1[row] - entered) / 1e9

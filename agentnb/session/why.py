@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.secrets import hidden, short
-from agentnb.engine.history import CARRIED, History
+from agentnb.engine.history import AGAIN, CARRIED, LEAVE, History
 from agentnb.engine.inside import came_to, given_at
 from agentnb.engine.replica import Replica
 from agentnb.expressions.paths import path_text
@@ -74,7 +74,7 @@ def why_of(run: Run) -> Why:
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
     note = history.notes.get(step)
-    node, went = run.node_of(history.s_act[row]), tuple(_went(run, history, row))
+    node, went = run.node_of(history.s_act[row]), tuple(_went(run, history, step))
     return Why(step, node, "" if note is None else note.thought or "", went, tuple(asked_in(run, history, step)))
 
 
@@ -85,14 +85,48 @@ def asked_in(run: Run, history: History, step: int) -> Iterator[Asked]:
     node = run.plan.nodes[act.node].node
     board = _board_after(run, history, step, act.frame)
     context = Context(board, lambda: given_at(run, act.frame), came_to(history, step), node)
-    yield from _asked(run, node, context, board, tuple(_went(run, history, row)))
+    went = tuple(_went(run, history, step))
+    if history.s_flag[row] & 3 != LEAVE:  # by then what is inside it may have changed what it was asked about
+        yield from _chosen(run, node, board, went)
+    yield from _asked(run, node, context, board, went)
 
 
-def _went(run: Run, history: History, row: int) -> Iterator[str]:
-    """Yield the nodes that a step led to, by an edge or by a choice of its own."""
+def _went(run: Run, history: History, step: int) -> Iterator[str]:
+    """Yield the nodes that a step led to: inside its own node, by an edge, or by a choice of its own."""
+    row = step - history.base
+    for number in history.opened.get(step, ()):
+        yield from _entry(run, run.tables.frames[number].region)
+    if history.s_flag[row] & 3 == AGAIN:
+        node = run.plan.nodes[run.tables.acts[history.s_act[row]].node].node
+        yield from (id for region in node.bodies for id in _entry(run, region))
     for push in range(history.s_pend[row - 1], history.s_pend[row]):
         if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0:
             yield run.node_of(history.p_act[push])
+
+
+def _entry(run: Run, region: str | None) -> tuple[str, ...]:
+    """Return the nodes that a region begins with; none where there is no such region."""
+    found = run.plan.recipe.regions.get(region or "")
+    return () if found is None else found.entry
+
+
+def _chosen(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
+    """Yield each way that a decision or a switch could take inside, with what it was asked about."""
+    question = node.params.get("predicate") or node.params.get("discriminator")
+    if not hasattr(question, "explain"):  # one that is only kept
+        return
+    *read, (text, answer) = question.explain(board)
+    if "predicate" in node.params:
+        ways = [(f"{text} is {label}", region, bool(answer) is (label == "true"))
+                for label, region in node.params["branches"].items()]  # fmt: skip
+    else:
+        read.append((text, answer))
+        ways = [(f"{text} is {short(key)}", region, key == answer) for key, region in node.params["cases"]]
+        if node.params.get("default") is not None:
+            ways.append((f"{text} is anything else", node.params["default"], not any(fits for *_, fits in ways)))
+    for condition, region, fits in ways:
+        target = next(iter(_entry(run, region)), "")
+        yield Asked(condition, target, fits, target in went, tuple(read))
 
 
 def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
@@ -108,7 +142,7 @@ def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
 def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
     """Yield each condition that the node asks: a router's cases and routes, then those of its edges."""
     strict = getattr(run.world, "strict", True)
-    for condition, target in node.params.get("cases", ()):
+    for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
         yield _answer(strictly(condition, strict), target, context, board, went)
     for word in ("while", "until"):
         if node.params.get(word) is not None:

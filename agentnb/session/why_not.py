@@ -17,7 +17,7 @@ from agentnb.session.why import Asked, asked_in
 if TYPE_CHECKING:
     from agentnb.engine.plan import PlanNode
     from agentnb.engine.run import Run
-    from agentnb.recipe.model import Edge
+    from agentnb.recipe.model import Edge, Reactive
 
 FEW = 5  # of the events that have come, so many are named
 
@@ -126,6 +126,9 @@ class _Past:
 
 def _of_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
     types, events = " and ".join(map(repr, node.node.on)), past.events()
+    reactive = past.run.plan.recipe.reactive
+    if reactive is not None:
+        return _of_reactive(past, node, event, reactive)
     if event is not None and event.type not in node.node.on:
         said = f"event {event.id} is a {event.type!r}, and it listens to {types}"
         return WhyNot(past.step, node.id, event.id, None, said)
@@ -136,6 +139,26 @@ def _of_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
         return WhyNot(past.step, node.id, None, None, said)
     asked = [_delivery(past, node, one) for one in heard]
     return next((each for each in asked if each.fired is None), asked[-1])
+
+
+def _of_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
+    """Say which clause of a node has kept it from being set off: by this event, else by the last that it listens to."""
+    came = [one for one in past.events() if reactive.waits(one)]
+    heard = [event] if event is not None else [one for one in came if reactive.listens(node.id, one)]
+    if not heard:
+        last = ", ".join(f"{one.id} {one.type!r}" for one in came[-FEW:]) or "none at all"
+        types = " and ".join(map(repr, node.node.on))
+        said = f"no event of its types has come: it listens to {types}; what came: {last}"
+        return WhyNot(past.step, node.id, None, None, said)
+    asked = []
+    for one in reversed(heard):
+        found = _delivery(past, node, one)
+        refused = list(reactive.refusals(past.run, node.id, one))
+        if found.fired is None and refused:
+            ways = tuple(Way(one.type, "event", None, clause) for clause in refused)
+            found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), ways)
+        asked.append(found)
+    return next((each for each in asked if each.fired is None), asked[0])
 
 
 def _delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
