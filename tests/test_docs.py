@@ -9,6 +9,8 @@ import pytest
 
 README = Path(__file__).parent.parent / "README.md"
 LASTING = README.parent / "docs" / "runs_that_last.md"
+TOOLS = README.parent / "docs" / "agents_with_tools.md"
+FLOW = README.parent / "docs" / "control_flow.md"
 
 
 def run_code_of(page):
@@ -43,7 +45,19 @@ def test_the_code_about_runs_that_last_runs(tmp_path, monkeypatch):
     names["session"].close()
 
 
-@pytest.mark.parametrize("page", [README, LASTING])
+def test_the_code_about_agents_with_tools_runs():
+    names = run_code_of(TOOLS)
+    assert names["session"].status == names["whole"].status == "finished"
+    assert names["held"].name == "find_order"
+
+
+def test_the_code_about_control_flow_runs():
+    names = run_code_of(FLOW)
+    assert names["session"].status == "finished"
+    assert names["fork"].board[names["key"]].text == "tea: 5 leaves, warm"
+
+
+@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW])
 def test_a_page_names_no_file_that_is_not_there(page):
     links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
     assert links
@@ -57,7 +71,7 @@ def test_each_rule_names_tests_that_are_there():
         name: f"tests/dialects/coreason/test_{name}.py" for name in ("api", "loader", "ways", "schema", "mistakes")
     }
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
-    folders |= {"session": "session", "store": "store"}
+    folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
     for word, inside in folders.items():
         files = sorted((folder / "tests" / inside).glob("test_*.py"))
         short |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentnb.board.revived import fields_of
 from agentnb.board.values import ABSENT, FrozenDict, FrozenList, FrozenRecord, freeze, frozen_dict, frozen_list
 from agentnb.errors import BoardError, Problem
 
@@ -23,7 +24,7 @@ def look(value: Any, rest: Path) -> Any:
 
 def _part(value: Any, key: str | int) -> Any:
     if isinstance(value, FrozenRecord):
-        value = value.parts
+        value = fields_of(value) or value.parts
     if isinstance(value, dict):
         if key in value:
             return value[key]

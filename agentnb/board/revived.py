@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agentnb.board import foreign
 from agentnb.board.secrets import MASK, short
-from agentnb.board.values import ABSENT
+from agentnb.board.values import ABSENT, FrozenRecord, freeze
 
 Decode = Callable[[Any], Any]
 Reader = Callable[[Mapping[str, Any], Decode], Any]
@@ -35,6 +35,24 @@ class Record:
         """Return the tag, the class's name and the value as text."""
         name, value = self.document.get("type", ""), self.document.get("v")
         return f"<{self.tag} {name}: {short(value)}>" if name else f"<{self.tag}: {short(value)}>"
+
+
+def fields_of(value: FrozenRecord) -> Mapping[str, Any] | None:
+    """Return a dataclass' or a model's fields, frozen; those that it was kept with, where its class is not known here.
+
+    None for any other value whose class is not known here.
+    """
+    template = value.template
+    if template.__class__ is not Record:
+        extra = getattr(template, "__pydantic_extra__", None)
+        return {**value.parts, **freeze(extra)} if extra else value.parts
+    document = template.document
+    kept = document.get("v") if isinstance(document, Mapping) else None
+    if template.tag not in ("dataclass", "model") or not isinstance(kept, Mapping):
+        return None
+    from agentnb.board.codec import decode  # here, because it imports this module
+
+    return {name: freeze(decode(item)) for name, item in {**kept, **document.get("extra", {})}.items()}
 
 
 def name_of(cls: type) -> str:

@@ -144,7 +144,10 @@ def _bytes(value: bytes) -> bytes:
 
 
 def shown(value: Any, key: object = None) -> Any:
-    """Return a reader's own copy of a frozen value as it may leave: what it was written as, with its secrets masked."""
+    """Return a reader's own copy of a frozen value as it may leave, with its secrets masked.
+
+    It is what it was written as; dataclasses and pydantic objects are the dict of their fields, at any depth.
+    """
     if key is not None and is_secret(key):
         return None if value is None else MASK
     cls = value.__class__
@@ -153,13 +156,22 @@ def shown(value: Any, key: object = None) -> Any:
     if cls is FrozenList:
         return [shown(item) for item in value]
     if cls is FrozenRecord:
-        copied = thaw(value)
-        for name, item in value.parts.items():
-            object.__setattr__(copied, name, shown(item, name))
-        return copied
+        return _shown_fields(value)
     if cls is tuple:
         return tuple(shown(item) for item in value)
     return masked(set(value) if cls is FrozenSet else thaw(value))
+
+
+def _shown_fields(value: FrozenRecord) -> Any:
+    from agentnb.board.revived import fields_of  # here, because it imports this module
+
+    found = fields_of(value)
+    if found is not None:
+        return {name: shown(item, name) for name, item in found.items()}
+    copied = thaw(value)
+    for name, item in value.parts.items():
+        object.__setattr__(copied, name, shown(item, name))
+    return copied
 
 
 def short(value: Any, key: object = None, width: int = 60) -> str:

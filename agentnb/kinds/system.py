@@ -5,19 +5,18 @@ It is an effect: recorded, and not run again on replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import iscoroutinefunction
 from typing import Any
 
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.work import Effect, Kind, Perform, Work
-from agentnb.errors import ExecutionError
+from agentnb.errors import AgentRuntimeError
 from agentnb.kinds.typed import (
     SystemContext,
     Take,
-    missing_output,
     missing_resource,
-    output_at,
+    outputs_taken,
     place_of,
     stored_under,
     type_name,
@@ -34,6 +33,7 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params, options = node.params, options_of(node)
     function, keys, gives = params["function"], params["keys"], params["gives"]
+    function = function if callable(function) else world.tool(str(function), node)
     outs = [take for take in params["takes"] if take.sort == "out"]
     around = [take for take in params["takes"] if take.sort != "out"]
     name = getattr(function, "__name__", node.id)
@@ -41,16 +41,7 @@ def bind(node: Node, world: Any) -> Perform:
     later = iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  (asked what it is, not whether it is)
 
     async def perform(work: Work) -> Any:
-        arguments = {}
-        for take in outs:
-            value = output_at(work, keys[take.kind])
-            if value is not ABSENT:
-                arguments[take.name] = value
-            elif take.needed:
-                asks = f"parameter {take.name!r} of {name!r} takes"
-                raise ExecutionError(missing_output(work, take.kind, keys[take.kind], asks))
-            elif take.none:
-                arguments[take.name] = None
+        arguments = outputs_taken(work, outs, keys, name)
         beside = Beside(around, work, keys, copies=again)
         target = (_awaited if later else _called)(function, beside)
         try:
@@ -68,36 +59,37 @@ def bind(node: Node, world: Any) -> Perform:
 class Beside:
     """What a call is given besides stored outputs: resources, and a context of its own for each attempt.
 
-    Once an attempt is over, or given up, its context takes nothing more.
-
-    Raises:
-        ExecutionError: X451, there is no such resource.
+    Both are looked for when an attempt begins: a replay makes none, and needs no resources. Once an attempt is over, or
+    given up, its context takes nothing more.
     """
 
     def __init__(self, around: list[Take], work: Work, keys: Mapping[Any, str], *, copies: bool) -> None:
         self.work, self.keys, self.resources = work, keys, work.run.world.resources
         self.copies = copies  # whether what one attempt changes in its arguments could be seen by the next
-        self.found: dict[str, Any] = {}
+        self.wanted = [take for take in around if take.sort != "context"]
         self.contexts: dict[str, SystemContext] = {}
         self.names = [take.name for take in around if take.sort == "context"]
-        for take in around:
-            if take.sort != "context":
-                self._find(take)
 
-    def _find(self, take: Take) -> None:
-        value = self.resources.find(take.kind, self.work.scope)
-        if value is not ABSENT:
-            self.found[take.name] = value
-        elif take.needed:
-            who = f"node {self.work.node.id!r}: parameter {take.name!r} takes {type_name(take.kind)!r}, and "
-            raise ExecutionError(missing_resource(take.kind, place_of(self.work), self.resources, who))
-        elif take.none:
-            self.found[take.name] = None
+    def _found(self) -> Iterator[tuple[str, Any]]:
+        """Yield each resource by the name of its parameter."""
+        for take in self.wanted:
+            value = self.resources.find(take.kind, self.work.scope)
+            if value is not ABSENT:
+                yield take.name, value
+            elif take.needed:
+                who = f"node {self.work.node.id!r}: parameter {take.name!r} takes {type_name(take.kind)!r}, and "
+                raise AgentRuntimeError(missing_resource(take.kind, place_of(self.work), self.resources, who))
+            elif take.none:
+                yield take.name, None
 
     def attempt(self, outs: dict[str, Any]) -> dict[str, Any]:
-        """Return what one attempt is given."""
+        """Return what one attempt is given.
+
+        Raises:
+            AgentRuntimeError: X451, there is no such resource; another attempt would not find it either.
+        """
         given = {name: thaw(freeze(value)) for name, value in outs.items()} if self.copies else outs
-        given |= self.found
+        given |= self._found()
         if not self.names:
             return given
         self.close()

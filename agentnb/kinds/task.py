@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from agentnb.board.values import thaw
@@ -10,6 +10,7 @@ from agentnb.engine.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
+from agentnb.kinds.typed import outputs_taken
 from agentnb.recipe.model import Node
 from agentnb.world.calls import arguments_of, options_of
 from agentnb.world.llm.wording import in_words
@@ -35,7 +36,7 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params = node.params
     given = strictly(params["given"], world.strict) if "given" in params else None
-    arguments, places = arguments_of(node.inputs or {}), Directives(node, world)
+    arguments, places = _arguments(node), Directives(node, world)
     key, attempts = str(params.get("output", node.id)), int(options_of(node).get("attempts", 1))
 
     def perform(work: Work) -> Any:
@@ -53,6 +54,13 @@ def bind(node: Node, world: Any) -> Perform:
         return Outcome(places=places(work, came), thought=odd(given, places), observation=came, result=came)
 
     return perform
+
+
+def _arguments(node: Node) -> Callable[[Work], dict[str, Any]]:
+    """Return the function that takes a node's inputs from the board: by their paths, or by their types."""
+    if "takes" not in node.params:
+        return arguments_of(node.inputs or {})
+    return lambda work: outputs_taken(work, node.params["takes"], node.params["keys"], node.label or node.id)
 
 
 def _task(work: Work, inputs: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
 from types import UnionType
 from typing import Any, Final, NamedTuple, Union, get_args, get_origin
@@ -161,7 +161,9 @@ class Asked:
     As a loop's condition it is one of those that are asked of the board; with `until` it holds while its answer is no.
     """
 
-    def __init__(self, name: str, kind: Any, key: str, function: Callable[[Any], Any], *, until: bool = False) -> None:
+    def __init__(
+        self, name: str, kind: Any, key: str, function: Callable[[Any], Any] | None, *, until: bool = False
+    ) -> None:
         self.name, self.kind, self.key, self.function, self.until = name, kind, key, function, until
         self.source = function  # what a fingerprint is made of
         self.text = f"{'not ' if until else ''}{name}({type_name(kind)})"
@@ -170,11 +172,25 @@ class Asked:
     def __call__(self, board: Mapping[str, Any], /) -> Any:
         """Return the answer."""
         work = getattr(board, "work", None)
-        answer = self.answer(work) if isinstance(work, Work) else self.function(board[self.key])
+        if isinstance(work, Work):
+            answer = self.answer(work)
+        else:
+            answer = None if self.function is None else self.function(board[self.key])
         return not answer if self.until else answer
 
     def __repr__(self) -> str:
         return f"<Asked {self.text}>"
+
+    def explain(self, board: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return (text, value) of the output that it asks about and, last, of its answer; of a failure that alone."""
+        if self.key not in board:
+            return [(self.text, f"fails: no {type_name(self.kind)!r} is stored")]
+        value = board[self.key]
+        try:
+            answer = self(board)
+        except Exception as error:  # noqa: BLE001  (it is told)
+            return [(self.text, f"fails: {type(error).__name__}: {error}")]
+        return [(type_name(self.kind), value), (self.text, answer)]
 
     def answer(self, work: Work) -> Any:
         """Return what the function says of the output as a node sees it.
@@ -184,6 +200,8 @@ class Asked:
         Raises:
             ExecutionError: X450, there is no such output; X454, the function failed.
         """
+        if self.function is None:
+            raise ExecutionError(self._failed(work, "it was given no function to ask"))
         value = output_at(work, self.key)
         if value is ABSENT:
             raise ExecutionError(missing_output(work, self.kind, self.key, f"{self.name!r} asks for"))
@@ -210,6 +228,25 @@ def output_at(work: Work, key: str) -> Any:
     return found if found is ABSENT else thaw(found)
 
 
+def outputs_taken(work: Work, takes: Sequence[Take], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
+    """Return a node's own copies of the stored outputs that it takes, by the names of its parameters.
+
+    Raises:
+        ExecutionError: X450, there is no such output.
+    """
+    found = {}
+    for take in takes:
+        value = output_at(work, keys[take.kind])
+        if value is not ABSENT:
+            found[take.name] = value
+        elif take.needed:
+            asks = f"parameter {take.name!r} of {name!r} takes"
+            raise ExecutionError(missing_output(work, take.kind, keys[take.kind], asks))
+        elif take.none:
+            found[take.name] = None
+    return found
+
+
 def place_of(work: Work) -> str:
     """Return where a node stands, as people read it."""
     return str(work.node.place or f"node {work.node.id!r}")
@@ -217,7 +254,8 @@ def place_of(work: Work) -> str:
 
 def missing_output(work: Work, kind: Any, key: str, asks: str) -> Problem:
     """X450: an output of a type is needed, and none is stored."""
-    makers = [node.id for node in work.run.plan.recipe.nodes.values() if key in node.writes]
+    nodes = work.run.plan.recipe.nodes.values()
+    makers = [node.id for node in nodes if key in node.writes and node.id != work.node.id]
     stored = [name for name in work.scope.seen() if name != key]
     could = f"it could come from: {', '.join(makers)}" if makers else "no system of this graph says that it returns one"
     order = f"let {' or '.join(map(repr, makers))} run before it" if makers else "add a system that returns one"

@@ -66,7 +66,9 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     if recipe.meta.get("draft"):
         return  # a draft may begin nowhere; its loader has said so
     place = where_is(recipe, recipe.meta.get("entry_place"))
-    if not recipe.entry and recipe.reactive is None and not any(node.on for node in recipe.nodes.values()):  # events set off those that listen
+    if recipe.reactive is not None:  # events set off those that listen
+        return
+    if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
         what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
         yield Problem("R105", what, place, f"this recipe's nodes are: {listed(recipe.nodes)}",
                       "name the node that it begins with, or let no way lead to it")  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Final
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 WHOLE: Final = ""  # the agent that a whole recipe is
-_CALLING: Final = frozenset({"agent", "function", "task", "tool"})
+_CALLING: Final = frozenset({"agent", "function", "system", "task", "tool"})
 _WAS: Final = "was"  # the parameter that keeps which kind a node had before an agent stood inside it
 _NAMES: Final = ("function", "ref")  # the parameters that say what a node calls
 
@@ -50,13 +50,18 @@ def grafted(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     )
 
 
+def agent_in(called: Any) -> Recipe | None:
+    """Return the recipe of an agent; None for anything else that can be called."""
+    recipe = getattr(called, "recipe", None)
+    return recipe if isinstance(recipe, Recipe) and WHOLE in recipe.meta.get("agents", {}) else None
+
+
 def _inside(node: Node, tools: Mapping[str, Any]) -> Recipe | None:
     """Return the recipe of the agent that a node calls; None where it calls none."""
     if node.kind not in _CALLING:
         return None
     wanted = _wanted(node)
-    recipe = getattr(tools.get(wanted) if isinstance(wanted, str) else wanted, "recipe", None)
-    return recipe if isinstance(recipe, Recipe) and WHOLE in recipe.meta.get("agents", {}) else None
+    return agent_in(tools.get(wanted) if isinstance(wanted, str) else wanted)
 
 
 def _without(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
@@ -139,4 +144,4 @@ def _edge(edge: Edge, stem: str) -> Edge:
     return replace(edge, source=f"{stem}/{edge.source}", target=f"{stem}/{edge.target}")
 
 
-__all__ = ["WHOLE", "grafted"]
+__all__ = ["WHOLE", "agent_in", "grafted"]

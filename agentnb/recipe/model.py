@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -61,6 +61,14 @@ class Reactive(Protocol):
 
     def late(self, run: Any, event: Any) -> Sequence[tuple[str, int, int]]:
         """Return what was put off until the turn of an event is over: node id, about, number of its own event."""
+        ...
+
+    def listens(self, node: str, event: Any) -> bool:
+        """Say whether a node listens to events of this type at all."""
+        ...
+
+    def refusals(self, run: Any, node: str, event: Any) -> Iterable[str]:
+        """Return what keeps a node from being set off by an event, each clause in words."""
         ...
 
     def projected(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:

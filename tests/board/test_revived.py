@@ -4,8 +4,13 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic import BaseModel
 
-from agentnb.board.revived import Record, class_of, name_of, zone_of
+from agentnb.board.codec import decode
+from agentnb.board.places import look
+from agentnb.board.revived import Record, class_of, fields_of, name_of, zone_of
+from agentnb.board.secrets import MASK, shown
+from agentnb.board.values import freeze
 
 
 class Outer:
@@ -32,3 +37,27 @@ def test_only_a_zone_with_a_name_is_named():
 def test_a_record_shows_its_tag_its_class_and_its_value_masked():
     record = Record("thing", {"$": "thing", "type": "a:B", "v": {"api_key": "s3cret", "n": 1}})
     assert repr(record) == "<thing a:B: {'api_key': '********', 'n': 1}>"
+
+
+def test_the_fields_of_a_class_that_is_not_known_here_are_there():
+    inner = {"$": "dataclass", "type": "gone:In", "v": {"n": 1}}
+    outer = decode({"$": "model", "type": "gone:Out", "v": {"items": [inner], "api_key": "s3cret"}, "extra": {"x": 2}})
+    assert isinstance(outer, Record)
+    kept = freeze(outer)
+    assert fields_of(kept)["x"] == 2
+    assert shown(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
+    assert look(kept, ("items", 0, "n")) == 1
+
+
+def test_what_else_is_not_known_here_stays_a_record():
+    kept = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
+    assert fields_of(kept) is None
+    assert shown(kept).tag == "enum"
+    assert fields_of(freeze(Record("dataclass", {"$": "dataclass"}))) is None
+
+
+def test_extra_fields_of_a_model_are_fields_too():
+    class Open(BaseModel, extra="allow"):
+        n: int
+
+    assert shown(freeze(Open(n=1, more=[2]))) == {"n": 1, "more": [2]}

@@ -29,6 +29,7 @@ from tests.kills.marks import PLACES, Marks, read
 
 ROOT = Path(__file__).parent.parent.parent
 AGAIN = 0.6  # how often a killed run is gone on with by a process that is killed as well
+AIMED = 0.25  # how often a kill waits for the next commit: a store that commits in no time is hardly met in one else
 RUNS = 4  # so many runs lie in one store
 NOT_THERE = ("L410", "L413")  # no store, no such run
 Calls = Counter[str]
@@ -325,6 +326,10 @@ class Series:
                                   chance.randrange(1 << 30))  # fmt: skip
             child.wait()
             time.sleep(chance.uniform(0, self._seconds * left))
+            if chance.random() < AIMED:
+                until = time.monotonic() + self._seconds * left
+                while "commit" not in read(run.folder / "marks")[0] and time.monotonic() < until:
+                    pass
             child.kill()
             lines = child.end()
             ended = lines[-1:] == [["end"]]

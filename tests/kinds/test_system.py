@@ -50,9 +50,21 @@ def test_a_missing_resource_says_how_to_give_it():
     def one(price: Res[int]) -> str:
         return str(price)
 
-    session = run(Graph().add_system(one))
+    graph = Graph()
+    graph.set_retry(graph.add_system_node(one), 3)
+    session = run(graph)
     assert (session.status, session.error.code) == ("failed", "X451")
     assert "resources={int: ...}" in session.error.do
+    assert len(session.trace.frames.calls) == 1  # another attempt would not find it either
+
+
+def test_who_could_have_produced_an_output_is_never_the_system_that_asks():
+    @system
+    def grow(plan: Out[Plan]) -> Plan:
+        return plan
+
+    session = run(Graph().add_system(grow).add_system(plan))
+    assert (session.error.code, session.error.do) == ("X450", "let 'plan' run before it")
 
 
 def test_a_missing_output_leads_to_the_error_handler_like_any_failure():
@@ -97,6 +109,7 @@ def test_what_a_context_reads_is_noted_as_read():
 
     session = run(Graph().add_system(plan).add_system(one))
     assert [read.key for read in session.trace.steps[-1].reads] == [PLAN]
+    assert session.replay(strict="reads").ok
 
 
 def test_an_edit_of_a_call_that_is_held_goes_to_the_system():

@@ -8,7 +8,9 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.agentruntime import build_agent_from_yaml
+from agentnb.dialects.polaris import Graph, HooksAPI, Out
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor
+from tests.dialects.polaris.making import execute, refused
 from tests.dialects.symphony.making import call, executor
 
 INSIDE = ["system_prompt", "request", "llm", "parse", "check", "tool", "result"]
@@ -251,3 +253,71 @@ def test_a_node_that_is_called_like_one_inside_an_agent_stays_what_it_is() -> No
     assert session.status == "finished"
     assert (session.board["help"], session.board["after"]) == ("x", True)
     assert session.trace.frames.calls.node.tolist() == ["help/inside/llm"]
+
+
+def asks() -> str:
+    return "double 2"
+
+
+def counts(answer: Out[str]) -> int:
+    return len(answer)
+
+
+def polaris_graph(agent: Any) -> Graph:
+    return Graph("desk").add_system(asks).add_system(agent).add_system(counts)
+
+
+def test_an_agent_is_a_system_of_a_polaris_graph_its_task_and_its_answer_are_the_stored_str() -> None:
+    graph = polaris_graph(executor(call("ok", n=2)))
+    assert graph.validate().ok
+    session = nb.Session(nb.load(graph))
+    session.step(2)
+    assert (session.current, session.frames[-1].node) == ("Helper/system_prompt", "Helper")
+    session.run()
+    answer = 'Tool ok executed. Success: true. Result: {"twice": 4}'
+    assert (session.status, dict(session.board)) == ("finished", {"builtins.str": answer, "builtins.int": len(answer)})
+    assert [step.node_id for step in session.trace.steps if step.depth] == [f"Helper/{name}" for name in INSIDE]
+    assert session.replay(strict="reads").ok
+    assert "cluster" in graph.draw().dot
+    result = execute(polaris_graph(executor(call("ok", n=2))))
+    assert (result.nodes_executed, result.output(str)) == (3, answer)
+
+
+def test_an_agent_stands_in_branches_loops_and_before_handlers_of_a_polaris_graph() -> None:
+    agent = AgentExecutor(AgentConfig(name="echo"), llm=lambda request: request.messages[-1].content + "!")
+    graph = Graph().add_system(asks).add_parallel("both", [lambda g: g.add_loop_n("twice", 2, agent), counts_branch])
+    assert execute(graph).output(str) == "double 2!!"
+    graph = Graph().add_system(asks)
+    failed = graph.add_system_node(executor(call("bad")))
+    graph.add_error_handler(failed, lambda g: g.add_system(counts), resume=True).add_system(asks)
+    assert execute(graph).output(int) == len("double 2")
+    assert refused(polaris_graph(executor(call("bad")))) == ("SystemError", "Helper")
+
+
+def counts_branch(graph: Graph) -> None:
+    graph.add_system(counts)
+
+
+def test_an_agent_without_a_task_says_which_output_is_missing_and_has_no_time_of_its_own() -> None:
+    graph = Graph().add_system(executor(call("ok"))).add_system(counts)
+    assert [finding.kind for finding in graph.validate().warnings] == ["OutputNotProduced"]
+    assert refused(graph) == ("SystemError", "Helper")
+    with pytest.raises(nb.RecipeError, match="'Helper' is an agent"):
+        graph.set_timeout("Helper", 1)
+
+
+def test_a_fork_may_have_a_plain_function_in_the_place_of_an_agent_of_a_polaris_graph() -> None:
+    session = nb.Session(nb.load(polaris_graph(executor(call("bad")))))
+    session.run()
+    assert session.status == "failed"
+    other = session.fork(at=1, tools={"Helper": lambda task: f"{task} by hand"})
+    other.run()
+    assert (other.status, other.board["builtins.str"]) == ("finished", "double 2 by hand")
+
+
+def test_hooks_are_told_of_an_agent_as_of_a_system() -> None:
+    api, seen = HooksAPI(), list[Any]()
+    api.register(["OnSystemStart", "OnSystemComplete"], "seen", seen.append)
+    execute(polaris_graph(executor(call("ok", n=2))), hooks=api)
+    told = [event.schedule for event in seen if event.node_id == "Helper"]
+    assert told == ["OnSystemStart", "OnSystemComplete"]

@@ -124,7 +124,7 @@ class GraphExecutor:
                 recipe_of_graph(graph, self.default_max_iterations),
                 types_given(graph, ctx.outputs),
                 resources=ctx.resources,
-                hooks=hooks.build() if isinstance(hooks, DevToolsPlugin) else hooks,
+                hooks=hooks,
             )
         except RecipeError as error:
             errors = validate(graph).errors
@@ -179,7 +179,7 @@ def _error(session: Session, problem: Problem | None) -> ExecutionError:
 
 def _kind(session: Session, problem: Problem) -> str:
     node = session.recipe.nodes.get(session.current or "")
-    if node is not None and node.kind == "system":
+    if node is not None and node.kind in ("system", "task"):  # a task is an agent that stands as a system
         return "Timeout" if isinstance(session.cause, TimeoutError) else "SystemError"
     asked = None if node is None else node.params.get("predicate") or node.params.get("discriminator")
     if node is not None and asked is not None and asked.function is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.dialects.polaris.systems import as_system, is_system
@@ -20,6 +21,7 @@ from agentnb.dialects.polaris.words import (
     SystemNode,
 )
 from agentnb.errors import Problem, RecipeError, did_you_mean
+from agentnb.recipe.grafts import agent_in, grafted
 
 if TYPE_CHECKING:
     from agentnb.dialects.polaris.validate import ValidationResult
@@ -88,7 +90,7 @@ class Graph:
         return self
 
     def add_system(self, function: Callable[..., Any]) -> Self:
-        """Add a system, and lead there from the last node.
+        """Add a system, and lead there from the last node. An agent (`AgentExecutor`) is one too: a node to step into.
 
         Raises:
             RecipeError: R199, the function cannot be called as a system.
@@ -135,9 +137,12 @@ class Graph:
         default: Builder | None = None,
     ) -> Self:
         """Add a switch: `discriminator`, of the last output of a type, gives a key; its case runs, else the default."""
+        where, why = f"switch {name!r}", "its cases are a mapping from key to builder, or a list of such pairs"
+        pairs = _listed(cases.items() if isinstance(cases, Mapping) else cases, where, why)
+        _check(all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs), f"{cases!r}", where, why)
         node = SwitchNode(self._id(name), name, output_type, discriminator)
         self._place(node)
-        for key, builder in cases.items() if isinstance(cases, Mapping) else cases:
+        for key, builder in pairs:
             if (branch := self._inside(builder)) is not None:
                 node.cases.append((key, branch))
         node.default = self._inside(default)
@@ -145,9 +150,10 @@ class Graph:
 
     def add_parallel(self, name: str, branches: Iterable[Builder]) -> Self:
         """Add branches that run at the same time, and the join where they meet; what comes next follows the join."""
+        listed = _listed(branches, f"parallel {name!r}", "its branches are a list of builders")
         node = ParallelNode(self._id(name), name)
         self._place(node)
-        node.branches = [entry for builder in branches if (entry := self._inside(builder)) is not None]
+        node.branches = [entry for builder in listed if (entry := self._inside(builder)) is not None]
         join = JoinNode(self._id(f"{node.id}_join"), sources=list(node.branches))
         node.join = self.last_node = join.id
         self.nodes.append(join)
@@ -191,17 +197,26 @@ class Graph:
         return self._handled("timeout", node_id, handler, resume)
 
     def set_timeout(self, node_id: str, timeout: float | timedelta) -> Self:
-        """Give a system so many seconds (or a timedelta) for each attempt."""
+        """Give a system so many seconds (or a timedelta) for each attempt.
+
+        Raises:
+            RecipeError: R144, there is no such system; R145, it is no time, or the system is an agent.
+        """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        fits = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
+        fits = _is_number(seconds) and 0 < seconds < inf
         _check(fits, f"{timeout!r} is no time-out", "set_timeout", "it is a number of seconds above 0, or a timedelta")
-        self._system(node_id, "set_timeout").timeout = float(seconds)
+        node = self._system(node_id, "set_timeout")
+        why = "it is many steps, each with a time of its own: AgentConfig(timeout=...) sets that of its model"
+        _check(agent_in(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
+        node.timeout = float(seconds)
         return self
 
     def set_retry(self, node_id: str, attempts: int, backoff_seconds: float = 0) -> Self:
         """Let a system be tried so often in all, with a pause between two attempts; failures and time-outs count."""
-        _check(isinstance(attempts, int) and attempts >= 1, f"{attempts!r} attempts", "set_retry", "1 or more are made")
-        _check(backoff_seconds >= 0, f"a pause of {backoff_seconds!r} s", "set_retry", "a pause is 0 seconds or more")
+        whole = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
+        _check(whole, f"{attempts!r} attempts", "set_retry", "1 or more are made")
+        fits = _is_number(backoff_seconds) and 0 <= backoff_seconds < inf
+        _check(fits, f"a pause of {backoff_seconds!r} s", "set_retry", "a pause is 0 seconds or more")
         node = self._system(node_id, "set_retry")
         node.attempts, node.backoff = attempts, float(backoff_seconds)
         return self
@@ -218,7 +233,7 @@ class Graph:
         """Return this graph's drawing, whatever `validate` says of it."""
         from agentnb.dialects.polaris.loader import recipe_of_graph
 
-        drawing: Drawing = recipe_of_graph(self).draw(board=board, direction=direction)
+        drawing: Drawing = grafted(recipe_of_graph(self), {}).draw(board=board, direction=direction)
         return drawing
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -302,6 +317,16 @@ def _rounds(name: str, count: int | None) -> int | None:
     whole = count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0)
     _check(whole, f"{count!r} rounds", f"loop {name!r}", "a loop runs a whole number of times, 0 or more")
     return count
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _listed(given: Any, where: str, why: str) -> list[Any]:
+    """Return what a builder was given several of."""
+    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{given!r} is no list", where, why)
+    return list(given)
 
 
 def _check(holds: bool, what: str, where: str, why: str) -> None:

@@ -21,6 +21,7 @@ from agentnb.dialects.polaris.words import (
 )
 from agentnb.errors import Place, Problem
 from agentnb.kinds.typed import Asked, key_of, keys_of
+from agentnb.recipe.grafts import agent_in
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 
@@ -160,6 +161,7 @@ class _Loading:
             "takes": found.takes,
             "gives": found.gives or (),
             "keys": self.keys,
+            **({} if agent_in(found.function) is None else {"output": writes[0]}),
             **{name: value for name, value in options.items() if value not in (None, 1, 0.0) or name == "timeout"},
         }
         return reads, writes, params, []

@@ -6,10 +6,12 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from agentnb.errors import Problem, RecipeError
 from agentnb.kinds.typed import UNIONS, SystemContext, Take, members
+from agentnb.recipe.grafts import agent_in
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,18 +60,22 @@ def system(function: F) -> F:
 
 
 def is_system(function: object) -> bool:
-    """Say whether this is a function that was marked as a system."""
-    return hasattr(function, _ATTRIBUTE)
+    """Say whether this is a function that was marked as a system, or an agent."""
+    return hasattr(function, _ATTRIBUTE) or agent_in(function) is not None
 
 
 def as_system(function: Any, names: Mapping[str, Any]) -> System:
     """Return the system that a function is; `names` are those that its annotations may use besides its module's.
+
+    An agent is one too: its task is the last stored output of type str, and so is its answer.
 
     Raises:
         RecipeError: R199, it is none.
     """
     if isinstance(function, System):
         return function
+    if (agent := agent_in(function)) is not None:
+        return System(function, agent.name, (Take("task", "out", str),), (str,))
     found: System | None = getattr(function, _ATTRIBUTE, None)
     return found if found is not None else read_system(function, names)
 
@@ -82,12 +88,13 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
     """
     if not callable(function):
         raise RecipeError(_unfit(repr(function), "it cannot be called", "give a plain or async function"))
-    name = getattr(function, "__name__", type(function).__name__)
+    inner = _without_partials(function)
+    name = getattr(inner, "__name__", type(inner).__name__)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise RecipeError(_unfit(name, f"it has no signature: {error}", "wrap it in a function of your own")) from error
-    hints = _hints(function, name, names)
+    hints = _hints(inner, name, names)
     problems: list[Problem] = []
     takes = [
         take for each in parameters
@@ -96,6 +103,13 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
     if problems:
         raise RecipeError(*problems)
     return System(function, name, tuple(takes), _gives(hints.get("return", _UNTOLD)))
+
+
+def _without_partials(function: Any) -> Any:
+    """Return the function inside of functools.partial, where the annotations and the name are."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 def _hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from agentnb.dialects.polaris.flow import Flow
 from agentnb.dialects.polaris.graph import Graph
 from agentnb.dialects.polaris.levels import Levels
-from agentnb.dialects.polaris.words import DecisionNode, JoinNode, LoopNode, ParallelNode, SwitchNode
+from agentnb.dialects.polaris.words import DecisionNode, JoinNode, LoopNode, ParallelNode, SwitchNode, SystemNode
 from agentnb.errors import Problem
 from agentnb.kinds.typed import type_name
 
@@ -279,7 +279,7 @@ def check_conflicts(seen: _Seen) -> Iterator[Finding]:
 
 
 def check_reached(seen: _Seen) -> Iterator[Finding]:
-    """Every node can be reached, and no chain of nodes comes back to itself."""
+    """Every node can be reached, time-out handlers too, and no chain of nodes comes back to itself."""
     shut = {edge.target for edge in seen.graph.edges if edge.sort in ("error", "timeout")} - {
         handler.edge.target for handler in seen.levels.handlers
     }
@@ -288,6 +288,12 @@ def check_reached(seen: _Seen) -> Iterator[Finding]:
             kind = "HandlerNeverTaken" if id in shut else "Unreachable"
             why = "another handler of the same node was added before it" if id in shut else "no way leads to it"
             yield seen.told(kind, id, f"node {id!r} is never reached", why, "remove it, or lead a way to it",
+                            severity="warning")  # fmt: skip
+    for handler in seen.levels.handlers:
+        edge, node = handler.edge, seen.nodes[handler.edge.source]
+        if edge.sort == "timeout" and isinstance(node, SystemNode) and node.timeout is None:
+            yield seen.told("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
+                            f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
                             severity="warning")  # fmt: skip
     for id in seen.levels.turns:
         yield seen.told("Cycle", id, f"the nodes behind {id!r} lead back to it", "a run would never come to an end",

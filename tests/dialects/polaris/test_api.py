@@ -90,6 +90,8 @@ ENDLESS = Graph().add_system(plan).add_loop("again", Plan, lambda _: False, work
         (Graph().add_conditional_branch("ask", Plan, bool, note), "PredicateError", "ask"),
         (Graph().add_system(plan).add_conditional_branch("ask", Plan, lambda _: 1 / 0, note), "PredicateError", "ask"),
         (Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, nothing, note), "MissingBranch", "ask"),
+        (Graph().add_conditional_branch("ask", Plan, None, note), "MissingPredicate", "ask"),
+        (Graph().add_switch("route", Plan, None, {"a": note}), "MissingDiscriminator", "route"),
         (Graph().add_system(plan).add_switch("route", Plan, lambda _: "b", {"a": note}), "NoMatchingCase", "route"),
         (ENDLESS, "MaxIterationsExceeded", "again"),
         (nested(65), "RecursionLimitExceeded", "level1"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 
+import agentnb as nb
 from agentnb.dialects.polaris import DevToolsPlugin, Graph, HooksAPI, Res, SystemInfo, system
 from tests.dialects.polaris.making import execute, plan
 
@@ -20,6 +21,9 @@ def test_a_system_knows_which_node_it_is_in_branches_too():
 
 def test_it_can_be_given_in_place_of_hooks():
     assert execute(Graph().add_system(who), hooks=DevToolsPlugin()).output(str) == "who who"
+    session = nb.Session(nb.load(Graph().add_system(who)), hooks=DevToolsPlugin())
+    session.run()
+    assert session.board["builtins.str"] == "who who"
 
 
 def test_it_goes_with_other_hooks_and_logs_where_it_is_asked_to(caplog):

@@ -111,10 +111,16 @@ def test_what_is_said_of_a_system_needs_one(verb, id):
         lambda graph: graph.set_timeout("work", 0),
         lambda graph: graph.set_timeout("work", "soon"),
         lambda graph: graph.set_retry("work", 0),
+        lambda graph: graph.set_timeout("work", float("inf")),
+        lambda graph: graph.set_retry("work", attempts=True),
         lambda graph: graph.set_retry("work", 2, -1),
+        lambda graph: graph.set_retry("work", 2, "soon"),
         lambda graph: graph.add_loop_n("again", -1, tell),
         lambda graph: graph.add_loop_n("again", 1.5, tell),
         lambda graph: graph.add_parallel("both", ["tell"]),
+        lambda graph: graph.add_parallel("both", tell),
+        lambda graph: graph.add_switch("route", Plan, str, None),
+        lambda graph: graph.add_switch("route", Plan, str, [tell, tell]),
     ],
 )
 def test_what_cannot_be_meant_is_refused(call):

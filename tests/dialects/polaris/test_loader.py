@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, make_dataclass
 
+import pandas as pd
 import pytest
 from pydantic import BaseModel
 
@@ -198,6 +199,12 @@ def test_models_and_dataclasses_are_seen_by_their_fields():
     key = next(key for key in session.board if key.endswith("Priced"))
     assert session.board[f"{key}.order.total"] == 10
     assert list(session.trace.wide([f"{key}.tax"])[f"{key}.tax"].dropna()) == [2.0]
+    fields = {"order": {"total": 10}, "tax": 2.0}
+    frames = session.trace.frames
+    assert frames.writes.new[1] == session.trace.wide(key)[key][1] == frames.calls.result[1] == fields
+    assert frames.steps.outputs[1] == {key: fields}
+    assert frames.calls.arguments[1] == {"order": {"total": 10}}
+    assert pd.json_normalize(frames.writes.new[1:]).to_dict("records") == [{"order.total": 10, "tax": 2.0}]
     session.edit({f"{key}.tax": 3.0})
     assert session.board[key].tax == 3.0
     assert session.who_wrote(f"{key}.order") == 2
@@ -256,6 +263,51 @@ def test_a_kept_run_goes_on_in_a_session_that_is_opened(tmp_path):
     opened = nb.open(store, recipe=recipe())
     opened.run()
     assert (opened.status, opened.board[RESULT]) == ("finished", Result("tea 3"))
+
+
+def handled(graph):
+    """Build a branch in which a system fails, whose handler has two nodes, and that goes on behind it."""
+    failed = graph.add_system_node(fail)
+    graph.add_error_handler(failed, lambda g: g.add_system(mend).add_system(note), resume=True).add_system(tell)
+
+
+def test_a_kept_run_goes_on_from_every_step(tmp_path):
+    def one_round(graph):
+        graph.add_parallel(
+            "both", [handled, lambda g: g.add_switch("route", Plan, lambda plan: plan.goal, {"tea": work})]
+        )
+
+    recipe = nb.load(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 2, one_round))
+    whole = nb.Session(recipe)
+    while whole.step():
+        pass
+    for steps in range(len(whole.trace)):
+        store = tmp_path / f"{steps}.db"
+        session = nb.Session(recipe, store=store)
+        for _ in range(steps):
+            session.step()
+        session.close()
+        opened = nb.open(store, recipe=recipe)
+        assert opened.replay(strict="reads").ok
+        while opened.step():
+            pass
+        assert (opened.status, path(opened), dict(opened.board)) == ("finished", path(whole), dict(whole.board))
+
+
+def test_a_replay_needs_no_resources_for_no_system_runs(tmp_path):
+    @system
+    def buy(price: Res[int], plan: Out[Plan]) -> str:
+        return f"{plan.goal} {price}"
+
+    recipe = nb.load(Graph().add_system(plan).add_system(buy).add_system(buy))
+    session = nb.Session(recipe, resources={int: 5}, store=tmp_path / "runs.db")
+    session.step(2)
+    session.close()
+    opened = nb.open(tmp_path / "runs.db", recipe=recipe)
+    assert opened.replay(strict="reads").ok
+    opened.run()
+    assert (opened.status, opened.error.code) == ("failed", "X451")  # a system that runs needs them again
+    assert opened.replay(strict="reads").ok
 
 
 def test_what_a_run_begins_with_is_declared_and_asked_for():

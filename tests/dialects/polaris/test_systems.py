@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
 from agentnb.dialects.polaris.systems import System, as_system, is_system, read_system
 from agentnb.errors import RecipeError
-from tests.dialects.polaris.making import Plan, Result
+from tests.dialects.polaris.making import Plan, Result, execute
 
 
 def takes(function):
@@ -84,6 +85,17 @@ def test_an_unmarked_function_knows_the_types_around_the_call_that_adds_it():
 
     assert not is_system(one)
     assert Graph().add_system(one).nodes[0].system.gives == (Local,)
+
+
+def test_a_function_with_some_arguments_filled_in_is_a_system_too():
+    def stir(plan: Out[Plan], times: int) -> Plan:
+        return Plan(plan.goal, plan.done + times)
+
+    graph = (
+        Graph().add_system(lambda: Plan("tea")).add_system(partial(stir, times=5)).add_system(partial(stir, times=2))
+    )
+    assert [node.id for node in graph.nodes[1:]] == ["stir", "stir_2"]
+    assert execute(graph).output(Plan) == Plan("tea", 7)
 
 
 def test_an_object_that_can_be_called_is_a_system_too():

@@ -161,6 +161,14 @@ def test_a_second_handler_is_never_taken():
     assert warnings(graph) == [("HandlerNeverTaken", "tell")]
 
 
+def test_the_time_out_handler_of_a_system_without_a_time_out_is_never_taken():
+    graph = Graph()
+    graph.add_timeout_handler(graph.add_system_node(plan), note)
+    (found,) = graph.validate().warnings
+    assert (found.kind, found.node, found.do) == ("HandlerNeverTaken", "note", "graph.set_timeout('plan', seconds)")
+    assert graph.set_timeout("plan", 5).validate().warnings == ()
+
+
 def test_a_chain_that_comes_back_to_itself_is_warned_of():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges.append(GraphEdge("back", "sequential", "work", "plan"))

@@ -1,0 +1,26 @@
+"""test_behavior: what a node of this kind wrote and told before it failed stays."""
+
+from __future__ import annotations
+
+from agentnb.engine.events import emit_from_outside
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import Run
+from agentnb.kinds import KINDS
+from agentnb.recipe.model import Node, Recipe
+from agentnb.world.world import World
+from tests.engine.shapes import board, path, step
+
+
+def test_a_():
+    def deliver(work):
+        work.write("heard", work.event.payload)
+        work.emit("told", {"by": work.node.id})
+        raise ValueError("after that")
+
+    node = Node("hears", "behavior", params={"deliver": deliver}, on=("said",))
+    run = Run(Plan(Recipe("one", "test", {"hears": node}, (), ()), KINDS, World()))
+    run.begin({})
+    emit_from_outside(run, "said", "hello")
+    step(run)
+    assert (path(run), board(run)) == (["hears error"], {"heard": "hello"})
+    assert [(event.type, event.actor, event.cause) for event in run.events()][1:] == [("told", "hears", "evt_001")]
