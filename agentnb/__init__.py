@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentnb.board.values import ABSENT
+    from agentnb.dialects.activegraph.foreign.session import open_activegraph
     from agentnb.engine.nesting import enable_nesting
     from agentnb.engine.work import Append
     from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError
@@ -42,6 +43,7 @@ _HOMES = {
     "Session": "agentnb.session",
     "open": "agentnb.session.opening",
     "runs": "agentnb.session.opening",
+    "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
     "debug": "agentnb.ui",
     "Debugger": "agentnb.ui",
     "run_scenarios": "agentnb.scenarios",
@@ -75,6 +77,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "open",
+    "open_activegraph",
     "run_scenarios",
     "runs",
     "samples",

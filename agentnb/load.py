@@ -34,7 +34,7 @@ def dialects() -> Listing[DialectRow]:
 
     Example:
         >>> [row.name for row in dialects()]
-        ['coreason', 'agentruntime', 'networkx']
+        ['coreason', 'agentruntime', 'symphony', 'networkx', 'polaris', 'activegraph']
     """
     return Listing(DialectRow(row.name, row.about, row.sources) for row in DIALECTS.values())
 

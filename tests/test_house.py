@@ -29,6 +29,7 @@ HEAVY = {
 SUITES = {
     "__init__": "tests/test_house.py",
     "__main__": "tests/test_cli.py",
+    "agentnb/dialects/activegraph": "tests/dialects/activegraph/test_judge.py",
     "agentnb/engine/batches.py": "tests/session/test_trouble.py",
     "agentnb/engine/journal.py": "tests/property/test_kept.py",
     "agentnb/engine/log.py": "tests/store/test_contract.py",

@@ -8,10 +8,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from agentnb.dialects.activegraph import recognising as activegraph
 from agentnb.dialects.agentruntime import loader as agentruntime
 from agentnb.dialects.coreason import loader as coreason
 from agentnb.dialects.networkx import loader as networkx
+from agentnb.dialects.polaris import loader as polaris
+from agentnb.dialects.symphony import loader as symphony
 from agentnb.errors import Problem, RecipeError
+from agentnb.recipe.grafts import grafted
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
 
@@ -57,6 +61,15 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             load=agentruntime.load,
         ),
         Dialect(
+            "symphony",
+            "an agent that answers a task, with tools and the JSON protocol to call them",
+            "YAML, JSON, a dict, an AgentConfig, an AgentExecutor",
+            "a key 'name' beside 'task', 'directives', 'systemPrompt' or 'llm'",
+            written=True,
+            recognise=symphony.recognise,
+            load=symphony.load,
+        ),
+        Dialect(
             "networkx",
             "Python functions, tools, loops and branches, as a directed graph",
             "a networkx DiGraph or MultiDiGraph",
@@ -64,6 +77,24 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             written=False,
             recognise=networkx.recognise,
             load=networkx.load,
+        ),
+        Dialect(
+            "polaris",
+            "systems, decisions, switches, parallel work and loops, built in Python",
+            "a polaris Graph",
+            "being a Graph of agentnb.dialects.polaris",
+            written=False,
+            recognise=polaris.recognise,
+            load=polaris.load,
+        ),
+        Dialect(
+            "activegraph",
+            "behaviours on events, around a graph of objects that follows from a log",
+            "an activegraph Runtime",
+            "being a Runtime of agentnb.dialects.activegraph",
+            written=False,
+            recognise=activegraph.recognise,
+            load=activegraph.load,
         ),
     )
 })  # fmt: skip
@@ -78,7 +109,7 @@ def recipe_of(source: Source, dialect: Dialect) -> Recipe:
     recipe, problems = dialect.load(source)
     if recipe is None:
         raise RecipeError(*in_order(problems))
-    recipe = replace(recipe, notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
+    recipe = replace(grafted(recipe, {}), notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
     found = recipe.check()
     if any(problem.severity == "error" for problem in found):
         raise RecipeError(*in_order(found))

@@ -61,7 +61,13 @@ def cursor_of(run: Run) -> Cursor:
 
 def frontier_of(run: Run) -> tuple[Next, ...]:
     """Return what is next, front first, each with the reason."""
-    return tuple(_next(run, number, place) for place, number in enumerate(run.frontier()))
+    found = [_next(run, number, place) for place, number in enumerate(run.frontier())]
+    reactive = run.plan.recipe.reactive
+    if reactive is not None and found and found[0].turn == "event":
+        event = run.event(run.tables.acts[run.frontier()[0]].event)
+        why = "" if event is None else f"event {event.id} of type {event.type!r}"
+        found[:1] = [Next(name, 0, 0, why) for name, _ in reactive.turns(run, event)]
+    return tuple(found)
 
 
 def stack_of(run: Run) -> tuple[OpenFrame, ...]:

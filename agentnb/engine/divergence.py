@@ -109,7 +109,8 @@ class Sides:
         number, frame = self.run.plan.index.get(self.name(row)), self.frames.get(row.frame)
         if number is None or frame is None:
             return None
-        return row._replace(node=number, frame=frame, event=self.events.get(row.event, row.event))
+        return row._replace(node=number, frame=frame, event=self.events.get(row.event, row.event),
+                            about=self.events.get(row.about, row.about))  # fmt: skip
 
     def align(self, recorded: Done, replayed: Done) -> None:
         """Take note of the frames that a step has opened and of the events that it has emitted, on both sides."""

@@ -118,6 +118,16 @@ class Record:
         self.changes: dict[str, list[Act]] = {}  # of calls that were held, by node
         for act in (act for history, _ in self.parts for act in history.people if act.act == "change"):
             self.changes.setdefault(act.target, []).append(act)
+        self.spans = {id(held): (held, step) for held, step in self._spans()}
+
+    def _spans(self) -> Iterator[tuple[Act, int]]:
+        """Yield each note that a step was under way while people did something, with the step that came of it."""
+        held: dict[int, list[Act]] = {}
+        for act in (act for history, end in self.parts for act in history.people if act.step <= end):
+            if act.act == "held":
+                held.setdefault(act.new["turn"], []).append(act)
+            elif act.act == "ended":  # those before them are of turns that were given up
+                yield from ((one, act.step) for one in held.pop(act.new["turn"], [])[-act.new["held"] :])
 
     def done(self, step: int) -> Done:
         """Return what a step did: the node's own part, without what people did after it."""

@@ -39,15 +39,14 @@ class Spent(BaseException):
     """
 
 
-async def perform(run: Run, work: Work, effect: Effect) -> Any:
-    """Do one effect for a node and return the answer: the latest of its attempts.
+async def perform(run: Run, work: Work, effect: Effect, number: int | None = None) -> Any:
+    """Do one effect for a node and return the answer: the latest of its attempts. `number` is that of its call.
 
     Raises:
         Exception: what the last attempt raised; TimeoutError when it took longer than `effect.timeout` seconds.
         Spent: a limit of the run is reached; the run says which.
     """
-    number, keeping = work.called, run.keeping
-    work.called = number + 1
+    number, keeping = begun(work) if number is None else number, run.keeping
     attempt, wait, call = 0, 0.0, effect.target and _at_target
     if run.recorded is not None:
         effect, attempt, wait, known = await _known(run, work, effect, number)
@@ -61,6 +60,7 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         began, error, answer, sent = run.ns(), None, None, sent_of(effect)
         if keeping is not None and not effect.made_up:
             keeping.goes_out(work, number, attempt, effect, sent, began)
+        work.out[number] = (attempt, effect, sent, began)  # now: where that could not be kept, it stays here
         try:
             if call is None:  # once: a script shall find the same place at each attempt
                 call = run.world.find(effect, work)
@@ -78,7 +78,18 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         error = _back(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
         if error is None:
             return answer if run.hold is None else await _read_first(run, work, effect, answer, number)
-        wait = _pause(effect, attempt, error)
+        wait = _again(work, effect, attempt, error)
+
+
+def is_told(effect: Effect) -> bool:
+    """Say whether it is kept that a call goes out: not of one that may go out once more anyway, or is made up."""
+    return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
+
+
+def begun(work: Work) -> int:
+    """Begin one more call of a step, and return its number."""
+    work.called += 1
+    return work.called - 1
 
 
 async def _let_out(run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> None:
@@ -100,6 +111,7 @@ def _back(
     """Keep how an attempt ended; return its failure. `sent` are its call, what was sent, its number and its wait."""
     number, arguments, attempt, wait = sent
     work.busy = True
+    work.out.pop(number, None)
     try:
         row = _row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
     except BoardError as unfit:  # an answer that nothing can keep is the attempt's failure
@@ -135,8 +147,9 @@ async def _known(run: Run, work: Work, effect: Effect, number: int) -> tuple[Eff
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
-            _back(work, effect, (number, sent_of(effect), attempt + 1, wait), held.answer, None, 0)
-            return effect, 0, 0.0, (held.answer,)
+            answer = _given(held)
+            _back(work, effect, (number, sent_of(effect), attempt + 1, wait), answer, None, 0)
+            return effect, 0, 0.0, (answer,)
     return effect, attempt, wait, None
 
 
@@ -151,6 +164,14 @@ def _pause(effect: Effect, attempt: int, error: Exception) -> float:
     return max(effect.backoff, getattr(error, "retry_after", None) or 0.0)
 
 
+def _again(work: Work, effect: Effect, attempt: int, error: Exception) -> float:
+    """Return the pause before one more attempt, and tell who wants to know of it."""
+    wait = _pause(effect, attempt, error)
+    if work.run.at_retry is not None:
+        work.run.at_retry(work, effect, attempt + 1, error)
+    return wait
+
+
 def _for_good(error: Exception) -> bool:
     """Say whether another attempt would fail alike: the run's own mistake, or what a model's server refuses."""
     return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.again)
@@ -158,14 +179,21 @@ def _for_good(error: Exception) -> bool:
 
 async def held_first(run: Run, work: Work, effect: Effect) -> Any:
     """Do one effect where somebody may want to read and change it before it goes out, or to answer in its place."""
+    number = begun(work)
     if run.hold is not None and run.hold(work, effect, "before"):
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
-            number, work.called = work.called, work.called + 1
-            _back(work, effect, (number, sent_of(effect), 1, 0.0), held.answer, None, 0)
-            return held.answer
-    return await perform(run, work, effect)
+            answer = _given(held)
+            _back(work, effect, (number, sent_of(effect), 1, 0.0), answer, None, 0)
+            return answer
+    return await perform(run, work, effect, number)
+
+
+def _given(held: Hold) -> Any:
+    """Return what a person has answered in place of a call, as its node is answered: by a model with a response."""
+    answer = held.answer
+    return LLMResponse(answer) if held.effect.kind == "llm" and not hasattr(answer, "content") else answer
 
 
 async def _read_first(run: Run, work: Work, effect: Effect, answer: Any, number: int) -> Any:
@@ -175,11 +203,12 @@ async def _read_first(run: Run, work: Work, effect: Effect, answer: Any, number:
     back = await Hold(effect, "call", "after", answer)
     if not back.answered:
         return answer
+    answer = _given(back)
     at = max(place for place, row in enumerate(work.calls) if row.call == number)  # others may have come back since
-    row = work.calls[at] = work.calls[at]._replace(result=freeze(back.answer))
+    row = work.calls[at] = work.calls[at]._replace(result=freeze(_said(answer, effect.kind)))
     if run.keeping is not None:
         run.keeping.came_back(work, row)
-    return back.answer
+    return answer
 
 
 def _at_target(effect: Effect) -> Any:
@@ -297,6 +326,10 @@ def refused_in(error: Exception, answer: Any, effect: Effect) -> Any:
     return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
 
 
+def _said(answer: Any, kind: str) -> Any:
+    return getattr(answer, "content", answer) if kind in SAID else answer
+
+
 def _row(
     work: Work,
     number: int,
@@ -324,7 +357,7 @@ def _row(
         attempt,
         wait,
         arguments,
-        freeze(getattr(answer, "content", answer) if kind in SAID else answer),
+        freeze(_said(answer, kind)),
         message,
         seconds,
         tokens_in=getattr(usage, "tokens_in", None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import freeze
+from agentnb.engine import deliveries
 from agentnb.engine.history import CARRIED, ActRow, Event
 from agentnb.engine.travel import amend
 
@@ -22,32 +23,43 @@ def seen(run: Run) -> list[Event]:
     return events
 
 
-def numbered(run: Run, work: Work | None, type_: str, payload: Any, actor: str) -> Event:
-    """Return a new event, numbered after those before it; its id and its cause follow from that."""
+def numbered(run: Run, work: Work | None, type_: str, payload: Any, actor: str | None, **words: Any) -> Event:
+    """Return a new event, numbered after those before it; its id and its cause follow from that.
+
+    `words` are what somebody says of it: id, cause, time, mark; what is said of it stands in place of what follows.
+    """
     own = work.emitted[-1].seq if work is not None and work.emitted else 0
     seq = max(run.last_event(), own) + 1
-    cause = work.event if work is not None else None
+    cause = work.event if work is not None and "cause" not in words else None
     return Event(
         seq=seq,
         step=None,
-        id=f"evt_{seq:03d}",
+        id=words.get("id") or f"evt_{seq:03d}",
         type=type_,
-        actor=actor or (work.node.id if work is not None else "user"),
-        cause=cause.id if cause is not None else None,
-        time=run.clock.now(),
+        actor=actor if actor is not None else work.node.id if work is not None else "user",
+        cause=words.get("cause", None if cause is None else cause.id),
+        time=words.get("time") or run.clock.now(),
         payload=freeze(payload),
         at=run.position,
+        mark=words.get("mark"),
     )
 
 
-def emit_from_outside(run: Run, type_: str, payload: Any) -> Event:
-    """Keep an event that a person emits where the run stands, and queue it for its listeners."""
+def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", **words: Any) -> Event:
+    """Keep an event that a person emits where the run stands, and queue it for those that it sets off."""
+    event = numbered(run, None, type_, payload, actor, **words)
+    run.history.events.append(event)
+    enqueue(run, event)
+    return event
+
+
+def enqueue(run: Run, event: Event) -> None:
+    """Queue an event from outside, where the run stands."""
     from agentnb.engine.frontier import expanded
 
-    event = numbered(run, None, type_, payload, "user")
-    run.history.events.append(event)
-    if run.plan.listeners:
+    if run.plan.recipe.reactive is not None:
+        deliveries.append(run, event)
+    elif run.plan.listeners:
         entry = run.tables.act(ActRow(-1, 0, 0, event.seq))
         queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
         amend(run, [number for number, _ in queue])
-    return event

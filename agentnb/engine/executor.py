@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from agentnb.engine.chance import take_note
 from agentnb.engine.effects import Spent
 from agentnb.engine.flight import NEED_LOOP, Flight, Hold
 from agentnb.engine.frames import Activation
@@ -156,6 +157,7 @@ async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
         other = beside(run)
         code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and (act := run.live[run.history.p_act[run.pos]]).node.slow and not act.what:
+        take_note(run)
         run.flights[act.id] = Flight(act, _threaded(act), run.ns())
         code = SUSPENDED
     else:
@@ -300,6 +302,7 @@ def _dispatch(run: Run, lanes: _Lanes) -> int:
             else:
                 waiting = heads(run)  # a frame has been left, or its body begins once more
         else:
+            take_note(run)
             flight = run.flights[act.id] = Flight(act, _threaded(act), run.ns())
             _task(run, tasks, flight)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO

@@ -8,8 +8,12 @@ from time import perf_counter_ns
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.history import Act
+
 if TYPE_CHECKING:
     from agentnb.engine.frames import Activation
+    from agentnb.engine.run import Run
     from agentnb.engine.work import Effect
 
 NEED_LOOP: Final = object()
@@ -62,9 +66,12 @@ class Hold:
 
 
 class Flight:
-    """A step that has begun and is not committed yet: its coroutine, and what it is held at."""
+    """A step that has begun and is not committed yet: its coroutine, and what it is held at.
 
-    __slots__ = ("act", "at", "began", "coro", "gone", "hold", "looped", "task", "waits")
+    `noted` counts how often people have done something meanwhile.
+    """
+
+    __slots__ = ("act", "at", "began", "coro", "gone", "hold", "looped", "noted", "task", "waits")
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
         self.act, self.began = act, began
@@ -74,7 +81,7 @@ class Flight:
         self.hold: Hold | None = None
         self.task: asyncio.Task[int] | None = None
         self.waits: asyncio.Future[Any] | None = None  # what it awaits in the task of somebody else
-        self.gone = False
+        self.gone, self.noted = False, 0
         self.looped = False  # it cannot go on without a loop
 
     def take(self, yielded: Any) -> None:
@@ -101,6 +108,14 @@ class Flight:
         self.coro.close()
         if self.waits is not None:  # whoever drives it shall not wait for what nobody wants any more
             self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
+
+
+def under_way(run: Run, flight: Flight, act: str, step: int) -> Act:
+    """Return the act that says that people did something while a step was under way (`held`), or that it `ended`."""
+    work = flight.act.work
+    how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": flight.noted}
+    new = freeze({"turn": flight.act.id, **how})
+    return Act(step, act, flight.act.node.id, ABSENT, new, "user", run.clock.seen())
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:

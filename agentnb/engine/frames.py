@@ -62,9 +62,9 @@ class Activation:
     def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
         self.id, self.row, self.node, self.frame = number, row, node, frame
         self.what, self.event, self.scope = row.what, row.event, frame.scope
-        self.perform: Perform = node.perform
+        self.perform: Perform = node.perform if run.begins is None else run.begins(self, node.perform)
         self.cost = int(node.node.counted and not row.what)
         self.flag = COUNTED * self.cost
-        self.quick = frame.parent is None and not row.what and not run.plan.joins and not run.plan.listeners
+        self.quick = frame.parent is None and not row.what and not run.plan.joins and not run.plan.reacts
         self.next = -2
         self.work: Work = run.work_of(self)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentnb.board.values import freeze
+from agentnb.engine import deliveries
 from agentnb.engine.effects import Spent
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import (
@@ -114,6 +115,8 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     `front` goes to the front (error targets, a body's entry), `pushes` to the back of this frame's activations.
     Where the queue only grew at its end, nothing is moved; else the new queue is written as a whole.
     """
+    if run.plan.recipe.reactive is not None:
+        return deliveries.advance(run, act)
     history = run.history
     queue = history.p_act[run.pos :].tolist()
     here = queue.index(act.id) if act.id in queue else 0
@@ -193,7 +196,7 @@ def _returned(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
 
 def announced(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
-    if not run.plan.listeners:
+    if not run.plan.listeners or run.plan.recipe.reactive is not None:  # there they are queued as they are
         return []
     return [(run.tables.act(ActRow(-1, 0, 0, event.seq)), CARRIED) for event in work.emitted]
 
@@ -202,7 +205,10 @@ def announced(run: Run, work: Any) -> Pushes:
 
 
 def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
-    """Open the bodies of a composite node; their entry nodes come next."""
+    """Open the bodies of a composite node; their entry nodes come next.
+
+    X103: frames would stand too deep inside one another.
+    """
     from agentnb.engine.step import finish
 
     if act.frame.depth + 1 > run.max_frames:

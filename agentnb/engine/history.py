@@ -28,6 +28,8 @@ STATUS: Final = 12  # the bits of a flag that hold one of these
 STATUSES: Final = ("ok", "error", "cancelled", "skipped")
 COUNTED: Final = 64  # the step counts towards max_steps
 UNCAUGHT: Final = 32  # an error that nothing handles: the run stands there
+LATE: Final = -2  # of an activation, as `about`: its event came before, and what it was put off for has come. So with
+# every number below: a turn that is about another event, late, is LATE less the number of that.
 RESUME, FAIL = 1, 2  # what an activation is for: 0 a node's turn, its inside has ended, its inside has failed
 
 
@@ -58,12 +60,16 @@ class FrameRow(NamedTuple):
 
 
 class ActRow(NamedTuple):
-    """An activation: a node of a frame whose turn it is (what 0), or whose inside ended (RESUME) or failed (FAIL)."""
+    """An activation: a node of a frame whose turn it is (what 0), or whose inside ended (RESUME) or failed (FAIL).
+
+    `about` tells turns of a node for one event apart: the number of another event that this one is about, or LATE.
+    """
 
     node: int
     frame: int
     what: int = 0
     event: int = -1
+    about: int = -1
 
 
 class Failure(NamedTuple):
@@ -103,7 +109,10 @@ class Act(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that a node or a person emitted: in step `step`, if in one; `at` is the position it belongs to."""
+    """Something that a node or a person emitted: in step `step`, if in one; `at` is the position it belongs to.
+
+    `mark` is a word of the dialect's own that goes with it.
+    """
 
     seq: int
     step: int | None
@@ -114,6 +123,7 @@ class Event(NamedTuple):
     time: datetime
     payload: Any
     at: int
+    mark: str | None = None
 
 
 class Call(NamedTuple):

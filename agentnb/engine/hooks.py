@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ class Hooks:
     def __init__(self, armed: Callable[[], None]) -> None:
         self.rows: dict[str, list[Listener]] = {moment: [] for moment in MOMENTS}
         self._armed = armed
+        self.schedules: Any = None  # the registry of hooks that are called before and after nodes, where there is one
 
     def add(self, moment: str, listener: Listener) -> Callable[[], None]:
         """Add a listener and return the function that takes it away.
@@ -58,8 +59,26 @@ class Hooks:
 
         return remove
 
-    def add_all(self, hooks: Mapping[str, Listener | Iterable[Listener]]) -> None:
-        """Add the listeners of a mapping from moment to one listener, or to several."""
+    def add_all(self, hooks: Any) -> None:
+        """Add the listeners of a mapping from moment to one listener, or to several; or take a registry of schedules.
+
+        A plugin is one that builds such a registry.
+
+        Raises:
+            ExecutionError: X114, there is no such moment, or this is neither.
+        """
+        if not isinstance(hooks, Mapping) and callable(build := getattr(hooks, "build", None)):
+            hooks = build()
+        if not isinstance(hooks, Mapping):
+            if not callable(getattr(hooks, "tell", None)):
+                raise ExecutionError(
+                    Problem("X114", f"a {type(hooks).__name__} is no hooks", "Session(hooks=...)",
+                            "hooks are a mapping from a moment to listeners, or a HooksAPI of schedules",
+                            "write Session(recipe, hooks={'step': listener})")
+                )  # fmt: skip
+            self.schedules = hooks
+            self._armed()
+            return
         for moment, given in hooks.items():
             for listener in [given] if callable(given) else given:
                 self.add(moment, listener)

@@ -14,6 +14,7 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from agentnb.engine.chance import take_note
 from agentnb.engine.flight import Flight, Hold
 from agentnb.engine.loops import Home, in_own_loop
 from agentnb.engine.work import Effect
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 def enter(run: Run, act: Activation) -> Flight:
     """Begin the turn of an activation as one that can be held inside; it is in flight, and has done nothing yet."""
+    take_note(run)
     flight = run.flights[act.id] = Flight(act, _turn(act), run.ns())
     flight.coro = Inside(act.work, flight.coro)
     return flight

@@ -14,7 +14,7 @@ from agentnb.engine.replica import Replica
 from agentnb.engine.slices import VERSION, Key
 from agentnb.errors import ExecutionError, Problem, StoreError
 
-_DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+_DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration)
 
 
 class Joined:

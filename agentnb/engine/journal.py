@@ -14,29 +14,26 @@ What cannot be kept is tried again before the run goes on; `trouble` says why it
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import gc
 import json
 import threading
-import weakref
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.codec import encode
+from agentnb.engine.alive import LIVE, check_alone
 from agentnb.engine.batches import Batch, begin_catching_up
-from agentnb.engine.effects import ASKED, Spent
+from agentnb.engine.chance import drawn
+from agentnb.engine.effects import Spent, is_told
 from agentnb.engine.log import Entry, EventLog, RunRow
-from agentnb.engine.resuming import cut
+from agentnb.engine.resuming import Asked, cut, in_flight
 from agentnb.engine.slices import Json, Key, Slicer, whole_call, whole_event
-from agentnb.errors import Problem, StoreError
+from agentnb.errors import StoreError
 
 if TYPE_CHECKING:
     from agentnb.engine.history import Call, Event, History
     from agentnb.engine.run import Run
     from agentnb.engine.work import Effect, Work
-
-_LIVE: Final[weakref.WeakSet[Journal]] = weakref.WeakSet()
 
 
 def text_of(document: Any) -> str:
@@ -50,6 +47,7 @@ class Journal:
     def __init__(self, log: EventLog, run_id: str, run: Run, slicer: Slicer, batch: Batch | None = None) -> None:
         self.log, self.run_id, self.run, self.batch = log, run_id, run, batch
         self.slicer, self.seq = slicer, 0
+        slicer.run = run
         self.trouble: StoreError | None = None
         self.holds = False  # whether it writes this run, and nobody else may
         self.aux: dict[str, Any] = {}
@@ -59,6 +57,7 @@ class Journal:
         self._told: list[list[Any]] = []
         self._keys: dict[int, list[Key]] = {}  # of each step in flight: the attempts that are told of
         self._outs: set[tuple[int, int]] = set()  # the calls whose arguments are told
+        self._emits: dict[int, list[Event]] = {}  # of each step in flight: the events that are told of
         self._over: set[int] = set()  # the steps that are committed, and not yet kept as such
         self._limbo: Entry | None = None  # an entry of which nobody knows whether it has arrived
         self._made = self._sent = self._safe = 0  # steps: committed, in what was sent last, and kept
@@ -67,7 +66,7 @@ class Journal:
         self._ends = (run.history, run.position)  # up to which step all that steps in flight have told is over
         self._lock = threading.RLock()
         self._flusher: threading.Thread | None = None
-        _LIVE.add(self)
+        LIVE.add(self)
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
@@ -78,21 +77,20 @@ class Journal:
             StoreError: it cannot be kept.
         """
         self._note()
+        self.take_over()
         entry = self._entry()
         assert entry is not None
         self.log.create(row, [entry])
         self.holds = True
         self._kept(entry)
 
-    def fork(self, run: Run, row: RunRow, origin: Mapping[int, int]) -> Journal:
+    def fork(self, run: Run, row: RunRow) -> Journal:
         """Begin a run that shares what is kept of this one so far; return its journal.
-
-        `origin` says, of histories that were made anew for it, which of this run's each of them is (id to id).
 
         Raises:
             StoreError: it cannot be kept.
         """
-        other = Journal(self.log, row.run_id, run, self.slicer.fork(run.tables, origin), self.batch)
+        other = Journal(self.log, row.run_id, run, self.slicer.fork(run.tables), self.batch)
         other.begin(row)
         return other
 
@@ -126,9 +124,8 @@ class Journal:
             if self._told or self._outs or act in self._keys:
                 self._committed(act)
         self._ends = (history, max(over, run.position))
-        chance = run.__dict__.get("random")
-        found = {"random": None if chance is None else chance.kept(), "ids": dict(run.ids.counters)}
-        self._stood = (history, run.position, {**found, "clock": run.clock.kept()})
+        began = run.flights and run.stood[:2] == (history, run.position)
+        self._stood = (history, run.position, run.stood[2] if began else drawn(run))
 
     def _committed(self, act: int) -> None:
         """Forget what is not written yet of a step that will be written as a whole."""
@@ -189,6 +186,7 @@ class Journal:
         for act in self._over:
             for key in self._keys.pop(act, ()):
                 self.slicer.told.pop(key, None)
+            self.slicer.announced -= {event.seq for event in self._emits.pop(act, ())}
         self._over.clear()
         self._limbo = None  # last: what was cut before is done once more
 
@@ -257,48 +255,71 @@ class Journal:
             Spent: it cannot be kept, so it must not go out.
         """
         act = work.act.id
-        if effect.repeatable and effect.kind not in ASKED:
+        if not is_told(effect):
             return
-        first = (act, number) not in self._outs
-        arguments = encode(sent, lenient=True) if first else None
-        with self._lock:
-            self._outs.add((act, number))
-            self._told.append(["out", act, number, attempt, effect.kind, effect.name, arguments, began])
+        self._tell_out(Asked(act, number, attempt, effect.kind, effect.name, sent, began))
         if self.batch is None and not self._try():
             with self._lock:
                 self._told.append(["stays", act, number])
                 self._outs.discard((act, number))
-            cut(self.run, work, self._stood[2])
+            cut(self.run, work)
             raise Spent
+
+    def _tell_out(self, call: Asked) -> None:
+        arguments = None if call[:2] in self._outs else encode(call.arguments, lenient=True)
+        with self._lock:
+            self._outs.add(call[:2])
+            self._told.append(["out", *call[:5], arguments, call.began])
 
     def came_back(self, work: Work, row: Call) -> None:
         """Keep how an attempt ended."""
+        if self._tell_back(row) and self.batch is None:
+            self._try()
+
+    def _tell_back(self, row: Call) -> bool:
         key, known = (row.act, row.call, row.attempt), (row.act, row.call) in self._outs
         try:
             told = whole_call(row._replace(arguments=None) if known else row)
         except StoreError as error:  # the step will be told as a whole, and say so again
             self.trouble = error
-            return
+            return False
         with self._lock:
             self._told.append(["back", row.act, told, known])
             self.slicer.told[key] = row
             self._keys.setdefault(row.act, []).append(key)
-        if self.batch is None:
-            self._try()
+        return True
 
     def emitted(self, work: Work, event: Event) -> None:
         """Keep an event of a step."""
+        if self._tell_emit(work.act.id, event) and self.batch is None:
+            self._try()
+
+    def _tell_emit(self, act: int, event: Event) -> bool:
         try:
             told = whole_event(event)
         except StoreError as error:
             self.trouble = error
-            return
+            return False
         with self._lock:
-            self._told.append(["emit", work.act.id, told])
+            self._told.append(["emit", act, told])
             self.slicer.announced.add(event.seq)
-            self._keys.setdefault(work.act.id, [])
-        if self.batch is None:
-            self._try()
+            self._emits.setdefault(act, []).append(event)
+            self._keys.setdefault(act, [])
+        return True
+
+    def take_over(self) -> None:
+        """Have all that the steps in flight have done so far told, of a run that somebody else keeps, or nobody."""
+        found, run = in_flight(self.run), self.run
+        emits = {id(event) for events in self._emits.values() for event in events}
+        for act in {*self._keys, *(key[0] for key in self._outs)} - {*found.acts()} - self._over:
+            self.drop(act)
+        for what, act, fact in found.facts():
+            if what == "out":
+                self._tell_out(fact)
+            elif what == "back" and self.slicer.told.get((act, fact.call, fact.attempt)) is not fact:
+                self._tell_back(fact)
+            elif what == "emit" and id(fact) not in emits and run.activation(act).node.kind.keeps:
+                self._tell_emit(act, fact)
 
     def drop(self, act: int) -> None:
         """Keep that a step was given up: whatever it has done does not count when it runs again."""
@@ -325,6 +346,8 @@ class Journal:
         run = self.run
         if not run.flights or run.keeping is not self:
             self._note()
+        if run.keeping is not self:
+            self.take_over()
         try:
             self.flush()
             past = run.past or run.at is not run.history
@@ -350,47 +373,15 @@ class Journal:
 
     def rest(self) -> None:
         """Let others write this run; nothing more is kept before somebody asks for it."""
-        _LIVE.discard(self)
+        LIVE.discard(self)
         self.holds = False
         self.log.release(self.run_id)
 
     def catch_up(self) -> bool:
         """Keep what has waited; say whether more may come."""
-        if self in _LIVE and (self._made > self._safe or self._told):
+        if self in LIVE and (self._made > self._safe or self._told):
             self._try()
-        return self in _LIVE
+        return self in LIVE
 
 
-def flush_all() -> None:
-    """Keep what no journal of this process has kept yet, as far as it can be kept."""
-    for journal in list(_LIVE):
-        with contextlib.suppress(StoreError):
-            journal.flush()
-
-
-def check_alone(journal: Journal) -> None:
-    """Raise where another session of this process writes the same run.
-
-    Raises:
-        StoreError: L453, it does.
-    """
-    key = (journal.run_id, journal.log)
-    for once_more in (True, False):
-        if not any(other.holds and (other.run_id, other.log) == key for other in list(_LIVE)):
-            return
-        if once_more:
-            gc.collect()  # it may be one that nobody has any more
-    raise StoreError(
-        Problem("L453", f"another session of this process writes run {journal.run_id!r}", journal.log.url,
-                "only one may write a run, else what they do would be mixed", "close() it, then open the run anew")
-    )  # fmt: skip
-
-
-@atexit.register
-def _close_all() -> None:
-    for journal in list(_LIVE):
-        with contextlib.suppress(Exception):
-            journal.close()
-
-
-__all__ = ["Batch", "Journal", "flush_all", "text_of"]
+__all__ = ["Batch", "Journal", "text_of"]

@@ -13,8 +13,10 @@ from agentnb.board.places import changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import frontier
+from agentnb.engine.events import enqueue, numbered
+from agentnb.engine.flight import under_way
 from agentnb.engine.frames import Activation, Frame
-from agentnb.engine.history import CARRIED, LEAVE, SKIPPED, Act
+from agentnb.engine.history import CARRIED, LEAVE, SKIPPED, Act, Event
 from agentnb.engine.run import Run
 from agentnb.engine.step import finish
 from agentnb.engine.travel import open_tip, repair
@@ -43,17 +45,22 @@ def current(run: Run) -> Activation | None:
 
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, actor: str = "user") -> None:
     """Record an act of a person where the run stands; what it was done with is kept as it is now."""
-    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), actor, run.clock.now()))
+    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), actor, run.clock.seen()))
 
 
 def note_held(run: Run) -> None:
-    """Record which steps are under way while a person does something: what they have read, they read before."""
-    run.history.people += _held(run)
+    """Record which steps are under way while a person does something, and how far: the rest of them comes after it."""
+    _keep(run, _held(run))
 
 
 def _held(run: Run) -> list[Act]:
-    nodes = [flight.act.node.id for flight in run.flights.values()]
-    return [Act(run.position, "held", node, ABSENT, ABSENT, "user", run.clock.now()) for node in nodes]
+    return [under_way(run, flight, "held", run.position) for flight in run.flights.values()]
+
+
+def _keep(run: Run, acts: list[Act]) -> None:
+    run.history.people += acts
+    for flight in run.flights.values():
+        flight.noted += 1
 
 
 def edit(run: Run, changes: Mapping[str, Any]) -> None:
@@ -66,7 +73,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     _try(here(run), changes)
     open_tip(run, amend=True)
     scope, history, acts = here(run), run.history, _held(run)
-    row, now = run.position - history.base, run.clock.now()
+    row, now = run.position - history.base, run.clock.seen()
     for text, value in changes.items():
         path = resolve_path(text, scope.seen())
         old = scope.look(path)
@@ -75,7 +82,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     end = len(history.w_new)
     # With no call between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
-    history.people += acts
+    _keep(run, acts)
 
 
 def _try(scope: Scope, changes: Mapping[str, Any]) -> None:
@@ -87,6 +94,24 @@ def _try(scope: Scope, changes: Mapping[str, Any]) -> None:
             raise closed(scope, path)
         op, new = op_of(value)
         put(seen, path[0], changed(seen.get(path[0]), path[1:], op, freeze(new), path))
+
+
+def emit(run: Run, type_: str, payload: Any, actor: str, **words: Any) -> Event:
+    """Keep an event from outside, queue it for those that it sets off, and write what it means for the board."""
+    reactive, scope, history = run.plan.recipe.reactive, run.root.scope, run.history
+    event = numbered(run, None, type_, payload, actor, **words)
+    writes = () if reactive is None else reactive.projected(run, event)  # what is told wrongly is not kept
+    history.events.append(event)
+    enqueue(run, event)
+    note(run, "emit", type_, ABSENT, event.payload, actor)
+    for path, value in writes:  # edits, as part of what somebody did
+        old = scope.look(path)
+        run.write(scope, path, value)
+        new = scope.look(path)
+        if old is not new:
+            history.people.append(Act(run.position, "edit", path_text(path), old, new, actor, run.clock.seen()))
+    history.s_wend[run.position - history.base] = len(history.w_new)
+    return event
 
 
 def set_next(run: Run, node: str) -> None:
@@ -102,6 +127,8 @@ def set_next(run: Run, node: str) -> None:
     frame: Frame | None = run.root if head is None else head.frame
     while frame is not None and frame.row.region != region:
         frame = frame.parent
+    if frame is None:  # in another branch it may wait already
+        frame = next((run.activation(entry).frame for entry in queue if run.tables.acts[entry].node == number), None)
     if frame is None:
         raise ExecutionError(
             Problem(
@@ -120,7 +147,7 @@ def set_next(run: Run, node: str) -> None:
     else:
         rest = [entry for entry in queue[1:] if entry != act.id and frontier.frame_of(run, entry) not in left]
     open_tip(run, amend=True)
-    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, "user", run.clock.now())
+    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, "user", run.clock.seen())
     _stand_before(run, [act.id, *rest], left, new)
 
 
@@ -178,5 +205,5 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
     pos = frontier.advance(run, act, frontier.ways(run, act))
-    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), "user", run.clock.now()))
+    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), "user", run.clock.seen()))
     return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

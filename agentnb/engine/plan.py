@@ -39,7 +39,8 @@ class PlanNode:
 class Plan:
     """A recipe ready to run with one world.
 
-    `listeners` maps an event type to the nodes that listen to it; `joins` are the nodes that wait for their branches.
+    `listeners` maps an event type to the nodes that listen to it, `reacts` says that events set nodes off; `joins` are
+    the nodes that wait for their branches.
     A plan `like` another gives each node the number that it has there, so that a run may go on with it: nodes that the
     recipe lacks keep their place in `nodes`, and nothing leads to them.
     """
@@ -66,6 +67,7 @@ class Plan:
         for node in own:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
+        self.reacts = bool(self.listeners) or recipe.reactive is not None
         self._bind(own)
 
     def _place(self, known: list[PlanNode]) -> list[PlanNode]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.places import APPEND, DELETE
 from agentnb.board.values import ABSENT
 from agentnb.engine import people, travel
+from agentnb.engine.deliveries import settle
 from agentnb.engine.divergence import Divergence
+from agentnb.engine.events import enqueue
 from agentnb.engine.executor import heads
-from agentnb.engine.frontier import expanded
-from agentnb.engine.history import CARRIED, ActRow
+from agentnb.engine.history import ActRow
 from agentnb.engine.work import Append
 from agentnb.errors import AgentNbError, told
 
@@ -46,6 +47,7 @@ def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
 
 def turns(run: Run) -> list[Activation]:
     """Return the turns of which any may come next: in parallel branches one of each."""
+    settle(run)
     if any(frame.row.branch >= 0 for frame in run.frames.values()):
         return heads(run)
     head = people.current(run)
@@ -87,10 +89,7 @@ def _emit(run: Run, sides: Sides, event: Event) -> None:
     now = event._replace(seq=seq, id=event.id if seq == event.seq else f"evt_{seq:03d}", at=run.position)
     run.history.events.append(now)
     sides.events[event.seq], sides.ids[event.id] = now.seq, now.id
-    if run.plan.listeners:
-        entry = run.tables.act(ActRow(-1, 0, 0, now.seq))
-        queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
-        travel.amend(run, [number for number, _ in queue])
+    enqueue(run, now)
 
 
 __all__ = ["as_written", "come_first", "in_order", "redo", "turns"]

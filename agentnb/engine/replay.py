@@ -6,8 +6,9 @@ the recorded one, and none goes out. What people did is done again at its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.secrets import hide_found
@@ -17,7 +18,7 @@ from agentnb.engine.alike import is_known
 from agentnb.engine.divergence import Divergence, Level, Sides, compared, inside
 from agentnb.engine.done import Deed, Done, Record, done_of
 from agentnb.engine.executor import LOOP, step_in_loop, take_off
-from agentnb.engine.history import ActRow, Tables
+from agentnb.engine.history import Act, ActRow, Tables
 from agentnb.engine.loops import in_own_loop
 from agentnb.engine.redoing import as_written, come_first, in_order, redo, turns
 from agentnb.engine.run import NEVER, SUSPENDED, Run
@@ -46,9 +47,11 @@ class Replay:
         self.unsure: list[Divergence] = []
         self.compared = 0
         self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
+        self._later: dict[int, list[tuple[Act, Callable[[], object]]]] = {}  # what people did while this step was begun
         self._masked: set[tuple[int, str]] = set()  # keys of which only a mask, or what came of one, is known here
-        while start and any(deed.act is not None and deed.act.act == "held" for deed in self.record.deeds(start)):
-            start -= 1  # a step was under way there, and began on what stood before
+        for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
+            if held.step <= start < end:
+                start = max(held.step - 1, 0)  # a step was under way there, and began on what stood before
         self._from = start
         self._done_to = start or -1  # what people did after the steps up to this one is done
         self.run = self._taken_up(start) if start else self._begun()
@@ -122,22 +125,30 @@ class Replay:
 
     def _people(self, recorded: Done) -> bool:
         """Do what people did before a step; say whether the replay can go on."""
-        self._later: list[Deed] = []
-        node = self.sides.name(recorded.act)
         for number in range(self._done_to + 1, recorded.step):
-            stopped = held = False
+            stopped, spans = False, dict[int, tuple[Act, int]]()
             for deed in self.record.deeds(number):
                 act = deed.act
                 stopped = stopped or (act is not None and act.act == "breakpoint")
-                held = held or (act is not None and (act.act, act.target) == ("held", node))
-                if held and number == recorded.step - 1 and (deed.wrote is not None or deed.event is not None):
-                    self._later.append(deed)  # the step was under way: what it had read, it had read before
+                if act is not None and id(act) in self.record.spans:
+                    spans[act.new["turn"]] = self.record.spans[id(act)]
+                elif (span := self._during(deed, number, spans.values())) is not None:
+                    self._later.setdefault(span[1], []).append((span[0], partial(self._redo, deed, number)))
                 elif not self._redo(deed, number):
                     return False
             if stopped:
                 in_order(self.run, self.sides, self.record.frontier(number))
         self._done_to = recorded.step - 1
         return True
+
+    def _during(self, deed: Deed, number: int, spans: Iterable[tuple[Act, int]]) -> tuple[Act, int] | None:
+        """Return of the steps that were under way the one that a deed is part of: what it had read, it read before."""
+        if deed.wrote is None and deed.event is None:
+            return None
+        acts, frames = self.source.tables.acts, self.source.tables.frames
+        scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
+        own = [span for scope, span in scopes if deed.wrote is not None and deed.wrote.scope == scope]
+        return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
 
     def _changes(self, recorded: Done) -> list[Any]:
         """Return what people gave calls of a step to send."""
@@ -152,10 +163,6 @@ class Replay:
             self.found.append(found)
         return found is None or not found.ends
 
-    def _redo_all(self, deeds: Iterable[Deed], number: int) -> None:
-        for deed in deeds:
-            self._redo(deed, number)
-
     # -- one step ------------------------------------------------------------------------------------------------------
 
     def _step(self, recorded: Done) -> bool:
@@ -165,8 +172,9 @@ class Replay:
             return False
         run, node, before = self.run, act.node.id, self.run.position
         tape = run.recorded = Tape(recorded, node, self.level, self._changes(recorded))
-        if self._later:
-            tape.during = lambda: self._redo_all(self._later, recorded.step - 1)
+        later = self._later.pop(recorded.step, ())
+        tape.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
+        run.at_emit = (lambda work, _: tape.come(work)) if later else None
         self._ran[recorded.act] = recorded.step
         self.clock.stand(recorded.began)
         if recorded.skipped:
@@ -179,6 +187,8 @@ class Replay:
         replayed = done_of(run.tables, run.history, before + 1)
         rows = [*tape.found, *(tape.missing() if self.level != "path" else ())]
         rows += compared(recorded, replayed, self.sides, self.level, tape.own_reads)
+        for _, _, do in tape.during:  # the step did not come so far
+            do()
         return self._note(rows, recorded, replayed, tape.unknown)
 
     def _turn(self, recorded: Done) -> Activation | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.board.codec import encode
 from agentnb.board.values import freeze
-from agentnb.engine.effects import sent_of
+from agentnb.engine.effects import is_told, sent_of
 
 if TYPE_CHECKING:
     from agentnb.engine.history import Call, Event
@@ -38,7 +38,6 @@ class Unfinished:
         self._told: dict[int, list[Call]] = {}
         self._out: dict[int, dict[int, list[Any]]] = {}
         self._events: dict[int, list[Event]] = {}
-        self._here: set[int] = set()  # the steps that were cut in this process
         if joined is not None:
             self._told = {act: list(rows.values()) for act, rows in joined.told.items()}
             self._out = {act: dict(calls) for act, calls in joined.out.items()}
@@ -71,8 +70,7 @@ class Unfinished:
         if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
             self.over(work.act.id)
             return None
-        if work.act.id not in self._here:
-            work.run.clock.now()  # as it was asked then: what comes later is dated alike
+        work.run.clock.now()  # as it was asked then: what comes later is dated alike
         return event
 
     def asked(self) -> Iterator[Asked]:
@@ -83,13 +81,27 @@ class Unfinished:
                 if (number, attempt) not in back:
                     yield Asked(act, number, attempt, kind, name, arguments, began)
 
+    def facts(self) -> Iterator[tuple[str, int, Any]]:
+        """Yield what is known: "out", "back" or "emit", the activation, and the call, its row or the event."""
+        yield from (("out", call.act, call) for call in self.asked())
+        yield from (("back", act, row) for act, rows in self._told.items() for row in rows)
+        yield from (("emit", act, event) for act, events in self._events.items() for event in events)
+
+    def take(self, other: Unfinished) -> None:
+        """Take all that another one knows."""
+        self._told.update(other._told)
+        self._out.update({act: {**calls} for act, calls in other._out.items()})
+        self._events.update(other._events)
+
     def add(self, work: Work) -> None:
         """Take what a step of this process has done so far."""
         act, emitted = work.act.id, work.emitted
+        out = {number: [attempt, effect.kind, effect.name, sent, began]
+               for number, (attempt, effect, sent, began) in work.out.items() if is_told(effect)}  # fmt: skip
+        self._out.setdefault(act, {}).update(out)
         rows = {(row.call, row.attempt): row for row in (*self._told.get(act, ()), *work.calls)}
         self._told[act] = list(rows.values())
         self._events[act] = [*emitted, *self._events.get(act, [])[len(emitted) :]]
-        self._here.add(act)
 
     def acts(self) -> list[int]:
         """Return the activations of the steps of which anything is known."""
@@ -101,19 +113,21 @@ class Unfinished:
             table.pop(act, None)
 
 
-def cut(run: Run, work: Work, stood: Mapping[str, Any]) -> None:
-    """Have a step that is given up know what it has done, when it runs again; what it has drawn it draws once more.
-
-    `stood` are the run's chance and ids, as they were before it.
-    """
+def cut(run: Run, work: Work) -> None:
+    """Have a step that is given up know what it has done, when it runs again."""
     if not isinstance(run.recorded, Unfinished):
         run.recorded = Unfinished()
     run.recorded.add(work)
-    if not run.flights.keys() - {work.act.id}:  # else what was drawn may be another's
-        run.__dict__.pop("random", None)
-        if stood["random"] is not None:
-            run.random.forward(stood["random"])
-        run.ids.counters = dict(stood["ids"])
+
+
+def in_flight(run: Run) -> Unfinished:
+    """Return what the steps in flight have done, those of another process that have not begun again among them."""
+    found = Unfinished()
+    if isinstance(run.recorded, Unfinished):
+        found.take(run.recorded)
+    for flight in tuple(run.flights.values()):
+        found.add(flight.act.work)
+    return found
 
 
 def unanswered(run: Run) -> list[Asked]:
@@ -128,4 +142,4 @@ def _alike(row: Call, effect: Effect) -> bool:
     return same and encode(row.arguments, lenient=True) == encode(sent_of(effect), lenient=True)
 
 
-__all__ = ["Asked", "Unfinished", "cut", "unanswered"]
+__all__ = ["Asked", "Unfinished", "cut", "in_flight", "unanswered"]

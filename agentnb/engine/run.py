@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
+from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +21,7 @@ from agentnb.engine.effects import held_first, perform
 from agentnb.engine.flight import NeedLoop, in_loop
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import ActRow, Event, FrameRow, History, Note, Tables
-from agentnb.engine.work import Append, Work, op_of
+from agentnb.engine.work import Append, Effect, Perform, Work, op_of
 from agentnb.engine.writing import closed, put
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
@@ -42,6 +44,9 @@ PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
 
 
+_seq_of: Final = attrgetter("seq")
+
+
 class Halt:
     """A request to begin no further step; each run call heeds the one that it began with."""
 
@@ -61,10 +66,13 @@ class Run:
     `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
     threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
     run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose, `spending` lets each attempt
-    out or not. `recorded` knows calls and events that its next steps have made before, `keeping` is told what a step
+    out or not. `stood` says after which step it stood when the last one began, and what was drawn by then. `recorded`
+    knows calls and events that its next steps have made before, `keeping` is told what a step
     does before it is committed. `tell` is given node, text and attempt of what a model says while it says it, where
     somebody listens.
     `hold` says whether a call is held; `at_emit` is given each event that a node emits, and may stop its turn there.
+    `begins` is given each turn's function and returns what is called in its place, `at_retry` is told of each further
+    attempt of a call: its number, and what the one before failed with.
     `lanes` says whether branches run at the same time at this moment; `before` is then asked before each turn of a
     branch: whether the run stops.
     """
@@ -90,6 +98,7 @@ class Run:
         self.before: Callable[[Activation], bool] | None = None  # asked before a branch begins a turn beside others
         self.lanes = NONE
         self.left: list[tuple[tuple[History, ...], int]] = []
+        self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
         self.numbering = RLock()  # two nodes in threads may emit at once; an interrupt may leave it held
@@ -103,6 +112,8 @@ class Run:
         self.masks = False  # whether values may be missing that were masked when the run was kept
         self.keeping: Keeping | None = None
         self.tell: Callable[[str, str, int], None] | None = None
+        self.begins: Callable[[Activation, Perform], Perform] | None = None
+        self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
@@ -124,9 +135,9 @@ class Run:
 
     # -- activations and frames ------------------------------------------------------------------------------
 
-    def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1) -> Activation:
+    def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
         """Return the activation of a node in a frame, the same one each time."""
-        row = ActRow(node, frame.id, what, event)
+        row = ActRow(node, frame.id, what, event, about)
         act = frame.acts.get(row)
         if act is None:
             act = Activation(self.tables.act(row), row, self.plan.nodes[node], frame, self)
@@ -138,7 +149,7 @@ class Run:
         act = self.live.get(number)
         if act is None:
             row = self.tables.acts[number]
-            act = self.turn(row.node, self.frames[row.frame], row.what, row.event)
+            act = self.turn(row.node, self.frames[row.frame], row.what, row.event, row.about)
         return act
 
     def alive(self, act: Activation) -> Activation:
@@ -313,8 +324,13 @@ class Run:
         """Return the event with this number."""
         if seq < 0:
             return None
+        for history in reversed(self.chain):
+            events = history.events
+            at = bisect_left(events, seq, key=_seq_of)
+            if at < len(events) and events[at].seq == seq:
+                return events[at]
         found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
-        return next(found, None)
+        return next(found, None)  # of steps in flight together, the one that is committed last may have emitted first
 
     def events(self) -> list[Event]:
         """Return the events up to where the run stands, in order."""
@@ -361,11 +377,11 @@ class Run:
         """Return the id of an activation's node."""
         return self.plan.nodes[self.tables.acts[act].node].id
 
-    def new_event(self, work: Work | None, type_: str, payload: Any, actor: str = "") -> Event:
+    def new_event(self, work: Work | None, type_: str, payload: Any, actor: str | None = None, **words: Any) -> Event:
         """Return a new event, numbered after those that are there."""
         from agentnb.engine.events import numbered
 
-        return numbered(self, work, type_, payload, actor)
+        return numbered(self, work, type_, payload, actor, **words)
 
     def door(self, work: Work, effect: Any) -> Coroutine[Any, Any, Any]:
         """Do an effect; see `effects.perform`."""

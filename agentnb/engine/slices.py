@@ -17,18 +17,24 @@ What was before each write is not kept: it is worked out again by doing the writ
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import encode
+from agentnb.board.places import APPEND
 from agentnb.board.secrets import hidden, is_secret
 from agentnb.board.values import ATOMS
 from agentnb.engine.differences import difference
 from agentnb.engine.history import CARRIED, Act, Call, Event, Failure, History, Tables
 from agentnb.engine.replica import before
-from agentnb.errors import AgentNbError
+from agentnb.errors import AgentNbError, StoreError
+from agentnb.expressions.paths import path_text
+
+if TYPE_CHECKING:
+    from agentnb.engine.run import Run
 
 VERSION: Final = 1
 Json = dict[str, Any]
@@ -61,6 +67,8 @@ class Slicer:
         self.kept = [1, 0, 0]  # frames (the root is always there), activations, codes
         self.told: dict[Key, Call] = {}
         self.announced: set[int] = set()
+        self.run: Run | None = None  # whose it is: what it has left, and the names of its nodes
+        self.unfit: int | None = None  # the step that could not be kept, since no codec takes a value of it
         self._numbers: dict[int, int] = {}
         self._secret: list[str | None] = []
 
@@ -75,14 +83,11 @@ class Slicer:
         slicer.kept = [len(tables.frames), len(tables.acts), len(tables.codes)]
         return slicer
 
-    def fork(self, tables: Tables, origin: Mapping[int, int]) -> Slicer:
-        """Return a slicer that goes on from here by itself: what is kept so far is kept for it too.
-
-        `origin` maps the ids of histories that were made anew to those of the histories here that they are.
-        """
+    def fork(self, tables: Tables) -> Slicer:
+        """Return a slicer that goes on from here by itself: what is kept so far is kept for it too."""
         other = Slicer(tables, lenient=self.lenient)
         other.histories, other.kept = [*self.histories], [*self.kept]
-        other._numbers = {**self._numbers, **{new: self._numbers[old] for new, old in origin.items()}}
+        other._numbers = {**self._numbers}
         other.marks = [Mark(*(getattr(mark, name) for name in Mark.__slots__)) for mark in self.marks]
         return other
 
@@ -126,7 +131,7 @@ class Slicer:
         tables, kept = self._rows_of_tables() if parts or rows else ({}, self.kept)
         for number, _, mark in taken:
             self.marks[number] = mark
-        self.kept = kept
+        self.kept, self.unfit = kept, None
         return {name: found for name, found in (("t", tables), ("p", parts)) if found}
 
     def _rows_of_tables(self) -> tuple[Json, list[int]]:
@@ -162,7 +167,7 @@ class Slicer:
         writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
         steps = _steps(history, first, size, last) if size > first else []
         self._rare(history, (first, size), writes, rare)
-        _pushed(history, pushes, rare, lenient=self.lenient)
+        self._pushed(history, pushes, rare)
         self._lists(history, mark, new, rare)
         if not steps and not rare:
             return [], mark
@@ -184,11 +189,24 @@ class Slicer:
         if history.errors and (failed := [step for step in steps if step in history.errors]):
             rare["errors"] = [_failure(step, history.errors[step]) for step in failed]
         if history.notes and (noted := [step for step in steps if step in history.notes]):
-            rare["notes"] = [[step, _coded(history.notes[step], self.lenient)] for step in noted]
+            rare["notes"] = [[step, self._fit(history, step, "what it noted", partial(_coded, history.notes[step]))]
+                             for step in noted]  # fmt: skip
         if history.in_place and (placed := [row for row in range(*writes) if row in history.in_place]):
             rare["in_place"] = placed
         if history.order and (ordered := [[row, history.order[row]] for row in range(*writes) if row in history.order]):
             rare["order"] = ordered
+
+    def _pushed(self, history: History, rows: tuple[int, int], rare: Json) -> None:
+        """Add what is known of the pushes besides where they lead."""
+        start, end = rows
+        values = history.p_val[start:end]
+        if values.count(None) == len(values):
+            return
+        if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
+            rare["carried"] = carried
+        if given := [at for at, value in enumerate(values, start) if value is not None and value is not CARRIED]:
+            rare["values"] = [[at, self._fit(history, history.base + bisect_right(history.s_pend, at), "a condition",
+                                             partial(encode, history.p_val[at]))] for at in given]  # fmt: skip
 
     def _lists(self, history: History, mark: Mark, new: Mark, rare: Json) -> None:
         """Add what has grown in the lists: reads, people's acts, events, calls."""
@@ -196,42 +214,80 @@ class Slicer:
             rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
                              history.r_code[mark.reads : new.reads].tolist()]  # fmt: skip
         if new.people > mark.people:
-            rare["people"] = [_act(act, self.lenient) for act in history.people[mark.people : new.people]]
+            rare["people"] = [_act(act) for act in history.people[mark.people : new.people]]
         if new.events > mark.events:
-            rare["events"] = [self.event(event) for event in history.events[mark.events : new.events]]
+            rare["events"] = [self._fit(history, event.at, f"event {event.type!r}", partial(self.event, event))
+                              for event in history.events[mark.events : new.events]]  # fmt: skip
         if new.calls > mark.calls:
-            rare["calls"] = [self.call(call) for call in history.calls[mark.calls : new.calls]]
+            rare["calls"] = [self._fit(history, call.step, f"{call.kind} {call.name!r}", partial(self.call, call))
+                             for call in history.calls[mark.calls : new.calls]]  # fmt: skip
 
     def _writes(self, history: History, start: int, end: int) -> list[Any]:
         codes, secret = self.tables.codes, self._secret
         secret.extend(next((str(name) for name in path if is_secret(name)), None) for _, path in codes[len(secret) :])
         written = history.w_code[start:end].tolist()
-        values = [
-            new
-            if new.__class__ is int or new.__class__ is bool or new is None
-            else encode(new, secret[code >> 2], lenient=self.lenient)
-            if new.__class__ in ATOMS or secret[code >> 2] or code & 3
-            else difference(new, before(old, codes[code >> 2][1]), lenient=self.lenient)
-            for code, new, old in zip(written, history.w_new[start:end], history.w_old[start:end], strict=True)
-        ] if written else []  # fmt: skip
-        for at, code in enumerate(written):
-            name = secret[code >> 2]
-            if name is not None:
-                values[at] = encode(history.w_new[start + at], name, lenient=self.lenient)
-        return [written, values]
+        rows = zip(written, history.w_new[start:end], history.w_old[start:end], strict=True)
+        try:
+            return [written, [new if (new.__class__ is int or new.__class__ is bool or new is None)
+                              and not secret[code >> 2] else self._write(code, new, old, lenient=self.lenient)
+                              for code, new, old in rows]]  # fmt: skip
+        except StoreError:
+            return [written, [self._written(history, row) for row in range(start, end)]]
+
+    def _write(self, code: int, new: Any, old: Any, *, lenient: bool) -> Any:
+        name = self._secret[code >> 2]
+        if new.__class__ in ATOMS or name or code & 3:
+            return encode(new, name, lenient=lenient)
+        return difference(new, before(old, self.tables.codes[code >> 2][1]), lenient=lenient)
+
+    def _written(self, history: History, row: int) -> Any:
+        """Return one write as JSON. Where its own step, or an edit there, writes the whole key anew, it may be text."""
+        code, step = history.w_code[row], history.base + bisect_right(history.s_wend, row)
+        scope, path = self.tables.codes[code >> 2]
+        anew = {(scope, path[:1])}
+        later = history.w_code[row + 1 : history.s_wend[step - history.base]] if step <= history.tip else ()
+        lost = any(other & 3 != APPEND and self.tables.codes[other >> 2] in anew for other in later)
+        write = partial(self._write, code, history.w_new[row], history.w_old[row])
+        return write(lenient=True) if lost else self._fit(history, step, f"key {path_text(path)!r}", write)
+
+    def _fit(self, history: History, step: int, what: str, code: Callable[..., Any]) -> Any:
+        """Return what `code` gives; as text what no codec takes of a step that is left, or that a person has mended.
+
+        Raises:
+            StoreError: L401, a value can be kept by no codec: of which step and node, and where it stands.
+        """
+        try:
+            return code(lenient=self.lenient)
+        except StoreError as error:
+            if self.run is None:
+                raise
+            if self._is_over(self.run, history, step, what):
+                return code(lenient=True)
+            self.unfit = step
+            problem, row = error.problems[0], step - history.base
+            begun = "the inputs" if not step else f"step {step}"
+            node = f", {self.run.node_of(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
+            do = f"{problem.do}: session.edit(...), then go on; or session.retry()"
+            raise StoreError(replace(problem, where=f"{begun}{node}, {what}", do=do)) from None
+
+    def _is_over(self, run: Run, history: History, step: int, what: str) -> bool:
+        ends = dict(zip(map(id, run.chain), (*(after.base for after in run.chain[1:]), run.history.tip), strict=True))
+        if step > ends.get(id(history), -1):
+            return True
+        return not what.startswith("key ") and any(act.act == "edit" and act.step == step for act in history.people)
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
-    def call(self, call: Call) -> list[Any]:
+    def call(self, call: Call, *, lenient: bool = False) -> list[Any]:
         """Return a call's row: what names it where it is kept already, else the whole of it."""
         known = self.told.get((call.act, call.call, call.attempt))
         if known is not None and known.result is call.result and known.error == call.error:
             return [call.step, call.act, call.call, call.attempt]
-        return whole_call(call, lenient=self.lenient)
+        return whole_call(call, lenient=lenient)
 
-    def event(self, event: Event) -> list[Any]:
+    def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
         """Return an event's row: its step and number where it is kept already, else the whole of it."""
-        return [event.step, event.seq] if event.seq in self.announced else _coded(event, self.lenient, 0, 1, 8)
+        return [event.step, event.seq] if event.seq in self.announced else whole_event(event, lenient=lenient)
 
 
 def _counts(history: History, mark: Mark, tip: int) -> tuple[int, int, int, int]:
@@ -262,32 +318,19 @@ def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) 
     ]
 
 
-def _pushed(history: History, rows: tuple[int, int], rare: Json, *, lenient: bool) -> None:
-    """Add what is known of the pushes besides where they lead."""
-    start, end = rows
-    values = history.p_val[start:end]
-    if values.count(None) == len(values):
-        return
-    if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
-        rare["carried"] = carried
-    if given := [[start + at, encode(value, lenient=lenient)] for at, value in enumerate(values)
-                 if value is not None and value is not CARRIED]:  # fmt: skip
-        rare["values"] = given
-
-
-def _coded(row: Any, lenient: bool, *plain: int) -> list[Any]:
+def _coded(row: Any, *plain: int, lenient: bool) -> list[Any]:
     return [item if at in plain else encode(item, name, lenient=lenient)
             for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
 
 
 def whole_call(call: Call, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of a call as JSON."""
-    return _coded(call, lenient, 0, 1, 2)
+    return _coded(call, 0, 1, 2, lenient=lenient)
 
 
 def whole_event(event: Event, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of an event as JSON."""
-    return _coded(event, lenient, 0, 1, 8)
+    return _coded(event, 0, 1, 8, lenient=lenient)
 
 
 def _failure(step: int, failure: Failure) -> list[Any]:
@@ -301,9 +344,10 @@ def _failure(step: int, failure: Failure) -> list[Any]:
     return [step, failure.type, hidden(failure.message), failure.timeout, problem, result]
 
 
-def _act(act: Act, lenient: bool) -> list[Any]:
+def _act(act: Act) -> list[Any]:
+    """Return a person's act as JSON; what no codec takes as text, since nothing goes on from it."""
     key = next(filter(is_secret, act.target.split(".")), act.target)
-    old, new = (encode(value, key, lenient=lenient) for value in (act.old, act.new))
+    old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))
     return [act.step, act.act, act.target, old, new, act.actor, encode(act.time)]
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import failures, frontier
+from agentnb.engine.chance import take_back, take_note
 from agentnb.engine.effects import Spent
-from agentnb.engine.flight import Flight
+from agentnb.engine.flight import Flight, under_way
 from agentnb.engine.frames import Activation
 from agentnb.engine.history import FAIL, LEAVE, RUN, Note
 from agentnb.engine.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
@@ -33,6 +34,8 @@ def step(run: Run, act: Activation | None = None) -> int:
         number = run.history.p_act[run.pos]
         act = run.live.get(number) or run.activation(number)  # going back may have come into a frame without its turns
     began = run.ns()
+    if run.armed:
+        take_note(run)
     try:
         if act.what == FAIL:
             code = failures.fell(run, act, began)
@@ -53,12 +56,13 @@ def given_up(run: Run, act: Activation) -> int:
     run.flights.pop(act.id, None)
     act.work.dead = True
     act.work = run.work_of(act)
+    take_back(run)
     return EXHAUSTED
 
 
 def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) -> int:
     """Commit the step of a flight that has ended: with what its node returned, or as a failure."""
-    act = run.alive(flight.act)
+    act, step = run.alive(flight.act), run.position + 1
     del run.flights[act.id]
     try:
         if error is not None:
@@ -69,6 +73,8 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
         code = failures.fail(run, act, raised, flight.began)
     except Spent:
         return given_up(run, act)
+    if flight.noted and run.position >= step:
+        run.history.people.append(under_way(run, flight, "ended", step))
     return run.after(act, code) if run.armed else code
 
 

@@ -42,7 +42,8 @@ class Tape:
 
     `found` are the calls that differ. `unknown` names a call whose answer is not whole here: masked, or of a class that
     is not known. `own_reads` is false where a callable was called then that may have read the
-    board. `during` is done at the first call: people did it while the step was under way.
+    board. `during` is done as soon as the step has begun so many calls and emitted so many events: people did it while
+    the step was under way.
 
     Args:
         changes: the arguments that people have given calls of this step, in place of its own.
@@ -52,7 +53,7 @@ class Tape:
         self.recorded, self.node, self.level, self.changes = recorded, node, level, changes
         self.found: list[Divergence] = []
         self.own_reads, self.unknown = True, ""
-        self.during: Callable[[], None] | None = None
+        self.during: list[tuple[int, int, Callable[[], object]]] = []
         self._asked: set[int] = set()
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
@@ -63,9 +64,7 @@ class Tape:
             Unrecorded: the record has no such call.
         """
         sent = sent_of(effect)  # what nothing can keep fails the node, as it did then
-        during, self.during = self.during, None
-        if during is not None:
-            during()
+        self.come(work)
         rows = self.recorded.calls.get(number, [])
         if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
             self._lost(effect, rows)
@@ -85,6 +84,11 @@ class Tape:
             work.calls.extend(mine)
             raise error_of(mine[-1], self.recorded.failure and self.recorded.failure.error)
         return mine
+
+    def come(self, work: Work) -> None:
+        """Do what people did while the step had come no further than it has now."""
+        while self.during and self.during[0][0] <= work.called and self.during[0][1] <= len(work.emitted):
+            self.during.pop(0)[2]()
 
     def _changed(self, arguments: Any) -> bool:
         """Say whether a call was sent what a person had given it."""
@@ -115,11 +119,9 @@ class Tape:
         if place >= len(self.recorded.events):
             return None
         then, now = self.recorded.events[place], work.run.new_event(work, type, payload)
-        return (
-            now._replace(time=then.time)
-            if then.seq < now.seq
-            else now._replace(seq=then.seq, id=then.id, time=then.time)
-        )
+        if then.seq < now.seq and (work.run.event(then.seq) or any(one.seq == then.seq for one in work.emitted)):
+            return now._replace(time=then.time)  # its number is another's here
+        return now._replace(seq=then.seq, id=then.id, time=then.time)
 
     def over(self, act: int) -> None:
         """Forget nothing: each step has a tape of its own."""

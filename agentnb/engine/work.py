@@ -146,6 +146,7 @@ class Work:
         "emitted",
         "kept",
         "node",
+        "out",
         "own",
         "reads",
         "result",
@@ -164,6 +165,7 @@ class Work:
         self.result: Any = None
         self.emitted: list[Event] = []
         self.calls: list[Call] = []
+        self.out: dict[int, tuple[int, Effect, Any, int]] = {}  # calls that are out
         self.called = 0  # how many calls this step has begun; a call has several rows where it was tried again
         self.asked: list[str] = []  # the kinds of the calls of a model or a person that this step has begun
         # `busy`: there is something to keep besides the writes that a node returns. `dead`: its step is over.
@@ -230,14 +232,14 @@ class Work:
         self.busy = True
         self.own.append(((path,) if isinstance(path, str) else path, value))
 
-    def emit(self, type: str, payload: Any = None) -> Event:
-        """Emit an event and return it, numbered; this node sees it at once."""
+    def emit(self, type: str, payload: Any = None, actor: str | None = None, **words: Any) -> Event:
+        """Emit an event and return it, numbered; this node sees it at once. `words`: see `events.numbered`."""
         self._alive(f"emit {type!r}")
         self.busy = True
         run = self.run
         known = None if run.recorded is None else run.recorded.emitted(self, type, payload)
         with run.numbering:
-            event = run.new_event(self, type, payload) if known is None else known
+            event = run.new_event(self, type, payload, actor, **words) if known is None else _told(known, actor, words)
             self.emitted.append(event)
         if run.keeping is not None and known is None and self.act.node.kind.keeps:
             run.keeping.emitted(self, event)
@@ -274,6 +276,7 @@ class Work:
         self.kept.clear()
         self.emitted.clear()
         self.calls.clear()
+        self.out.clear()
         self.asked.clear()
         self.called = 0
         self.busy = False
@@ -375,6 +378,14 @@ def _inside(copied: Any, frozen: Any, rest: Path) -> Any:
         copied = getattr(copied, str(key), ABSENT) if fields else look(copied, (key,))
         frozen = look(frozen, (key,))
     return copied
+
+
+def _told(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
+    """Return an event that was emitted before as its node tells it now, with the number, id and time that it had."""
+    if actor is None and not words:
+        return event
+    said = {name: words[name] for name in ("cause", "mark") if name in words}
+    return event._replace(actor=event.actor if actor is None else actor, **said)
 
 
 def op_of(value: Any) -> tuple[int, Any]:

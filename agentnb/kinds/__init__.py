@@ -9,19 +9,31 @@ from typing import Final
 from agentnb.engine.work import Kind
 from agentnb.kinds import (
     agent,
+    behavior,
+    chat,
+    decision,
     evaluator,
     function,
     generative,
     human,
     join,
     llm,
+    llm_behavior,
     loop,
     missing,
     noop,
     parallel,
+    parse,
+    pick,
+    prompt,
+    relation_behavior,
     router,
     subgraph,
+    switch,
+    system,
+    task,
     tool,
+    use,
 )
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
@@ -29,19 +41,31 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         kind.name: kind
         for kind in (
             agent.KIND,
+            behavior.KIND,
+            chat.KIND,
+            decision.KIND,
             evaluator.KIND,
             function.KIND,
             generative.KIND,
             human.KIND,
             join.KIND,
             llm.KIND,
+            llm_behavior.KIND,
             loop.KIND,
             missing.KIND,
             noop.KIND,
             parallel.KIND,
+            parse.KIND,
+            pick.KIND,
+            prompt.KIND,
+            relation_behavior.KIND,
             router.KIND,
             subgraph.KIND,
+            switch.KIND,
+            system.KIND,
+            task.KIND,
             tool.KIND,
+            use.KIND,
         )
     }
 )

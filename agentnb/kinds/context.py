@@ -13,6 +13,7 @@ from agentnb.world.llm.env import with_env
 # What stands over keys of the board of the same name; those are reached as `state.NAME`.
 _AROUND = ("state", "inputs", "result", "output", "node", "env")
 NOBODY = Node("", "")
+ODD = "odd: "  # how a thought begins that warns
 
 
 class _Environment(Mapping[str, str]):
@@ -133,7 +134,7 @@ def strictly(condition: Condition | None, strict: bool) -> Any:
 def odd(*parts: Any) -> str | None:
     """Return what was odd the last time that templates and conditions were worked out, for a step's thought."""
     found = [warning for part in parts if (warning := getattr(part, "warning", ""))]
-    return f"odd: {'; '.join(dict.fromkeys(found))}" if found else None
+    return f"{ODD}{'; '.join(dict.fromkeys(found))}" if found else None
 
 
 def board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:

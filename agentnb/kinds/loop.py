@@ -17,7 +17,7 @@ def bind(node: Node, world: Any) -> Perform:
 
     `max` rounds (1,000 where it is left out) end the loop as a failure, X401: then its condition never came. An `until`
     that asks for the result is given that of the body's last node, and the loop's result is the same; so it is for a
-    loop that `tells`.
+    loop that `tells`. One without a body (`hollow`) only counts its rounds.
     """
     params = node.params
     before, until = (strictly(params.get(word), world.strict) for word in ("while", "until"))
@@ -38,7 +38,9 @@ def bind(node: Node, world: Any) -> Perform:
             work.result = work.last
         if not goes_on(work, done):
             return Outcome(thought=odd(until), observation=work.result, result=work.result) if tells else {}
-        if done >= limit:
+        if not node.bodies and before is None and until is None:
+            return {}
+        if done >= limit or not node.bodies:  # nothing inside could change what the condition says
             raise ExecutionError(_endless(node, limit))
         return Again() if done else opening
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Number = int | float | Decimal
 STOPPED: Final = "exhausted"  # the act that says that a step was given up at a limit
 CHANGES: Final = frozenset({"edit", "set_next", "skip", "emit"})  # after these it may begin once more
+ITSELF: Final = "runtime"  # a run that tells of itself, of its limit for one, changes nothing
 OF_CALLS: Final = ("max_llm_calls", "max_tool_calls", "max_seconds", "max_tokens", "max_cost_usd")
 OF_EVENTS: Final = ("max_events", "max_behavior_calls", "max_patches", "max_depth")
 
@@ -231,7 +232,7 @@ class Limits:
         for act in history.people[looked:]:
             if act.act == STOPPED:
                 stop = act
-            elif act.act in CHANGES:
+            elif act.act in CHANGES and act.actor != ITSELF:
                 stop = None
             looked += 1
         self._looked = (history, looked, stop)

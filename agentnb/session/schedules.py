@@ -103,7 +103,8 @@ class HooksAPI:
     """Hooks by schedule. Give it to any Session, `Session(recipe, hooks=api)`, or to a GraphExecutor.
 
     A hook takes the event, and as a second argument the context where it wants one. An observer that raises is dropped
-    with a warning; a provider that raises fails the node before which it is asked.
+    with a warning; a provider that raises fails the node before which it is asked. Behind a node, or in the middle of
+    one, there is nothing that it could fail: it is dropped as an observer is.
 
     Example:
         >>> api, seen = HooksAPI(), []
@@ -140,6 +141,12 @@ class HooksAPI:
         for rows in self.rows.values():
             rows[:] = [row for row in rows if row.name != name]
 
+    def providers(self) -> HooksAPI | None:
+        """Return a registry of the providers alone, for a fork of a session; None where there are none."""
+        found = HooksAPI()
+        found.rows = {schedule: [row for row in rows if row.provides] for schedule, rows in self.rows.items()}
+        return found if any(found.rows.values()) else None
+
     def names(self, schedule: Schedule | str) -> list[str]:
         """Return the names of the hooks of a schedule, in their order."""
         return [row.name for row in self.rows[_schedule(schedule)]]
@@ -156,18 +163,24 @@ class HooksAPI:
             self.rows[schedule].append(Hook(name, call, provides, _takes_context(call)))
 
     def tell(self, event: GraphEvent, context: Callable[[], Any]) -> None:
-        """Call the hooks of an event's schedule; drop an observer that raises. `context` makes what is around it."""
+        """Call the hooks of an event's schedule; drop one that raises. `context` makes what is around it.
+
+        Raises:
+            Exception: what a provider has raised before a node.
+        """
         rows = self.rows[event.schedule]
         for row in tuple(rows):
             arguments = (event, context()) if row.around else (event,)
-            if row.provides:
-                found = row.call(*arguments)
-                if found is not None:
-                    context().insert(found)
-                continue
             try:
-                row.call(*arguments)
-            except Exception as error:  # noqa: BLE001  (a spectator cannot stop the play)
+                found = row.call(*arguments)
+                if inspect.isawaitable(found):
+                    getattr(found, "close", lambda: None)()
+                    raise TypeError("it is async, and hooks are called at once")
+                if row.provides and found is not None:
+                    context().insert(found)
+            except Exception as error:  # a spectator cannot stop the play
+                if row.provides and event.schedule.endswith("Start"):
+                    raise
                 if row in rows:
                     rows.remove(row)
                 warnings.warn(

@@ -13,6 +13,7 @@ from agentnb.errors import ExecutionError, Problem
 from agentnb.session import stored
 from agentnb.session.checks import check_recipe, refuse_step
 from agentnb.session.edited import budget_of, check_shared, plan_to_go_on
+from agentnb.session.schedules import HooksAPI
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -67,6 +68,9 @@ class Branches:
         budget = budget_of(session.limits.budget, session.recipe, recipe)
         found._wire(recipe, run, Limits(budget), name, run_id)  # noqa: SLF001  (a part of the session)
         found.parent, found.locked = session, session.locked
+        if isinstance(session.hooks.schedules, HooksAPI):
+            # A fork tells nobody, but its nodes are given the same.
+            found.hooks.add_all(session.hooks.schedules.providers() or {})
         return found
 
     def _step_of(self, at: int | str) -> int:

@@ -113,9 +113,12 @@ def _entry(run: Run, region: str | None) -> tuple[str, ...]:
 def _chosen(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
     """Yield each way that a decision or a switch could take inside, with what it was asked about."""
     question = node.params.get("predicate") or node.params.get("discriminator")
-    if not hasattr(question, "explain"):  # one that is only kept
+    if question is None or not hasattr(question, "explain"):  # one that is only kept
         return
     *read, (text, answer) = question.explain(board)
+    if not read:
+        yield Asked(text, "", answer, taken=False)
+        return
     if "predicate" in node.params:
         ways = [(f"{text} is {label}", region, bool(answer) is (label == "true"))
                 for label, region in node.params["branches"].items()]  # fmt: skip

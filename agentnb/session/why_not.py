@@ -157,6 +157,9 @@ def _of_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Rea
         if found.fired is None and refused:
             ways = tuple(Way(one.type, "event", None, clause) for clause in refused)
             found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), ways)
+        elif found.fired is None and found.said.endswith("taken out of the frontier"):
+            said = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
+            found = WhyNot(past.step, node.id, one.id, None, said)
         asked.append(found)
     return next((each for each in asked if each.fired is None), asked[0])
 

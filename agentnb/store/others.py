@@ -1,4 +1,4 @@
-"""others: the tables of another program, to be looked at in one piece of time, and never to be changed by a look."""
+"""others: the tables of another program: looked at as they stand at one moment, or written for it, as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -150,37 +150,52 @@ def _standing(path: str) -> list[tuple[str, int, int]]:
     return found
 
 
-# -- a file for another program --------------------------------------------------------------------------------------
+# -- a store for another program -------------------------------------------------------------------------------------
 
 
-def write_for(where: str | os.PathLike[str], write: Callable[[sqlite3.Connection], None]) -> str:
-    """Write an SQLite file for another program, in one transaction: all of it is there afterwards, or nothing.
+class Change(Look):
+    """A database in one transaction that writes."""
 
-    A file that is there already is written to, one that is not is made. Returns where it is.
+    def do(self, statement: str, *given: Any) -> None:
+        """Do a statement; `?` stands for what is given."""
+        self.many(statement, [given])
+
+    def many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Do a statement once for each of these rows."""
+        words = statement if self.kind == "sqlite" else statement.replace("?", "%s")
+        with closing(self._connection.cursor()) as cursor:
+            cursor.executemany(words, rows)
+
+
+def write_for(where: str | os.PathLike[str], write: Callable[[Change], None]) -> str:
+    """Write to a database for another program, in one transaction: all of it is there afterwards, or nothing.
+
+    A file that is not there is made. Returns where it is.
 
     Raises:
-        StoreError: L414, this names no file; or it cannot be written.
+        StoreError: L414, this names no store; or it cannot be written.
     """
     place = parse(where)
-    if place.kind != "sqlite":
-        raise StoreError(
-            Problem("L414", "this names no file", place.shown, "what is written for another program is an SQLite file",
-                    "name a file: run.db")
-        )  # fmt: skip
     database = database_of(place, SECONDS)
-    new = not Path(place.target).exists()
+    new = place.kind == "sqlite" and not Path(place.target).exists()
     try:
-        with closing(sqlite3.connect(place.target, timeout=SECONDS, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            write(connection)
+        with closing(_to_write(place, database)) as connection:
+            connection.execute("BEGIN IMMEDIATE" if place.kind == "sqlite" else "BEGIN")
+            write(Change(place, connection))
             connection.execute("COMMIT")
     except BaseException as error:
         if new:
             Path(place.target).unlink(missing_ok=True)
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, database.errors):
             raise database.failure(error) from printable(error)
         raise
     return place.shown
 
 
-__all__ = ["Look", "look_at", "write_for"]
+def _to_write(place: Where, database: Any) -> Any:
+    if place.kind == "sqlite":
+        return sqlite3.connect(place.target, timeout=SECONDS, isolation_level=None)
+    return database.look()
+
+
+__all__ = ["Change", "Look", "look_at", "write_for"]

@@ -12,6 +12,7 @@ from agentnb.engine.journal import Batch
 from agentnb.session import stored
 from agentnb.session.opening import reopened
 from agentnb.store import MemoryLog
+from agentnb.trace.export import trace_of
 from tests.property.model import Model
 from tests.property.recipes import Drawn, acts, drawn
 from tests.property.runs import session_of, shown
@@ -47,8 +48,11 @@ class Kept(Pair):
 
 
 def log_of(session: Any) -> list[Any]:
-    """Return a session's whole trace, as it would be written, but for the tables: a fork adds rows to them too."""
-    trace = json.loads(session.trace.to_json())
+    """Return a session's whole trace, as it would be written, but for the tables: a fork adds rows to them too.
+
+    It is read once before: two values that are equal may share their parts or not, and what is read shares all it can.
+    """
+    trace = json.loads(trace_of(session.trace.to_json()).to_json())
     return [[each["p"] for each in trace["slices"]], trace["outcome"]]
 
 

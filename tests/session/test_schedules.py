@@ -62,6 +62,36 @@ def test_a_provider_that_raises_is_not_caught():
         told(api)
 
 
+@pytest.mark.parametrize("schedule", ["OnSystemComplete", "OnSystemError", "OnGraphComplete", "OnLoopIteration"])
+def test_a_provider_that_raises_behind_a_node_is_dropped_for_there_is_nothing_to_fail(schedule):
+    api = HooksAPI()
+    api.register_provider(schedule, "broken", lambda event: 1 / 0)
+    with pytest.warns(UserWarning, match=f"hook 'broken' of {schedule} was dropped"):
+        told(api, schedule)
+    assert api.names(schedule) == []
+
+
+def test_an_async_hook_is_refused_for_hooks_are_called_at_once():
+    async def later(event):
+        raise AssertionError
+
+    api = HooksAPI()
+    api.register("OnSystemStart", "later", later)
+    with pytest.warns(UserWarning, match="hook 'later' of OnSystemStart was dropped, it raised TypeError: it is async"):
+        told(api)
+    api.register_provider("OnSystemStart", "later", later)
+    with pytest.raises(TypeError, match="it is async"):
+        told(api)
+
+
+def test_the_providers_alone_are_what_a_fork_gets():
+    api = HooksAPI()
+    api.register("OnSystemStart", "looks", print)
+    assert api.providers() is None
+    api.register_provider("OnSystemStart", "gives", lambda event: 3)
+    assert api.providers().names("OnSystemStart") == ["gives"]
+
+
 def test_a_name_stands_once_at_a_schedule_and_nothing_is_registered_by_halves():
     api = HooksAPI()
     api.register("OnLoopEnd", "one", print)

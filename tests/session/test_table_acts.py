@@ -28,7 +28,7 @@ BOARD = {
 }
 WROTE = {"diamond": "log", "cycle": "n", "branches": "out", "nested": "word", "reactive": "count"}
 LED = {"diamond": ("b", ("d",)), "cycle": ("again", ("ask",)), "branches": ("first", ("left",)),
-       "nested": ("inside", ()), "reactive": ("count", ())}  # fmt: skip
+       "nested": ("inside", ("think",)), "reactive": ("count", ())}  # fmt: skip
 CLOSED_NOW = "none of its ways in is open now"
 NOT = {
     "diamond": ("mend", CLOSED_NOW, "'c' has not run"),

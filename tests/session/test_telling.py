@@ -7,7 +7,16 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.polaris import AllGraphSchedules, Graph, HooksAPI, Res, SystemContext, system
+from agentnb.dialects.polaris import (
+    AllGraphSchedules,
+    DevToolsPlugin,
+    Graph,
+    HooksAPI,
+    Res,
+    SystemContext,
+    SystemInfo,
+    system,
+)
 from tests.dialects.polaris.making import Plan, Result, execute, fail, mend, note, plan, refused, tell, work
 
 
@@ -161,6 +170,44 @@ def test_a_replay_and_a_fork_tell_nothing():
     assert session.replay().ok
     session.fork(at=1).run()
     assert seen == []
+
+
+def test_in_a_fork_nodes_are_given_what_providers_give_for_them():
+    @system
+    def who(info: Res[SystemInfo]) -> str:
+        return info.node_id
+
+    session = nb.Session(nb.load(Graph().add_system(who).add_system(who)), hooks=DevToolsPlugin().build())
+    session.run()
+    fork = session.fork(at=0)
+    fork.step()
+    assert fork.board["builtins.str"] == "who"
+
+
+def test_a_run_that_is_opened_has_hooks_from_there_on(tmp_path):
+    graph = Graph().add_system(plan).add_system(work).add_system(tell)
+    session = nb.Session(nb.load(graph), store=tmp_path / "runs.db")
+    session.step()
+    session.close()
+    api, seen = recorded()
+    nb.open(tmp_path / "runs.db", recipe=nb.load(graph), hooks=api).run()
+    assert lines(seen) == [
+        "SystemStart work", "SystemComplete work", "SystemStart tell", "SystemComplete tell", "GraphComplete",
+    ]  # fmt: skip
+
+
+def test_a_provider_that_raises_when_all_is_done_stops_nothing():
+    api = HooksAPI()
+    api.register_provider(["OnSystemComplete", "OnGraphComplete"], "broken", lambda event: 1 / 0)
+    with pytest.warns(UserWarning, match="was dropped"):
+        assert execute(Graph().add_system(plan).add_system(tell), hooks=api).nodes_executed == 2
+
+
+def test_a_fixed_loop_with_nothing_inside_counts_its_rounds():
+    api, seen = recorded()
+    execute(Graph().add_loop_n("again", 3, lambda graph: None), hooks=api)
+    assert lines(seen)[1:-1] == ["LoopStart again", "LoopEnd again"]
+    assert (seen[2].iterations, seen[2].nodes_executed) == (3, 0)
 
 
 def test_hooks_serve_every_dialect():

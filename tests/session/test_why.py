@@ -3,10 +3,14 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
+import agentnb as nb
+from agentnb import load
 from agentnb.board.secrets import hide
+from agentnb.dialects.polaris import Graph
 from agentnb.samples import samples
 from agentnb.session import Session
 from tests.dialects.agentruntime.making import edges, line, stepped, text, write
+from tests.dialects.polaris.making import Plan, Result, note, plan, tell, work
 from tests.session.making import counting, session
 
 ROUTES = """
@@ -146,3 +150,55 @@ def test_asking_changes_nothing(run):
     before = (run.position, dict(run.board), len(run.trace.steps))
     run.why()
     assert (run.position, dict(run.board), len(run.trace.steps)) == before
+
+
+def typed():
+    graph = Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 1, work)
+    graph.add_conditional_branch("ask", Plan, lambda plan: plan.done > 0, tell)
+    return graph.add_switch("route", Result, lambda result: result.text, {"tea 1": note, "tea 2": tell}, note)
+
+
+def told(why):
+    return [(asked.condition, asked.target, asked.value, asked.taken) for asked in why.asked]
+
+
+def test_a_decision_and_a_switch_say_why_as_soon_as_they_are_entered():
+    stop = Session(load(typed()))
+    stop.run(until="tell")
+    why = stop.why()
+    assert (why.node, why.went) == ("ask", ("tell",))
+    assert told(why) == [("ask(Plan) is true", "tell", True, True), ("ask(Plan) is false", "", False, False)]
+    assert why.asked[0].operands == (("Plan", Plan("tea", 1)),)
+    stop.run(until="note")
+    assert told(stop.why()) == [
+        ("route(Result) is 'tea 1'", "note", True, True),
+        ("route(Result) is 'tea 2'", "tell_2", False, False),
+        ("route(Result) is anything else", "note_2", False, False),
+    ]
+    assert dict(stop.why().asked[0].operands)["route(Result)"] == "tea 1"
+    stop.run()
+    assert "route(Result) is tea 1" in repr(stop.why())
+    assert not stop.why().asked  # what is inside may have changed what it was asked about
+
+
+def test_a_loop_with_a_predicate_says_why_it_goes_round_and_why_it_ends():
+    stop = Session(load(typed()))
+    stop.run(until="work")
+    assert (stop.why().went, stop.why().asked[0].taken) == (("work",), False)
+    stop.run(until="ask")
+    assert (stop.why().went, stop.why().asked[0].taken) == (("ask",), True)
+
+
+def test_a_predicate_that_cannot_be_asked_is_told_and_not_raised():
+    stop = Session(load(Graph().add_conditional_branch("ask", Plan, lambda plan: plan.done > 0, tell)))
+    stop.run()
+    assert stop.status == "failed"
+    assert "no 'Plan' is stored" in repr(stop.why())
+
+
+def test_of_a_kept_run_without_its_recipe_it_says_where_it_went(tmp_path):
+    session = Session(load(typed()), store=tmp_path / "runs.db")
+    session.run(until="note")
+    session.close()
+    why = nb.open(tmp_path / "runs.db").why()
+    assert (why.node, why.went, why.asked) == ("route", ("note",), ())

@@ -110,28 +110,36 @@ def test_a_server_is_read_in_one_moment(postgres_url):
 def test_a_file_for_another_program_is_whole_or_not_there(tmp_path):
     path = tmp_path / "new.db"
 
-    def fails(connection):
-        connection.execute("CREATE TABLE things (id INTEGER)")
+    def fails(change):
+        change.do("CREATE TABLE things (id INTEGER)")
         raise LookupError("mine")
 
     with pytest.raises(LookupError):
         write_for(path, fails)
     assert not path.exists()
-    write_for(path, lambda connection: connection.execute("CREATE TABLE things (id INTEGER)"))
+    write_for(path, lambda change: change.do("CREATE TABLE things (id INTEGER)"))
     before = path.read_bytes()
     with pytest.raises(StoreError):
-        write_for(path, lambda connection: connection.execute("CREATE TABLE things (id INTEGER)"))
+        write_for(path, lambda change: change.do("CREATE TABLE things (id INTEGER)"))
     with pytest.raises(LookupError):
         write_for(path, fails_late)
     assert path.read_bytes() == before
 
 
-def fails_late(connection):
-    connection.execute("INSERT INTO things VALUES (1)")
+def fails_late(change):
+    change.do("INSERT INTO things (id) VALUES (?)", 1)
     raise LookupError("mine")
 
 
-def test_a_server_is_no_file(tmp_path):
-    with pytest.raises(StoreError) as caught:
-        write_for("postgresql://host/db", lambda _: None)
-    assert caught.value.problems[0].code == "L414"
+@pytest.mark.needs_postgres
+def test_a_server_is_written_as_a_whole_or_not_at_all(postgres_url):
+    def makes(change):
+        change.do("CREATE TABLE things (id INTEGER, name TEXT)")
+        change.many("INSERT INTO things VALUES (?, ?)", [(1, "one"), (2, "two")])
+
+    write_for(postgres_url, makes)
+    with pytest.raises(LookupError):
+        write_for(postgres_url, fails_late)
+    assert look_at(postgres_url, names) == ["one", "two"]
+    with pytest.raises(StoreError):
+        write_for(postgres_url, makes)

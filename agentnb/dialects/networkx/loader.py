@@ -88,7 +88,11 @@ class _Loading:
             edges += chosen.undrawn()
             self.nodes[name] = replace(self.nodes[name], params=chosen.params())
         self.edges += edges
-        self.regions[level.region] = Region(level.region, _entry(level, edges), level.title, level.owner)
+        around = self.nodes.get(level.owner)
+        isolated = (
+            around is not None and around.kind == "subgraph" and bool(around.params.keys() & {"inputs", "outputs"})
+        )
+        self.regions[level.region] = Region(level.region, _entry(level, edges), level.title, level.owner, isolated)
 
     def _edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
         found = words.read(attributes, words.EDGE, place, self.problems)

@@ -1,0 +1,113 @@
+"""activegraph: agents as behaviours on events: a log is the truth, and a graph of objects follows from it.
+
+The front door is `Runtime(Graph(), behaviors=[...]).run_goal(text)`; `.session` steps it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentnb.dialects.doors import door
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.behaviors import (
+        Behavior,
+        RelationBehavior,
+        behavior,
+        clear_registry,
+        get_registry,
+        register,
+        relation_behavior,
+    )
+    from agentnb.dialects.activegraph.budgets import Budget
+    from agentnb.dialects.activegraph.caches import LLMCache, ToolCache
+    from agentnb.dialects.activegraph.context import View
+    from agentnb.dialects.activegraph.errors import LLMBehaviorError, ReplayDivergenceError, ToolError
+    from agentnb.dialects.activegraph.events import Event
+    from agentnb.dialects.activegraph.graph import Graph
+    from agentnb.dialects.activegraph.models import LLMMessage, LLMProvider, LLMResponse, ToolCall
+    from agentnb.dialects.activegraph.objects import Object, Patch, PendingApproval, Relation
+    from agentnb.dialects.activegraph.observing import configure_logging
+    from agentnb.dialects.activegraph.packs import ObjectType, Pack, PackPolicy, PackPrompt, RelationType
+    from agentnb.dialects.activegraph.party import Frame, Policy
+    from agentnb.dialects.activegraph.runtime import Runtime
+    from agentnb.dialects.activegraph.status import BehaviorFailure, RuntimeStatus
+    from agentnb.dialects.activegraph.thinking import LLMBehavior, llm_behavior
+    from agentnb.dialects.activegraph.times import Clock, FrozenClock, IDGen, TickingClock
+    from agentnb.dialects.activegraph.tools import Tool, ToolContext, clear_tool_registry, get_tool_registry, tool
+
+_HERE = "agentnb.dialects.activegraph"
+_HOMES = {
+    name: f"{_HERE}.{module}"
+    for module, names in {
+        "behaviors": "Behavior RelationBehavior behavior clear_registry get_registry register relation_behavior",
+        "budgets": "Budget",
+        "caches": "LLMCache ToolCache",
+        "context": "View",
+        "errors": "LLMBehaviorError ReplayDivergenceError ToolError",
+        "events": "Event",
+        "graph": "Graph",
+        "models": "LLMMessage LLMProvider LLMResponse ToolCall",
+        "objects": "Object Patch PendingApproval Relation",
+        "observing": "configure_logging",
+        "packs": "ObjectType Pack PackPolicy PackPrompt RelationType",
+        "party": "Frame Policy",
+        "runtime": "Runtime",
+        "status": "BehaviorFailure RuntimeStatus",
+        "thinking": "LLMBehavior llm_behavior",
+        "times": "Clock FrozenClock IDGen TickingClock",
+        "tools": "Tool ToolContext clear_tool_registry get_tool_registry tool",
+    }.items()
+    for name in names.split()
+}
+
+__all__ = [
+    "Behavior",
+    "BehaviorFailure",
+    "Budget",
+    "Clock",
+    "Event",
+    "Frame",
+    "FrozenClock",
+    "Graph",
+    "IDGen",
+    "LLMBehavior",
+    "LLMBehaviorError",
+    "LLMCache",
+    "LLMMessage",
+    "LLMProvider",
+    "LLMResponse",
+    "Object",
+    "ObjectType",
+    "Pack",
+    "PackPolicy",
+    "PackPrompt",
+    "Patch",
+    "PendingApproval",
+    "Policy",
+    "Relation",
+    "RelationBehavior",
+    "RelationType",
+    "ReplayDivergenceError",
+    "Runtime",
+    "RuntimeStatus",
+    "TickingClock",
+    "Tool",
+    "ToolCache",
+    "ToolCall",
+    "ToolContext",
+    "ToolError",
+    "View",
+    "behavior",
+    "clear_registry",
+    "clear_tool_registry",
+    "configure_logging",
+    "get_registry",
+    "get_tool_registry",
+    "llm_behavior",
+    "register",
+    "relation_behavior",
+    "tool",
+]
+
+__getattr__ = door(__name__, _HOMES)

@@ -1,0 +1,243 @@
+"""acting: how somebody changes a graph: each act is an event, told to the log first; the board follows from it.
+
+`Inside` acts as part of the step that is being made, `Outside` where the run stands, as a person's recorded act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.dialects.activegraph.errors import InvalidPatchLifecycleState, ReservedFieldError
+from agentnb.dialects.activegraph.events import canonical
+from agentnb.dialects.activegraph.projection import check_op, diff, projected
+from agentnb.dialects.activegraph.times import text_of
+from agentnb.errors import Problem
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.dialects.activegraph.ledger import Ledger
+    from agentnb.engine.history import Event as Kept
+    from agentnb.engine.work import Work
+    from agentnb.session import Session
+
+RESERVED = "provenance"
+
+
+class Hand:
+    """Somebody who acts: by name (`actor`), because of an event (`cause`), in a frame (`frame`)."""
+
+    def __init__(self, ledger: Ledger, run_id: Any, actor: str | None = "system", cause: str | None = None,
+                 frame: str | None = None) -> None:  # fmt: skip
+        self.ledger, self._run_id = ledger, run_id
+        self.actor, self.cause, self.frame = actor, cause, frame
+        self.beside: dict[str, Any] = {}  # what the provenance of all that it makes tells besides
+
+    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
+        """Tell an event, exactly as it is said.
+
+        Raises:
+            NonSerializableEventError: X501, JSON cannot say it.
+            GraphError: X502, it is not what events of its type tell.
+        """
+        raise NotImplementedError
+
+    def emit(self, type_: str, payload: Any) -> Kept:
+        """Tell an event as one of this hand's own."""
+        return self.tell(type_, payload, actor=self.actor, cause=self.cause, frame=self.frame)
+
+    def _stamp(self, actor: str | None, evidence: Sequence[str] | None) -> dict[str, Any]:
+        return {
+            "created_by": actor,
+            "caused_by_event": self.cause,
+            "frame_id": self.frame,
+            "timestamp": text_of(self.ledger.run.clock.now()),
+            "evidence": list(evidence or ()),
+            "run_id": self._run_id(),
+            **self.beside,
+        }
+
+    # -- objects and relations -----------------------------------------------------------------------------------
+
+    def add_object(self, type_: str, data: Mapping[str, Any], evidence: Sequence[str] | None = None) -> Any:
+        """Create an object, and return it frozen."""
+        data = _own(data, "add_object")
+        made = {"id": self.ledger.ids.object(type_), "type": type_, "data": data, "version": 1}
+        made["provenance"] = self._stamp(self.actor, evidence)
+        return self.emit("object.created", {"object": made, "id": made["id"]}).payload["object"]
+
+    def add_relation(self, source: str, target: str, type_: str, data: Mapping[str, Any] | None = None) -> Any:
+        """Create a relation, and return it frozen."""
+        data = _own(data or {}, "add_relation")
+        made = {"id": self.ledger.ids.relation(), "source": source, "target": target, "type": type_, "data": data}
+        made["provenance"] = self._stamp(self.actor, None)
+        payload = {"relation": made, "id": made["id"], "source": source, "target": target}
+        return self.emit("relation.created", payload).payload["relation"]
+
+    def remove_object(self, id_: str) -> None:
+        """Remove an object, and first the relations that begin or end at it; one that is not there is left so."""
+        if self.ledger.object(id_) is ABSENT:
+            return
+        for relation in self.ledger.touching(id_):
+            self.remove_relation(relation)
+        self.emit("object.removed", {"id": id_})
+
+    def remove_relation(self, id_: str) -> None:
+        """Remove a relation; one that is not there is left so."""
+        if self.ledger.relation(id_) is not ABSENT:
+            self.emit("relation.removed", {"id": id_})
+
+    # -- patches -------------------------------------------------------------------------------------------------
+
+    def _patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None, rationale: str | None,
+               evidence: Sequence[str] | None, status: str) -> dict[str, Any]:  # fmt: skip
+        patch = self.ledger.ids.patch()
+        found = self.ledger.object(target)
+        return {
+            "id": patch,
+            "target": target,
+            "op": op,
+            "value": value,
+            "expected_version": 0 if found is ABSENT else found["version"],
+            "proposed_by": by,
+            "rationale": rationale,
+            "evidence": list(evidence or ()),
+            "status": status,
+            "rejection_reason": None,
+            "provenance": self._stamp(by, evidence),
+        }
+
+    def patch_object(self, target: str, updates: Mapping[str, Any], rationale: str | None = None,
+                     evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
+        """Merge fields into an object's data at once, and return the patch, frozen."""
+        updates = _own(updates, "patch_object")
+        found = self.ledger.object(target)
+        if found is ABSENT:
+            raise KeyError(f"unknown object: {target}")
+        patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
+        payload = {"patch": patch, "target": target, "diff": diff(found["data"], canonical(updates))}
+        return self.emit("patch.applied", payload).payload["patch"]
+
+    def propose_patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None,
+                      rationale: str | None = None, evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
+        """Propose a change of an object as it is now, and return the patch, frozen."""
+        value = _own(value, "propose_patch")
+        check_op(op)
+        target = target.removeprefix("object:").removeprefix("relation:")
+        patch = self._patch(target, op, value, by, rationale, evidence, "proposed")
+        return self.tell("patch.proposed", {"patch": patch}, actor=by, cause=self.cause, frame=self.frame).payload[
+            "patch"
+        ]
+
+    def apply_patch(self, patch_id: str, approved_by: str = "system") -> Kept:
+        """Apply a proposed patch where its object has not changed since; else it is rejected."""
+        patch, ledger = self._proposed(patch_id, "applied"), self.ledger
+        found = ledger.object(patch["target"])
+        version, tell = 0 if found is ABSENT else found["version"], partial(self.tell, actor=approved_by)
+        tell = partial(tell, cause=self.cause, frame=self.frame)
+        if version != patch["expected_version"]:
+            reason = f"version mismatch: expected {patch['expected_version']}, got {version}"
+            return tell("patch.rejected", _rejected(patch, reason, version))
+        data = {} if found is ABSENT else found["data"]
+        payload = {"patch": {**patch, "status": "applied"}, "target": patch["target"],
+                   "diff": diff(data, patch["value"]), "approved_by": approved_by}  # fmt: skip
+        return tell("patch.applied", payload)
+
+    def reject_patch(self, patch_id: str, reason: str) -> Kept:
+        """Reject a proposed patch."""
+        patch = self._proposed(patch_id, "rejected")
+        found = self.ledger.object(patch["target"])
+        return self.emit("patch.rejected", _rejected(patch, reason, 0 if found is ABSENT else found["version"]))
+
+    def _proposed(self, patch_id: str, what: str) -> Any:
+        """Return a patch that waits to be decided.
+
+        X505: a patch is decided a second time.
+        """
+        patch: Any = self.ledger.get(patch_id) if patch_id in self.ledger.patches else ABSENT
+        if patch is ABSENT:
+            raise KeyError(f"unknown patch: {patch_id}")
+        if patch["status"] != "proposed":
+            raise InvalidPatchLifecycleState(
+                Problem("X505", f"patch {patch_id!r} cannot be {what}: it is {patch['status']}", f"patch {patch_id!r}",
+                        "a proposed patch is decided once", "look at graph.get_patch(id), or propose another one")
+            )  # fmt: skip
+        return patch
+
+
+class Inside(Hand):
+    """Acts as part of the step that is being made."""
+
+    def __init__(self, work: Work, ledger: Ledger, run_id: Any, actor: str | None, cause: str | None,
+                 frame: str | None) -> None:  # fmt: skip
+        super().__init__(ledger, run_id, actor, cause, frame)
+        self.work = work
+
+    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
+        """Tell an event as one of the step that is being made."""
+        ledger, work = self.ledger, self.work
+        kept = freeze(canonical(payload))
+        writes = projected(ledger, type_, kept)
+        words = {} if when is None else {"time": when}
+        id_ = ledger.event_id() if id_ is None else id_
+        event = work.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        for key, value in writes:
+            work.write((key,), value)
+        ledger.told(event, writes)
+        for listener in tuple(ledger.listeners):
+            listener(event)
+        return event
+
+
+class Outside(Hand):
+    """Acts where the run stands, between two steps."""
+
+    def __init__(self, session: Session, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
+                 frame: str | None = None) -> None:  # fmt: skip
+        super().__init__(ledger, lambda: session.run_id, actor, cause, frame)
+        self.session = session
+
+    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
+        """Tell an event as an act of a person, where the run stands."""
+        ledger = self.ledger.sync()
+        kept = freeze(canonical(payload))
+        writes = projected(ledger, type_, kept)
+        words = {} if when is None else {"time": when}
+        id_ = ledger.event_id() if id_ is None else id_
+        self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        event: Kept = ledger.run.history.events[-1]
+        ledger.note(event, writes)
+        ledger.told_outside()
+        for listener in tuple(ledger.listeners):
+            listener(event)
+        return event
+
+
+def _own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
+    """Return data that holds nothing of the graph's own.
+
+    X506: what somebody makes has a field that only the graph itself writes.
+
+    Raises:
+        ReservedFieldError: X506, it does.
+    """
+    if RESERVED in data:
+        raise ReservedFieldError(
+            Problem("X506", f"the field {RESERVED!r} cannot be given", f"graph.{method}()",
+                    "where a thing comes from is written by the graph itself, so that it can be relied on",
+                    f"say actor=, caused_by= or evidence=, or call the field something else than {RESERVED!r}")
+        )  # fmt: skip
+    return data
+
+
+def _rejected(patch: Any, reason: str, version: int) -> dict[str, Any]:
+    return {"patch_id": patch["id"], "target": patch["target"], "reason": reason, "current_version": version}
+
+
+__all__ = ["Hand", "Inside", "Outside"]

@@ -1,0 +1,88 @@
+"""budgets: the limits of a run, as this dialect tells them; the engine keeps to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
+from agentnb.dialects.activegraph.status import KNOWN_LIMITS, as_payload, snapshot
+from agentnb.errors import Problem, did_you_mean
+
+
+class Budget:
+    """The limits of a run; where one is reached the run ends, and its log says which.
+
+    Args:
+        limits: by name: max_events (that have had their turn), max_behavior_calls, max_llm_calls, max_tool_calls,
+            max_patches, max_depth, max_seconds, max_cost_usd; what is left out has no limit.
+
+    Example:
+        >>> budget = Budget({"max_cost_usd": "0.30"})
+        >>> budget.cost_remaining(Decimal("0.3")), budget.cost_remaining(Decimal("0.31"))
+        (True, False)
+    """
+
+    def __init__(self, limits: Mapping[str, Any] | None = None) -> None:
+        self.limits = limits_of(limits)
+        self._used: Callable[[], Mapping[str, Any]] = dict
+
+    def of(self, used: Callable[[], Mapping[str, Any]]) -> Budget:
+        """Return this budget, counting what `used` says."""
+        self._used = used
+        return self
+
+    def cost_remaining(self, prospective_cost: Any) -> bool:
+        """Say whether this much more may be spent."""
+        left = self.cost_remaining_amount()
+        return left is None or Decimal(str(prospective_cost)) <= left
+
+    def cost_remaining_amount(self) -> Decimal | None:
+        """Return how much may still be spent, in dollars; None where there is no limit."""
+        most = self.limits.get("max_cost_usd")
+        return None if most is None else most - Decimal(str(self._used().get("max_cost_usd", 0)))
+
+    def has_cost_limit(self) -> bool:
+        """Say whether there is a limit of cost."""
+        return "max_cost_usd" in self.limits
+
+    def remaining(self) -> bool:
+        """Say whether no limit is reached."""
+        return self.exhausted_by() is None
+
+    def exhausted_by(self) -> str | None:
+        """Return the first limit that is reached; None where none is."""
+        used = self._used()
+        return next((name for name in KNOWN_LIMITS if name in self.limits and used.get(name, 0) >= self.limits[name]),
+                    None)  # fmt: skip
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what was used and what may be."""
+        return as_payload(snapshot(self._used(), self.limits))
+
+    def __repr__(self) -> str:
+        """Return one line: its limits."""
+        return f"Budget({self.limits!r})"
+
+
+def limits_of(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
+    """Return limits that there are, each in the type that is counted in.
+
+    X511: a budget names a limit that there is not.
+
+    Raises:
+        InvalidRuntimeConfiguration: X511, there is no such limit.
+    """
+    given = limits.limits if isinstance(limits, Budget) else dict(limits or {})
+    for name in given:
+        if name not in KNOWN_LIMITS:
+            raise InvalidRuntimeConfiguration(
+                Problem("X511", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(KNOWN_LIMITS)}",
+                        did_you_mean(str(name), KNOWN_LIMITS, "use one of them"))
+            )  # fmt: skip
+    found = {name: value for name, value in given.items() if value is not None}
+    return {name: Decimal(str(value)) if name == "max_cost_usd" else value for name, value in found.items()}
+
+
+__all__ = ["Budget", "limits_of"]

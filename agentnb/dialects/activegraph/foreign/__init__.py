@@ -1,0 +1,7 @@
+"""foreign: logs of the real activegraph package: opened to be looked at, and written so that it can open them."""
+
+from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun
+from agentnb.dialects.activegraph.foreign.session import Recorded, open_activegraph
+from agentnb.dialects.activegraph.foreign.writing import to_activegraph
+
+__all__ = ["KeptLog", "LogEvent", "LogRun", "Recorded", "open_activegraph", "to_activegraph"]

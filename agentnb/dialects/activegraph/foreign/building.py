@@ -1,0 +1,303 @@
+"""building: a run that stands in the history which a log tells: its steps, writes, events, calls, acts. Runs none."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from agentnb.board.scopes import Scope
+from agentnb.board.secrets import hide_found
+from agentnb.board.values import ABSENT, freeze
+from agentnb.clock import FrozenClock
+from agentnb.dialects.activegraph.foreign.behaviours import names_of, recipe_of
+from agentnb.dialects.activegraph.foreign.calls import calls_of
+from agentnb.dialects.activegraph.foreign.deliveries import Delivery, deliveries_of
+from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, told_by
+from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
+from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, broken, moment
+from agentnb.dialects.activegraph.projection import Writes, projected
+from agentnb.engine.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import Run
+from agentnb.errors import BoardError
+from agentnb.session.kept import kinds_to_read
+from agentnb.world.world import World
+
+# What the package says of itself: nobody's act.
+_OWN: Final = ("behavior.", "relation_behavior.", "runtime.", "llm.", "tool.", "pattern.", "pack.", "context.",
+               "authority.", "embedding.", "promote.", "trial.", "patch.rejected", "approval.proposed")  # fmt: skip
+_VERDICTS: Final = {"approval.granted": "approve", "approval.denied": "deny"}
+
+
+def run_of(log: KeptLog) -> Run:
+    """Return a run that stands at the end of what a log tells.
+
+    Raises:
+        StoreError: L463, an event is not what its type says.
+    """
+    return _Builder(log).run
+
+
+# What an event speaks of has this field: an object has a version, a relation a source, a patch an op.
+_SPEAKS_OF: Final = {
+    "object.removed": "version",
+    "patch.applied": "version",
+    "relation.removed": "source",
+    "patch.rejected": "op",
+    "approval.granted": "approval_id",
+    "approval.denied": "approval_id",
+}
+
+
+class _Graph:
+    """What of the object graph decides what an event does to it; `type` is the event's."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope, self.type = scope, ""
+        self._touching: dict[str, dict[str, None]] = {}
+
+    def get(self, key: str) -> Any:
+        """Return what lies under an id, frozen; ABSENT where that is nothing that such an event speaks of.
+
+        The package lets a patch name a relation, and changes nothing then.
+        """
+        found = self._scope.get(key)
+        return found if found is not ABSENT and _SPEAKS_OF.get(self.type, "") in found else ABSENT
+
+    def touching(self, key: str) -> list[str]:
+        """Return the relations that begin or end at an object, in the order in which they were made."""
+        return [each for each in self._touching.get(key, ()) if self._scope.get(each) is not ABSENT]
+
+    def note(self, key: str, value: Any) -> None:
+        """Take note of what was written."""
+        if value is not ABSENT and "source" in value:
+            for end in (value["source"], value["target"]):
+                self._touching.setdefault(end, {})[key] = None
+
+
+class _Builder:
+    """Goes through a log once and appends to the columns of a history what each delivery did."""
+
+    def __init__(self, log: KeptLog) -> None:
+        self.log, self.events = log, log.events
+        self.deliveries = deliveries_of(log.events)
+        self.owners: list[int | None] = [None] * len(log.events)
+        for number, each in enumerate(self.deliveries):
+            for at in each.events:
+                self.owners[at] = number
+        recipe = recipe_of(log, self.deliveries, self.owners)
+        self.numbers = {event.id: at + 1 for at, event in enumerate(log.events)}
+        self.times = list(_times(log.events))
+        plan = Plan(recipe, kinds_to_read(recipe), World())
+        self.run = Run(plan, clock=FrozenClock(self.times[-1] if self.times else EPOCH))
+        self.history, self.tables = self.run.history, self.run.tables
+        self.graph: Any = _Graph(self.run.root.scope)  # it knows what `projected` asks a ledger
+        self.frozen: dict[int, Any] = {}
+        names = names_of(self.deliveries, log)
+        self.acts = [self._act(each, plan.index[names[each.key]]) for each in self.deliveries]
+        self.follow = self._followers()
+        self.queue: deque[int] = deque()
+        self._build()
+
+    def _act(self, each: Delivery, node: int) -> int:
+        return self.tables.act(ActRow(node, 0, 0, self.numbers.get(each.trigger, -1)))
+
+    def _followers(self) -> dict[int, list[int]]:
+        """Return which deliveries each event sets off, by its place; those that wait for others come of themselves."""
+        found: dict[int, list[int]] = {}
+        for number, each in enumerate(self.deliveries):
+            if not each.delayed and each.trigger in self.numbers:
+                found.setdefault(self.numbers[each.trigger] - 1, []).append(number)
+        return found
+
+    # -- step by step ----------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        run, history = self.run, self.history
+        self._begin()
+        begins = [each.events[0] for each in self.deliveries] + [len(self.events)]
+        self._outside(range(begins[0]), 0)
+        first = self._ns(0)
+        history.first_row([self.acts[number] for number in self.queue], first)
+        run.checkpoint()
+        for number, each in enumerate(self.deliveries):
+            self._to_front(number)
+            pos = history.s_pos[-1] + 1
+            self.queue.popleft()
+            self._step(number, each)
+            after = [at for at in range(each.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
+            self._outside(after, number + 1)
+            self._row(number, each, pos)
+        run.past = False
+        run.set_mark()
+
+    def _begin(self) -> None:
+        """Take over the state that stands for events which the store no longer has."""
+        first = self.events[0] if self.events else None
+        if first is None or first.type != SNAPSHOT:
+            return
+        state = self.log.snapshots.get(str(first.payload.get("state_hash", "")))
+        try:
+            for type, payload in told_by(state):
+                check(type, payload)
+                for key, value in projected(self.graph, type, freeze(payload)):
+                    self._write(first, key, value)
+        except Unfit as unfit:
+            raise self._broken(first, unfit.path, unfit.why) from None
+
+    def _to_front(self, number: int) -> None:
+        """Have a delivery that waited, or comes out of turn, be the next one where the run stands."""
+        history = self.history
+        if self.queue and self.queue[0] == number:
+            return
+        if number in self.queue:
+            self.queue.remove(number)
+        self.queue.appendleft(number)
+        history.s_pos[-1] = self.run.pos = len(history.p_act)
+        self._push(self.queue, CARRIED)
+        history.s_pend[-1] = len(history.p_act)
+
+    def _push(self, numbers: Iterable[int], value: Any) -> None:
+        for number in numbers:
+            self.history.p_act.append(self.acts[number])
+            self.history.p_val.append(value)
+
+    def _step(self, number: int, each: Delivery) -> None:
+        """Tell what a delivery did: its events, what they wrote, what it read and whom it called."""
+        step, act, history = number + 1, self.acts[number], self.history
+        for at in each.events:
+            event = self.events[at]
+            self._tell(at, step, step)
+            for key, value in self._writes(at):
+                self._write(event, key, value)
+            self._follow(at, None)
+            if event.type == "context.read":
+                self._read(event, step)
+        history.calls.extend(calls_of([self.events[at] for at in each.events], step, act))
+        trigger = self.numbers.get(each.trigger)
+        if trigger is not None:
+            event = self.events[trigger - 1]
+            given = {"event": event.id, "type": event.type, "payload": self._payload(trigger - 1)}
+            history.notes[step] = Note(f"event {event.id} of type {event.type!r}", inputs=freeze(given))
+
+    def _row(self, number: int, each: Delivery, pos: int) -> None:
+        history, run, step = self.history, self.run, number + 1
+        status = CANCELLED
+        if each.end is not None:
+            end = self.events[each.end]
+            status = ERROR if end.type == "behavior.failed" else OK
+            if status == ERROR:
+                history.errors[step] = _failure(end.payload)
+        began, ended = self._ns(each.events[0]), self._ns(each.events[-1])
+        history.s_act.append(self.acts[number])
+        history.s_t0.append(began)
+        history.s_t1.append(max(began, ended))
+        history.s_flag.append(status | COUNTED)
+        history.s_pos.append(pos)
+        history.s_wend.append(len(history.w_new))
+        history.s_pend.append(len(history.p_act))
+        run.position, run.pos, run.used = step, pos, run.used + 1
+        if step >= run.check_at:
+            run.checkpoint()
+
+    def _outside(self, places: Sequence[int], step: int) -> None:
+        """Tell what happened between two deliveries: what people and programs did, and what the package says."""
+        for at in places:
+            event = self.events[at]
+            self._tell(at, step, None)
+            writes = self._writes(at)
+            if event.type in _VERDICTS:
+                target = str(event.payload.get("approval_id", ""))
+                self._acted(at, step, (_VERDICTS[event.type], target), ABSENT, self._payload(at))
+            elif not writes and not event.type.startswith(_OWN):
+                self._acted(at, step, ("emit", event.type), ABSENT, self._payload(at))
+            for key, value in writes:
+                old, rows = self.run.root.scope.get(key), len(self.history.w_new)
+                self._write(event, key, value)
+                if len(self.history.w_new) > rows:
+                    self._acted(at, step, ("edit", key), old, value)
+            self._follow(at, CARRIED)
+
+    def _acted(self, at: int, step: int, what: tuple[str, str], old: Any, new: Any) -> None:
+        event = self.events[at]
+        actor = event.payload.get("approved_by") if event.type in _VERDICTS else event.actor
+        self.history.people.append(Act(step, *what, old, new, str(actor or event.actor or ""), self.times[at]))
+
+    def _follow(self, at: int, value: Any) -> None:
+        """Have the deliveries that an event sets off wait their turn."""
+        numbers = self.follow.get(at, ())
+        self.queue.extend(numbers)
+        if self.history.s_act:  # else they are the first row's
+            self._push(numbers, value)
+
+    # -- one event -------------------------------------------------------------------------------------------------
+
+    def _tell(self, at: int, position: int, step: int | None) -> None:
+        event, payload = self.events[at], self._payload(at)
+        actor: Any = event.actor  # None where the package names nobody
+        told = (event.id, event.type, actor, event.caused_by, self.times[at], payload)
+        self.history.events.append(Event(at + 1, step, *told, position, event.frame_id))
+
+    def _payload(self, at: int) -> Any:
+        found = self.frozen.get(at)
+        if found is None:
+            try:
+                found = self.frozen[at] = freeze(dict(self.events[at].payload))
+            except BoardError as error:
+                raise self._broken(self.events[at], "payload", error.problems[0].what) from None
+            hide_found(found)
+        return found
+
+    def _writes(self, at: int) -> Writes:
+        """Return what an event does to the object graph: id and value, ABSENT where something goes."""
+        event = self.events[at]
+        try:
+            check(event.type, event.payload)
+        except Unfit as unfit:
+            raise self._broken(event, unfit.path, unfit.why) from None
+        self.graph.type = event.type
+        return projected(self.graph, event.type, self._payload(at))
+
+    def _write(self, event: LogEvent, key: str, value: Any) -> None:
+        try:
+            self.run.write(self.run.root.scope, (key,), value)
+        except BoardError as error:
+            raise self._broken(event, key, error.problems[0].what) from None
+        self.graph.note(key, value)
+
+    def _read(self, event: LogEvent, step: int) -> None:
+        """Tell which objects a delivery has looked at, where the log knows."""
+        names = event.payload.get("object_ids")
+        for name in dict.fromkeys(map(str, names)) if isinstance(names, list) else ():
+            self.history.r_code.append(self.tables.code(0, (name,)))
+            self.history.r_step.append(step)
+
+    def _broken(self, event: LogEvent, path: str, why: str) -> Exception:
+        return broken(self.log.shown, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
+
+    def _ns(self, at: int) -> int:
+        if not self.times:
+            return 0
+        since = self.times[at] - EPOCH
+        return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
+
+
+def _times(events: Sequence[LogEvent]) -> Iterable[datetime]:
+    """Yield when each event was; one whose time is no time has that of the one before."""
+    last = EPOCH
+    for event in events:
+        last = moment(event.timestamp) or last
+        yield last
+
+
+def _failure(payload: Mapping[str, Any]) -> Failure:
+    """Return what a behaviour failed with; a reason that says more than the type stands before the words."""
+    type, reason = str(payload.get("exception_type") or "failed"), payload.get("reason")
+    words = str(payload.get("message") or "")
+    told = reason if isinstance(reason, str) and not reason.startswith("exception.") and reason not in words else None
+    return Failure(type, f"{told}: {words}" if told else words)
+
+
+__all__ = ["run_of"]

@@ -1,0 +1,89 @@
+"""deliveries: which events of a log belong together: one delivery of one event to one behaviour is one step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from agentnb.dialects.activegraph.foreign.records import LogEvent
+
+STARTED: Final = {"behavior.started": "behavior", "relation_behavior.started": "relation_behavior"}
+ENDED: Final = ("behavior.completed", "behavior.failed")
+_INSIDE: Final = ("llm.", "tool.", "embedding.", "approval.", "context.")
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One event given to one behaviour: which of the log's events it made, and how it ended.
+
+    `trigger` is the id of the event; `events` are places in the log, its start and its end among them; `end` is the
+    place of the event that ended it, None where the log has none. `delayed` says that it waited for others first.
+    """
+
+    behavior: str
+    kind: str
+    trigger: str
+    events: list[int] = field(default_factory=list)
+    end: int | None = None
+    delayed: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells its behaviour from all others."""
+        return self.behavior, self.kind
+
+
+def deliveries_of(events: Sequence[LogEvent]) -> list[Delivery]:
+    """Return the deliveries of a log, in order. What lies between them belongs to none."""
+    found: list[Delivery] = []
+    scheduled: set[tuple[str, str]] = set()
+    begun: Delivery | None = None
+    for at, event in enumerate(events):
+        behavior, trigger = _name(event, "behavior"), _name(event, "event_id")
+        if event.type in STARTED:
+            begun = Delivery(behavior, STARTED[event.type], trigger, [at], delayed=(behavior, trigger) in scheduled)
+            if at and events[at - 1].type == "pattern.matched" and _belongs(events[at - 1], begun):
+                begun.events.insert(0, at - 1)
+            found.append(begun)
+        elif event.type in ENDED:
+            if begun is None or (begun.behavior, begun.trigger) != (behavior, trigger):
+                begun = Delivery(behavior, "behavior", trigger)  # refused before it could start
+                found.append(begun)
+            begun.events.append(at)
+            begun.end, begun = at, None
+        elif event.type == "behavior.scheduled":
+            scheduled.add((behavior, trigger))
+        elif begun is not None:
+            begun.events.append(at)
+        elif event.type == "context.read" and found and _belongs(event, found[-1]) and found[-1].events[-1] == at - 1:
+            found[-1].events.append(at)  # what it has read is told when it has ended
+    for each in found:
+        if each.end is None:
+            _cut(each, events)
+    return found
+
+
+def _cut(begun: Delivery, events: Sequence[LogEvent]) -> None:
+    """Leave a delivery that never ended what is surely its own: the run was cut there, and went on later perhaps."""
+    own = 0
+    for own, at in enumerate(begun.events):  # noqa: B007  (where it stopped is what is asked)
+        event = events[at]
+        mine = event.actor == begun.behavior or event.type in STARTED or event.type == "pattern.matched"
+        if not mine and not event.type.startswith(_INSIDE):
+            break
+    else:
+        own += 1
+    del begun.events[own:]
+
+
+def _belongs(event: LogEvent, begun: Delivery) -> bool:
+    """Say whether what the package tells beside a delivery is of this one."""
+    return (_name(event, "behavior"), _name(event, "event_id")) == (begun.behavior, begun.trigger)
+
+
+def _name(event: LogEvent, key: str) -> str:
+    return str(event.payload.get(key) or "")
+
+
+__all__ = ["ENDED", "STARTED", "Delivery", "deliveries_of"]

@@ -1,0 +1,82 @@
+"""payloads: whether an event of a log tells what its type asks for; and a kept state as the events it stands for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_OBJECT: Final = ("id", "type", "data", "version", "provenance")
+_RELATION: Final = ("id", "source", "target", "type", "data", "provenance")
+_PATCH: Final = ("id", "target", "op", "value")
+# What the payload of an event has: a part with these fields, or one field.
+_ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "object.created": ("object", _OBJECT),
+    "relation.created": ("relation", _RELATION),
+    "patch.proposed": ("patch", _PATCH),
+    "patch.applied": ("patch", _PATCH),
+    "object.removed": ("id", ()),
+    "relation.removed": ("id", ()),
+    "patch.rejected": ("patch_id", ()),
+    "approval.proposed": ("approval_id", ()),
+    "approval.granted": ("approval_id", ()),
+    "approval.denied": ("approval_id", ()),
+}
+_MAPPINGS: Final = {"object", "relation", "patch", "data", "value", "provenance"}
+_NUMBERS: Final = {"version"}
+
+
+class Unfit(Exception):
+    """An event's payload is not what its type asks for: `path` leads to the place, `why` says what stands there."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(path, why)
+        self.path, self.why = path, why
+
+
+def check(type: str, payload: Mapping[str, Any]) -> None:
+    """Raise where an event does not tell what the object graph needs of events of its type.
+
+    Raises:
+        Unfit: something is missing, or of another kind.
+    """
+    if type not in _ASKED:
+        return
+    name, fields = _ASKED[type]
+    whole = _part(payload, name, "payload")
+    for field in fields:
+        _part(whole, field, f"payload.{name}")
+    if name == "patch" and whole["op"] not in ("update", "replace"):
+        raise Unfit("payload.patch.op", f"a patch updates or replaces, and this one is to {whole['op']!r}")
+
+
+def _part(whole: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in whole:
+        raise Unfit(f"{where}.{name}", "it is missing")
+    value = whole[name]
+    wanted: type = dict if name in _MAPPINGS else int if name in _NUMBERS else str
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise Unfit(f"{where}.{name}", f"there stands a {type(value).__name__}, where a {wanted.__name__} is asked for")
+    return value
+
+
+def told_by(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield type and payload of the events that would make a kept state.
+
+    Raises:
+        Unfit: there is no state, or it is none.
+    """
+    where = "payload.state_hash"
+    if state is None:
+        raise Unfit(where, "the state that it names is not in the store")
+    try:
+        found = json.loads(state)
+        for each in found.get("objects", ()):
+            yield "object.created", {"object": {"version": 1, "provenance": {}, **each}, "id": each.get("id")}
+        for each in found.get("relations", ()):
+            yield "relation.created", {"relation": {"data": {}, "provenance": {}, **each}, "id": each.get("id")}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise Unfit(where, f"the state that it names cannot be read: {error}") from None
+
+
+__all__ = ["Unfit", "check", "told_by"]

@@ -1,0 +1,190 @@
+"""reading: a run out of a store that the activegraph package wrote: SQLite or PostgreSQL, its archive included."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun, broken
+from agentnb.errors import Problem, StoreError, did_you_mean
+from agentnb.store.others import Look, look_at
+
+SCHEMA: Final = "1"  # the version of the package's tables that is known here
+_EVENT: Final = ("id", "type", "actor", "payload", "frame_id", "caused_by", "timestamp")
+_RUN: Final = ("run_id", "parent_run_id", "forked_at_event_id", "label", "created_at", "goal", "frame_id")
+_ASKED: Final = {"events": {*_EVENT, "seq", "run_id"}, "runs": {*_RUN}, "meta": {"key", "value"}}
+SNAPSHOT: Final = "runtime.snapshot"  # the event that a kept state belongs to
+
+
+def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> KeptLog:
+    """Return a run as its store keeps it; without an id the one that was written last. Nothing is changed.
+
+    Raises:
+        StoreError: L410, there is nothing; L461, it is no store of the package; L462, a newer package wrote it; L463,
+            an event cannot be read; L464, there is no such run; or the store cannot be read.
+    """
+    try:
+        return look_at(where, partial(_log, run_id=run_id))
+    except StoreError as error:
+        if [problem.code for problem in error.problems] == ["L416"]:
+            (problem,) = error.problems
+            raise _no_store(problem.where, problem.why) from None
+        raise
+
+
+def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
+    """Return the runs of a store, those that began first at the front.
+
+    Raises:
+        StoreError: as `read_log`.
+    """
+    return look_at(where, lambda look: tuple(run for run, _ in _runs(look, _tables(look))))
+
+
+def _log(look: Look, run_id: str | None) -> KeptLog:
+    tables = _tables(look)
+    found = _runs(look, tables)
+    runs = tuple(run for run, _ in found)
+    run = _chosen(look.shown, found, run_id)
+    events = tuple(_events(look, run.run_id, tables))
+    return KeptLog(look.shown, run, runs, events, _snapshots(look, events, tables))
+
+
+# -- what lies there -------------------------------------------------------------------------------------------------
+
+
+def _tables(look: Look) -> set[str]:
+    """Return the names of the tables, once they are known to be the package's.
+
+    L462: a newer package wrote this store.
+
+    Raises:
+        StoreError: L461, they are not; L462, their version is another one.
+    """
+    tables = look.tables()
+    for table, columns in _ASKED.items():
+        missing = columns - look.columns(table) if table in tables else {"*"}
+        if missing:
+            what = f"it has no table {table!r}" if missing == {"*"} else f"its table {table!r} lacks {sorted(missing)}"
+            raise _no_store(look.shown, what)
+    version = [value for (value,) in look.rows("SELECT value FROM meta WHERE key = 'schema_version'")]
+    if version not in ([], [SCHEMA]):
+        raise StoreError(
+            Problem("L462", "this store was written by another version of activegraph", look.shown,
+                    f"its tables have version {version[0]}, and {SCHEMA} is known here",
+                    "install the newest agentnb, or bring the run to a store of that version: `activegraph migrate`")
+        )  # fmt: skip
+    return tables
+
+
+def _no_store(shown: str, why: str) -> StoreError:
+    """L461: this is no store of activegraph."""
+    return StoreError(
+        Problem("L461", "this is no store of the activegraph package", shown, why,
+                "name the file or URL that its Runtime was given as persist_to=; runs of agentnb open with nb.open")
+    )  # fmt: skip
+
+
+# -- runs ------------------------------------------------------------------------------------------------------------
+
+
+def _runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
+    """Return each run with the number of its last event; those that only events speak of are among them."""
+    counts: dict[str, Counter[str]] = {"events": Counter(), "events_archive": Counter()}
+    last: dict[str, int] = {}
+    for table, count in counts.items():
+        if table in tables:
+            for run_id, number, seq in look.rows(f"SELECT run_id, COUNT(*), MAX(seq) FROM {table} GROUP BY run_id"):  # noqa: S608  (a name of ours)
+                count[run_id], last[run_id] = number, max(seq or 0, last.get(run_id, 0))
+    rows = look.rows(f"SELECT {', '.join(_RUN)} FROM runs ORDER BY created_at, run_id")  # noqa: S608  (names of ours)
+    known = {row[0] for row in rows}
+    rows += [(run_id, None, None, None, "", None, None) for run_id in last if run_id not in known]
+    return [
+        (
+            LogRun(id, parent, at, label, _text(created), goal, frame, *(count[id] for count in counts.values())),
+            last.get(id, 0),
+        )
+        for id, parent, at, label, created, goal, frame in rows
+    ]
+
+
+def _chosen(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | None) -> LogRun:
+    """L464: there is no such run, or none at all.
+
+    Raises:
+        StoreError: L464.
+    """
+    if run_id is None and found:
+        return max(found, key=lambda row: row[1])[0]
+    names = [run.run_id for run, _ in found]
+    if run_id in names:
+        return found[names.index(run_id)][0]
+    what = "there is no run yet" if run_id is None else f"there is no run {run_id!r}"
+    told = ", ".join(f"{run.run_id!r}" + (f" ({run.label or run.goal})" if run.label or run.goal else "")
+                     for run, _ in found[-5:])  # fmt: skip
+    why = f"the runs of this store are: {told}" if len(names) < 6 else f"it has {len(names)} runs, the newest: {told}"
+    raise StoreError(
+        Problem("L464", what, shown, why if names else "this store has no run",
+                did_you_mean(run_id or "", names, "leave run_id out for the run that was written last"))
+    )  # fmt: skip
+
+
+# -- events ----------------------------------------------------------------------------------------------------------
+
+
+def _events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
+    """Yield the events of a run by their numbers; an event that stands in archive and log is told once."""
+    seen = set()
+    for table in ("events_archive", "events"):
+        if table not in tables:
+            continue
+        payload = "payload" if look.kind == "sqlite" else "payload::text"
+        columns = ", ".join(payload if name == "payload" else name for name in _EVENT)
+        for row in look.rows(f"SELECT {columns} FROM {table} WHERE run_id = ? ORDER BY seq", run_id):  # noqa: S608  (names of ours)
+            if row[0] not in seen:
+                seen.add(row[0])
+                yield _event(look.shown, run_id, row, archived=table == "events_archive")
+
+
+def _event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:
+    id, type, actor, text, frame_id, caused_by, timestamp = row
+    if not (isinstance(id, str) and isinstance(type, str)):
+        raise broken(shown, run_id, repr(id), "", "its id and its type are no texts")
+    try:
+        payload = json.loads(text)
+    except ValueError as error:
+        raise broken(shown, run_id, repr(id), "payload", f"its payload is no JSON: {error}") from None
+    except TypeError:
+        raise broken(shown, run_id, repr(id), "payload", f"its payload is a {_named(text)}, no JSON text") from None
+    except RecursionError:
+        raise broken(shown, run_id, repr(id), "payload", "its payload is nested too deeply") from None
+    if not isinstance(payload, dict):
+        raise broken(shown, run_id, repr(id), "payload", f"its payload is a {_named(payload)}, no mapping")
+    return LogEvent(id, type, actor, payload, frame_id, caused_by, _text(timestamp), archived)
+
+
+def _named(value: Any) -> str:
+    return "null" if value is None else type(value).__name__
+
+
+def _text(value: Any) -> str:
+    """Return a time as text; a server gives it as one."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return "" if value is None else str(value)
+
+
+def _snapshots(look: Look, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
+    """Return the states that stand for earlier events of a run, by their hashes."""
+    wanted = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
+    asked = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"
+    rows = [row for name in wanted if "snapshots" in tables for row in look.rows(asked, name)]
+    return {name: blob for name, blob in rows}  # noqa: C416  (rows are tuples of any length)
+
+
+__all__ = ["SCHEMA", "SNAPSHOT", "read_log", "read_runs"]

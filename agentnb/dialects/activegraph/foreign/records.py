@@ -1,0 +1,72 @@
+"""records: what a log of the activegraph package says, as plain values: an event, a run, and a whole kept run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from agentnb.errors import Problem, StoreError
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LogEvent(NamedTuple):
+    """One event as the package keeps it. `archived` says that it lies in the archive of its store."""
+
+    id: str
+    type: str
+    actor: str | None
+    payload: Mapping[str, Any]
+    frame_id: str | None
+    caused_by: str | None
+    timestamp: str
+    archived: bool = False
+
+
+class LogRun(NamedTuple):
+    """What a store says of one run: where it began from, where it is a fork, and how many events it has."""
+
+    run_id: str
+    parent: str | None
+    forked_at: str | None
+    label: str | None
+    created: str
+    goal: str | None
+    frame_id: str | None
+    events: int = 0
+    archived: int = 0
+
+
+class KeptLog(NamedTuple):
+    """One run of a store with all its events, those in the archive first; `runs` are all runs of that store.
+
+    `snapshots` are the states, as JSON text, that stand for events which the store no longer has: hash -> text.
+    """
+
+    shown: str
+    run: LogRun
+    runs: tuple[LogRun, ...]
+    events: tuple[LogEvent, ...]
+    snapshots: Mapping[str, str]
+
+
+def broken(shown: str, run_id: str, event: str, path: str, why: str) -> StoreError:
+    """L463: an event of the log cannot be read: what stands in it is not what its type says."""
+    where = f"{shown}, run {run_id!r}, event {event}" + (f", {path}" if path else "")
+    return StoreError(
+        Problem("L463", f"event {event} cannot be read", where, why,
+                "open another run of the store, or mend that row in a copy of it")
+    )  # fmt: skip
+
+
+def moment(text: str) -> datetime | None:
+    """Return a time as the package writes it; None for a text that is no time."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+__all__ = ["EPOCH", "KeptLog", "LogEvent", "LogRun", "broken", "moment"]

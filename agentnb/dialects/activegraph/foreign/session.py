@@ -1,0 +1,287 @@
+"""session: a run of the activegraph package, to be looked at: the steps that its log tells are gone through again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from agentnb.board.secrets import hidden
+from agentnb.board.values import thaw
+from agentnb.dialects.activegraph.foreign.building import run_of
+from agentnb.dialects.activegraph.foreign.reading import read_log
+from agentnb.dialects.activegraph.foreign.records import KeptLog, LogRun
+from agentnb.engine.budget import Budget
+from agentnb.errors import Problem
+from agentnb.session.checks import check_locked
+from agentnb.session.limits import Limits
+from agentnb.session.pending import Pending
+from agentnb.session.session import Session
+from agentnb.session.standing import Standing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.engine.run import Run
+    from agentnb.trace.trace import SimulationStep, SimulationTrace
+
+_COLUMNS: Final = {
+    "run_id": "object", "label": "object", "goal": "object", "created": "object", "parent": "object",
+    "forked_at": "object", "events": "int64", "archived": "int64",
+}  # fmt: skip
+
+
+class Recorded(Session):
+    """A run that the activegraph package has made, as its store keeps it. Nothing of it can run here.
+
+    `step`, `run` and `step_over` go forward through what is recorded, as `back`, `goto` and `run_back` go through it
+    backwards. A step is one delivery of one event to one behaviour. The board is the object graph: each object,
+    relation and patch under its id. `kept` is the log itself, `runs` what else its store has.
+    """
+
+    recorded = True
+    kept: KeptLog
+    _where: str | os.PathLike[str]
+    _opened: dict[str, Recorded]
+
+    @classmethod
+    def of(cls, where: str | os.PathLike[str], kept: KeptLog, opened: dict[str, Recorded]) -> Recorded:
+        """Return the session of a run; `opened` are those of the same store.
+
+        Raises:
+            StoreError: L463, an event cannot be read.
+        """
+        run = run_of(kept)
+        session = cls.__new__(cls)
+        session._stand(where, kept, opened, run)  # noqa: SLF001  (it is made here)
+        opened[kept.run.run_id] = session
+        return session
+
+    def _stand(self, where: str | os.PathLike[str], kept: KeptLog, opened: dict[str, Recorded], run: Run) -> None:
+        self.kept, self._where, self._opened, self.inputs = kept, where, opened, {}
+        self._wire(run.plan.recipe, run, Limits(Budget()), run.plan.recipe.name, kept.run.run_id)
+        self.locked = _read_only(kept)
+
+    # -- going through it ----------------------------------------------------------------------------------------
+
+    def step(self, n: int = 1) -> SimulationStep | None:
+        """Stand `n` recorded steps further on; return the last of them, None at the end."""
+        return self._on(min(self.engine.position + n, self.engine.history.tip))
+
+    async def astep(self, n: int = 1) -> SimulationStep | None:
+        """Like `step`."""
+        return self.step(n)
+
+    def step_into(self) -> SimulationStep | None:
+        """Like `step`: a log tells of no stop inside a delivery."""
+        return self.step()
+
+    def step_over(self) -> SimulationStep | None:
+        """Stand behind all recorded deliveries of the next event."""
+        run, tip = self.engine, self.engine.history.tip
+        acts, steps = run.tables.acts, run.history.s_act
+        end = run.position + 1
+        while end < tip and acts[steps[end + 1]].event == acts[steps[end]].event:
+            end += 1
+        return self._on(min(end, tip))
+
+    def step_out(self) -> SimulationStep | None:
+        """Stand at the end."""
+        return self._on(self.engine.history.tip)
+
+    def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
+        """Go on through what is recorded, until a breakpoint, `until`, or the end; return the trace.
+
+        Args:
+            until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
+        """
+        run, end = self.engine, self.engine.history.tip
+        if max_steps is not None:
+            end = min(end, run.position + max_steps)
+        asked = None
+        if isinstance(until, int) and not isinstance(until, bool):
+            end = min(end, until)
+        elif until is not None:
+            asked = self._asked(until)
+        if asked is None and not self.breakpoints.rows:
+            self._on(end)
+        while run.position < end:
+            self._on(run.position + 1)
+            if (asked is not None and asked.met()) or self._breaks_back():
+                break
+        return self.trace
+
+    async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
+        """Like `run`."""
+        return self.run(until, max_steps)
+
+    def start(self) -> Self:
+        """Stand at the end: there is nothing to wait for."""
+        self.run()
+        return self
+
+    def retry(self) -> SimulationStep | None:
+        """Refuse: nothing of a log can run again.
+
+        Raises:
+            ExecutionError: L450.
+        """
+        check_locked(self)
+        return None
+
+    def _on(self, step: int) -> SimulationStep | None:
+        before = self.engine.position
+        if step > before:
+            self.goto(step)
+        return self.trace.steps[step - 1] if step > before else None
+
+    # -- what its log says ---------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> Standing:
+        """Where the run stands, in one word; at its end `idle`, or `exhausted` where a budget has ended it."""
+        return Standing(self._word(), self.engine, self.limits)
+
+    def _word(self) -> str:
+        position = self.engine.position
+        if position < self.engine.history.tip:
+            return "paused" if position else "ready"
+        return "exhausted" if self._limit() else "idle"
+
+    def _limit(self) -> str | None:
+        """Return the limit that has ended the run, where it stands at its end."""
+        if self.engine.position < self.engine.history.tip:
+            return None
+        for event in reversed(self.kept.events):
+            if event.type == "runtime.budget_exhausted":
+                return str(event.payload.get("exhausted_by") or "a limit")
+            if event.type.startswith(("behavior.", "runtime.idle")):
+                return None
+        return None
+
+    @property
+    def trace(self) -> SimulationTrace:
+        """The trace of this run."""
+        if self._trace is None:
+            from agentnb.trace import SimulationTrace
+
+            meta = {"recipe_kind": "Recipe", "dialect": "activegraph", "session": self.name, "simulated": []}
+            self._trace = SimulationTrace.of(
+                self.engine, run_id=self.run_id, outcome=self._outcome, metadata=meta | self.recipe.meta["about"]
+            )
+        return self._trace
+
+    def _outcome(self) -> dict[str, Any] | None:
+        limit = self._limit()
+        found = {"status": self._word(), "steps": self.position}
+        return found if limit is None else {**found, "limit": limit}
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The approvals that nobody had decided where the run stands."""
+        found: dict[str, Pending] = {}
+        makers = {event.id: event.step for event in self.engine.events()}
+        for event in self.engine.events():
+            id = str(event.payload.get("approval_id", ""))
+            if event.type == "approval.proposed":
+                step = makers[event.id]
+                node = "" if step is None else self.trace.steps[step - 1].node_id
+                words = {key: value for key, value in thaw(event.payload).items() if key != "approval_id"}
+                found[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), words)
+            elif event.type in ("approval.granted", "approval.denied"):
+                found.pop(id, None)
+        return tuple(found.values())
+
+    # -- the other runs of its store -----------------------------------------------------------------------------
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The runs of the store, one row a run: run_id, label, goal, created, parent, forked_at, events, archived."""
+        from agentnb.trace.frames import table
+
+        return table([{name: _told(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS)
+
+    def _other(self, run_id: str) -> Recorded:
+        known = self._opened.get(run_id)
+        return known or Recorded.of(self._where, read_log(self._where, run_id), self._opened)
+
+    @property
+    def parent(self) -> Session | None:
+        """The run that this one was forked from; None where it was not, or the store does not have it."""
+        parent = self.kept.run.parent
+        known = parent is not None and any(run.run_id == parent for run in self.kept.runs)
+        return self._other(str(parent)) if known else None
+
+    @parent.setter
+    def parent(self, session: Session | None) -> None:
+        """Take no other: the store says which it is."""
+
+    @property
+    def forks(self) -> tuple[Session, ...]:
+        """The runs of the store that were forked from this one."""
+        return tuple(self._other(run.run_id) for run in self.kept.runs if run.parent == self.kept.run.run_id)
+
+    def tree(self) -> str:
+        """Return this run and all its forks, one a line, from the run that all of them began from."""
+        runs = {run.run_id: run for run in self.kept.runs}
+        top = self.kept.run
+        seen = {top.run_id}
+        while top.parent in runs and top.parent not in seen:
+            top = runs[top.parent]
+            seen.add(top.run_id)
+        return "\n".join(self._lines(top, 0, set()))
+
+    def _lines(self, run: LogRun, depth: int, seen: set[str]) -> list[str]:
+        seen.add(run.run_id)
+        name = hidden(run.label or run.goal or run.run_id)
+        told = f" from {run.forked_at}" if run.forked_at else ""
+        mark = " <- here" if run.run_id == self.kept.run.run_id else ""
+        lines = [f"{'  ' * depth}{name} ({run.run_id}){told}: {run.events + run.archived} events{mark}"]
+        for other in self.kept.runs:
+            if other.parent == run.run_id and other.run_id not in seen:
+                lines += self._lines(other, depth + 1, seen)
+        return lines
+
+    def to_activegraph(self, where: str | os.PathLike[str], run_id: str | None = None) -> str:
+        """Write the run to a store that the package's `Runtime.load` opens: a file, or a PostgreSQL server.
+
+        Raises:
+            StoreError: as `foreign.to_activegraph`.
+        """
+        from agentnb.dialects.activegraph.foreign.writing import to_activegraph
+
+        return to_activegraph(self, where, run_id)
+
+
+def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -> Recorded:
+    """Return a run of the real activegraph package, to be looked at: stepped through, drawn, told as tables.
+
+    The store is only read: not a byte of it changes, and a program may be writing it. Nothing of the log is run.
+    The session stands at the end of the run; `session.goto(0)` stands before its first delivery.
+
+    Args:
+        where: a path, or a URL (sqlite:///run.db, postgresql://user:password@host/database).
+        run_id: which run; left out, the one that was written last. `session.runs` lists them.
+
+    Raises:
+        StoreError: L410, there is nothing; L461, it is no store of the package; L462, another version of the package
+            wrote it; L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
+    """
+    return Recorded.of(where, read_log(where, run_id), {})
+
+
+def _told(value: Any) -> Any:
+    return hidden(value) if isinstance(value, str) else value
+
+
+def _read_only(kept: KeptLog) -> Problem:
+    """L450: this run can only be read."""
+    return Problem(
+        "L450",
+        "this run can only be looked at: it is a log of the activegraph package",
+        f"{kept.shown}, run {kept.run.run_id!r}",
+        "a log says what has happened; what its behaviours do stands in the program that made it",
+        "go through it with step(), back() and goto(); to go on, load it with that program's Runtime",
+    )
+
+
+__all__ = ["Recorded", "open_activegraph"]

@@ -1,0 +1,217 @@
+"""writing: a run of ours as a log of the activegraph package, in a store that its Runtime.load opens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, Protocol
+
+from agentnb.board.secrets import hidden, masked
+from agentnb.dialects.activegraph.events import event_of
+from agentnb.dialects.activegraph.foreign.reading import SCHEMA, SNAPSHOT
+from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, LogRun, moment
+from agentnb.dialects.activegraph.foreign.session import Recorded
+from agentnb.errors import Problem, StoreError
+from agentnb.session.session import Session
+from agentnb.store.others import Change, write_for
+
+_OURS: Final = {"events", "runs", "meta"}
+# What each database calls the type of a number that counts, of JSON, and of a time.
+_TYPES: Final = {
+    "sqlite": ("INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT", "TEXT"),
+    "postgresql": ("BIGSERIAL PRIMARY KEY", "JSONB", "TIMESTAMPTZ"),
+}
+# A file of an older package may lack them.
+_ARCHIVE: Final = (
+    """CREATE TABLE IF NOT EXISTS events_archive (seq INTEGER, id TEXT NOT NULL, type TEXT NOT NULL, actor TEXT,
+    payload TEXT NOT NULL, frame_id TEXT, caused_by TEXT, timestamp TEXT NOT NULL, run_id TEXT NOT NULL,
+    archived_at TEXT NOT NULL, UNIQUE(id, run_id))""",
+    "CREATE INDEX IF NOT EXISTS idx_archive_run ON events_archive(run_id, seq)",
+    "CREATE TABLE IF NOT EXISTS snapshots (state_hash TEXT PRIMARY KEY, blob TEXT NOT NULL, created_at TEXT NOT NULL)",
+)
+_LAST: Final = "SELECT MAX(seq) FROM (SELECT seq FROM events UNION ALL SELECT seq FROM events_archive)"
+_ADD: Final = """INSERT INTO events (id, type, actor, payload, frame_id, caused_by, timestamp, run_id, seq)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_ADD_ARCHIVED: Final = """INSERT INTO events_archive (id, type, actor, payload, frame_id, caused_by, timestamp, run_id,
+    seq, archived_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_ADD_ON_SERVER: Final = """INSERT INTO events (id, type, actor, payload, frame_id, caused_by, timestamp, run_id)
+    VALUES (?, ?, ?, ?::jsonb, ?, ?, ?::timestamptz, ?)"""
+_ADD_RUN: Final = """INSERT INTO runs (run_id, parent_run_id, forked_at_event_id, label, created_at, goal, frame_id)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+_ADD_STATE: Final = "INSERT OR IGNORE INTO snapshots VALUES (?, ?, ?)"
+
+
+class HasSession(Protocol):
+    """What a session belongs to: a Runtime."""
+
+    @property
+    def session(self) -> Session:
+        """The session of its run."""
+        ...
+
+
+def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str], run_id: str | None = None) -> str:
+    """Write a run, of a session or a Runtime, to a store that the package's `Runtime.load` opens; return where it is.
+
+    Written are the events up to where the session stands; of a log that `nb.open_activegraph` has opened, all of them,
+    as they were. What is secret is masked, as wherever a run leaves this process. A store of the package that is there
+    already gets one more run.
+
+    Args:
+        run_id: the id of the run there; left out, its own.
+
+    Raises:
+        StoreError: L461, the file is another program's; L465, it has a run of this id; L466, two events have one id;
+            L467, a server has no place for the state that the run begins with; or it cannot be written.
+    """
+    told = session if isinstance(session, Session) else session.session
+    return write_log(told.kept if isinstance(told, Recorded) else log_of(told), where, run_id)
+
+
+def log_of(session: Session) -> KeptLog:
+    """Return the events of a session up to where it stands as a log of the package."""
+    found = [event_of(event) for event in session.engine.events()]
+    events = tuple(
+        LogEvent(event.id, event.type, event.actor, event.payload, event.frame_id, event.caused_by, event.timestamp)
+        for event in found
+    )
+    goal = next((event.payload.get("goal") for event in events if event.type == "goal.created"), None)
+    frame = next((event.frame_id for event in events if event.frame_id), None)
+    begun = next((event.timestamp for event in events if event.timestamp), "")
+    run = LogRun(session.run_id, None, None, None, begun, None if goal is None else str(goal), frame, len(events))
+    return KeptLog(f"session {session.name!r}", run, (run,), events, {})
+
+
+def write_log(log: KeptLog, where: str | os.PathLike[str], run_id: str | None = None) -> str:
+    """Write a log to a store of the package; return where it is.
+
+    L466: two events of a run have one id.
+
+    Raises:
+        StoreError: as `to_activegraph`.
+    """
+    twice = [id for id, count in Counter(event.id for event in log.events).items() if count > 1]
+    if twice:
+        raise StoreError(
+            Problem("L466", f"{twice[0]!r} is the id of more than one event", log.shown,
+                    "in a log of the activegraph package an id names one event of its run", "give each event its own")
+        )  # fmt: skip
+    whole = _masked(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
+    return write_for(where, partial(_write, log=whole))
+
+
+def _write(change: Change, log: KeptLog) -> None:
+    _make(change)
+    run, now = log.run, datetime.now(UTC).isoformat(timespec="seconds")
+    if change.rows("SELECT 1 FROM runs WHERE run_id = ?", run.run_id):
+        raise StoreError(
+            Problem("L465", f"this store has a run {run.run_id!r} already", change.shown, "a run is written once",
+                    "give it another id, to_activegraph(path, run_id=...), or name another store")
+        )  # fmt: skip
+    if change.kind == "sqlite":
+        _to_file(change, log, now)
+    else:
+        _to_server(change, log)
+    created = run.created if change.kind == "sqlite" or moment(run.created) else ""
+    change.do(_ADD_RUN, run.run_id, run.parent, run.forked_at, run.label, created or now, run.goal, run.frame_id)
+
+
+def _to_file(change: Change, log: KeptLog, now: str) -> None:
+    for statement in _ARCHIVE:
+        change.do(statement)
+    ((last,),) = change.rows(_LAST)
+    rows = [(*_row(log, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
+    archived = [event.archived for event in log.events]
+    change.many(_ADD_ARCHIVED, [(*row, now) for row, is_old in zip(rows, archived, strict=True) if is_old])
+    change.many(_ADD, [row for row, is_old in zip(rows, archived, strict=True) if not is_old])
+    change.many(_ADD_STATE, [(name, text, now) for name, text in log.snapshots.items()])
+
+
+def _to_server(change: Change, log: KeptLog) -> None:
+    """Write the events to a server, where the package has no archive.
+
+    L467: a run that begins with a kept state finds no place on a server.
+
+    Raises:
+        StoreError: L467.
+    """
+    if log.events and log.events[0].type == SNAPSHOT:
+        raise StoreError(
+            Problem("L467", f"run {log.run.run_id!r} begins with a kept state", change.shown,
+                    "on a PostgreSQL server the package has no place for such states", "name a file: run.db")
+        )  # fmt: skip
+    rows = [_row(log, event) for event in log.events]
+    last = EPOCH
+    for at, row in enumerate(rows):
+        last = moment(row[6]) or last  # a server takes nothing but times
+        rows[at] = (*row[:6], last.isoformat(), row[7])
+    change.many(_ADD_ON_SERVER, rows)
+
+
+def _row(log: KeptLog, event: LogEvent) -> tuple[Any, ...]:
+    payload = json.dumps(event.payload)
+    told = (event.id, event.type, event.actor, payload, event.frame_id, event.caused_by, event.timestamp)
+    return (*told, log.run.run_id)
+
+
+def _make(change: Change) -> None:
+    """Make the tables where there are none of their names.
+
+    Raises:
+        StoreError: L461, those that there are are not the package's.
+    """
+    tables = change.tables()
+    if not (tables & _OURS if change.kind == "postgresql" else tables):
+        for statement in _tables(*_TYPES[change.kind]):
+            change.do(statement)
+        change.do("INSERT INTO meta VALUES ('schema_version', ?)", SCHEMA)
+        return
+    asked = "SELECT value FROM meta WHERE key = 'schema_version'"
+    if not tables >= _OURS or change.rows(asked) != [(SCHEMA,)]:
+        raise StoreError(
+            Problem("L461", "this is no store of the activegraph package", change.shown,
+                    "it is another program's, or its tables have another version", "name a file that is not there yet")
+        )  # fmt: skip
+
+
+def _tables(count: str, text: str, time: str) -> tuple[str, ...]:
+    return (
+        f"""CREATE TABLE events (seq {count}, id TEXT NOT NULL, type TEXT NOT NULL, actor TEXT, payload {text} NOT NULL,
+        frame_id TEXT, caused_by TEXT, timestamp {time} NOT NULL, run_id TEXT NOT NULL, UNIQUE(id, run_id))""",
+        "CREATE INDEX idx_events_run ON events(run_id, seq)",
+        "CREATE INDEX idx_events_type ON events(type)",
+        f"""CREATE TABLE runs (run_id TEXT PRIMARY KEY, parent_run_id TEXT, forked_at_event_id TEXT, label TEXT,
+        created_at {time} NOT NULL, goal TEXT, frame_id TEXT)""",
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    )
+
+
+# -- what may leave --------------------------------------------------------------------------------------------------
+
+
+def _masked(log: KeptLog) -> KeptLog:
+    """Return a log without its secrets; a kept state stands by the hash of what is left of it."""
+    names: dict[str, str] = {}
+    snapshots = {}
+    for name, text in log.snapshots.items():
+        state = json.loads(text)
+        left = masked(state)
+        told = text if left == state else json.dumps(left, sort_keys=True, separators=(",", ":"))
+        names[name] = name if told is text else f"sha256:{hashlib.sha256(told.encode()).hexdigest()}"
+        snapshots[names[name]] = told
+    events = tuple(event._replace(payload=_renamed(masked(event.payload), names)) for event in log.events)
+    words: dict[str, Any] = {name: hidden(value) for name, value in log.run._asdict().items() if isinstance(value, str)}
+    return log._replace(run=log.run._replace(**words), events=events, snapshots=snapshots)
+
+
+def _renamed(payload: Any, names: Mapping[str, str]) -> Any:
+    found = names.get(str(payload.get("state_hash"))) if names else None
+    return payload if found is None else {**payload, "state_hash": found}
+
+
+__all__ = ["log_of", "to_activegraph", "write_log"]

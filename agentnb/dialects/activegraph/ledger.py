@@ -1,0 +1,289 @@
+"""ledger: what a run's board and log hold, found quickly. It keeps nothing: all of it can be worked out anew.
+
+It goes along while the run goes on, the step that is being made included; where the run has been moved by others
+(back, goto, fork, another process), it is worked out of the board and the log.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT
+from agentnb.clock import TickingClock
+from agentnb.dialects.activegraph.projection import Writes, projected
+from agentnb.dialects.activegraph.times import UNSAID, IDGen
+
+if TYPE_CHECKING:
+    from agentnb.engine.history import Event
+    from agentnb.engine.run import Run
+    from agentnb.engine.work import Work
+
+Names = dict[str, None]
+CHANCE: Final = "chance"  # the key of the board that says how far the run's chance has come
+STARTED: Final = frozenset({"behavior.started", "relation_behavior.started"})
+
+
+class Ledger:
+    """The objects by type, the relations by their ends, and the ids of one run.
+
+    `work` is what the node has that is running at this moment; `listeners` are told of each event of this run.
+    """
+
+    def __init__(self, run: Run, ids: IDGen) -> None:
+        self.run = run
+        self.work: Work | None = None  # of the step that is being made
+        self.acting: Work | None = None  # the same, while the code of its behaviour runs at this very moment
+        self.listeners: list[Callable[[Event], None]] = []
+        self._at: tuple[Any, ...] | None = None
+        self._fresh: dict[str, Any] = {}
+        self.types: dict[str, Names] = {}
+        self.objects: dict[str, str] = {}
+        self.relations: dict[str, int] = {}  # id -> the number of the event that created it
+        self.ends: dict[str, Names] = {}
+        self.approvals: Names = {}
+        self.patches: Names = {}
+        self.turns: list[int] = []  # the numbers of the events that have a turn of their own
+        self.started = 0  # how many deliveries have begun
+        self.scheduled: list[tuple[int, Any]] = []  # what was put off: the number of its event, what was said
+        self.matched: dict[tuple[int, str], list[dict[str, str]]] = {}  # (event, node) -> what a pattern has found
+        self._told = 0
+        self._drawn: Any = None
+        self._event_ids: set[str] | None = None  # only where somebody gives events their ids
+        if run.ids is not ids:
+            ids.counters.update(run.ids.counters)
+        self.ids = run.ids = ids
+
+    # -- where it stands -----------------------------------------------------------------------------------------
+
+    def sync(self) -> Ledger:
+        """Make sure that it stands where its run stands."""
+        here = self._here()
+        if here != self._at:
+            if self.work is not None and here == self._next(self.work):
+                self._fresh.clear()
+                self.work = None
+            else:
+                self._anew()
+            self._at = self._here()
+        return self
+
+    def _here(self) -> tuple[Any, ...]:
+        run, history = self.run, self.run.history
+        return id(history), run.position, len(history.events), len(history.people), run.at is history, len(run.left)
+
+    def _next(self, work: Work) -> tuple[Any, ...]:
+        history, position, events, people, *rest = self._at or (0, 0, 0, 0)
+        return (history, position + 1, events + self._told, people, *rest)
+
+    def begin(self, work: Work) -> None:
+        """Go along with a step from its begin."""
+        self.sync()
+        self._told, self.work = 0, work
+        self._drawn = self._chance()
+
+    # -- chance and time -----------------------------------------------------------------------------------------
+
+    def _chance(self) -> Any:
+        """Return how far the run's chance has come; what others have moved it to, it comes to here."""
+        run = self.run
+        kept, chance = run.root.scope.data.get(CHANCE), run.__dict__.get("random")
+        if kept is not None and (chance is None or chance.kept() != list(kept)):
+            run.__dict__.pop("random", None)
+            run.random.forward(list(kept))
+        elif kept is None and chance is not None and chance.words:
+            run.__dict__.pop("random", None)
+        return kept
+
+    def end(self, work: Work) -> None:
+        """Keep how far the run's chance has come, where this step has drawn: whoever goes on from here draws on."""
+        chance = self.run.__dict__.get("random")
+        now = None if chance is None or not chance.words else chance.kept()
+        if now is not None and (self._drawn is None or list(self._drawn) != now):
+            work.write((CHANCE,), now)
+
+    def _clock_back(self, last: Event | None) -> None:
+        """Let a clock that ticks stand where it stood after the last event, as one of this run alone."""
+        run, clock = self.run, self.run.clock
+        if type(clock) is TickingClock and last is not None and last.time != UNSAID:
+            run.clock = TickingClock(last.time + clock.step, clock.step.total_seconds())
+            run.ns = run.clock.ns
+
+    def told(self, event: Event, writes: Writes) -> None:
+        """Take note of an event of the step that is being made, and of what it writes."""
+        self._told += 1
+        self._fresh.update(writes)
+        self.note(event, writes)
+
+    def told_outside(self) -> None:
+        """Take note that an event from outside has been kept, and what it writes."""
+        self._at = self._here()
+
+    def _anew(self) -> None:
+        run = self.run
+        self.work = None
+        tables = (self._fresh, self.types, self.objects, self.relations, self.ends, self.approvals, self.patches)
+        for table in (*tables, self.matched):
+            table.clear()
+        self._event_ids = None
+        self.started = 0
+        self.turns.clear()
+        self.scheduled.clear()
+        made: dict[str, int] = {}
+        drawn, here = dict(self.ids.counters), self._here()
+        onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
+        self.ids.counters.clear()
+        events = run.events()
+        if not onward or (self._at is None and run.history.parent is not None):
+            self._clock_back(events[-1] if events else None)
+        for event in events:
+            self.ids.saw("evt", event.id)
+            self.ids.saw_in(event.type, event.payload)
+            self._queue(event)
+            if event.type == "relation.created":
+                made[str(event.payload.get("id"))] = event.seq
+        if onward:  # what was drawn and told of no event: ids of another process, of the caller
+            for name, number in drawn.items():
+                self.ids.counters[name] = max(number, self.ids.counters.get(name, 0))
+        else:
+            self.ids.counters["frame"] = drawn.get("frame", 0)
+        for key, value in run.root.scope.data.items():
+            self._note(key, value, made.get(key, -1))
+        for flight in run.flights.values():
+            for event in flight.act.work.emitted:
+                writes = projected(self, event.type, event.payload)
+                self._fresh.update(writes)
+                self.note(event, writes)
+                self.ids.saw("evt", event.id)
+                self.ids.saw_in(event.type, event.payload)
+
+    # -- what it knows -------------------------------------------------------------------------------------------
+
+    def note(self, event: Event, writes: Writes) -> None:
+        """Take note of an event, and of what it writes."""
+        self._queue(event)
+        for key, value in writes:
+            self._note(key, value, event.seq)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the step that is being made has changed anything so far."""
+        return bool(self._fresh)
+
+    def event_ids(self) -> set[str]:
+        """Return the ids of all events."""
+        if self._event_ids is None:
+            self._event_ids = {event.id for event in self.events()}
+        return self._event_ids
+
+    def event_id(self) -> str:
+        """Return the next id of an event: one that nobody has given to another."""
+        found = self.ids.event()
+        while self._event_ids is not None and found in self._event_ids:
+            found = self.ids.event()
+        return found
+
+    def _queue(self, event: Event) -> None:
+        if self._event_ids is not None:
+            self._event_ids.add(event.id)
+        reactive = self.run.plan.recipe.reactive
+        if reactive is not None and reactive.waits(event):
+            self.turns.append(event.seq)
+        if event.type in STARTED:
+            self.started += 1
+        elif event.type == "behavior.scheduled":
+            cause = next((one for one in self.run.events() if one.id == event.cause), None)
+            self.scheduled.append((-1 if cause is None else cause.seq, event.payload))
+
+    def tick(self, seq: int) -> int:
+        """Return how many events have had their turn once that of an event has come, itself included."""
+        return bisect_right(self.turns, seq)
+
+    def _note(self, key: str, value: Any, seq: int) -> None:
+        if value is ABSENT:
+            self._forget(key)
+        elif key == CHANCE:
+            return
+        elif "version" in value:
+            if key not in self.objects:
+                self.objects[key] = value["type"]
+                self.types.setdefault(value["type"], {})[key] = None
+        elif "source" in value:
+            if key not in self.relations:
+                self.relations[key] = seq
+                for end in (value["source"], value["target"]):
+                    self.ends.setdefault(end, {})[key] = None
+        elif "op" in value:
+            self.patches[key] = None
+        elif "approval_id" in value:
+            self.approvals[key] = None
+
+    def _forget(self, key: str) -> None:
+        type_ = self.objects.pop(key, None)
+        if type_ is not None:
+            self.types[type_].pop(key, None)
+        if self.relations.pop(key, None) is not None:
+            for names in self.ends.values():
+                names.pop(key, None)
+        self.approvals.pop(key, None)
+
+    def get(self, key: str) -> Any:
+        """Return what lies under an id, frozen; ABSENT where nothing does."""
+        found = self._fresh.get(key)
+        return self.run.root.scope.data.get(key, ABSENT) if found is None else found
+
+    def object(self, key: str) -> Any:
+        """Return an object, frozen; ABSENT where there is none of that id."""
+        return self.get(key) if key in self.objects else ABSENT
+
+    def relation(self, key: str) -> Any:
+        """Return a relation, frozen; ABSENT where there is none of that id."""
+        return self.get(key) if key in self.relations else ABSENT
+
+    def touching(self, key: str) -> list[str]:
+        """Return the relations that begin or end at an object, in the order in which they were made."""
+        return list(self.ends.get(key, ()))
+
+    def all_objects(self, type_: str | None = None) -> Iterator[Any]:
+        """Yield the objects (of a type), frozen, in the order in which they were made."""
+        names: Iterable[str] = self.objects if type_ is None else self.types.get(type_, ())
+        return map(self.get, tuple(names))
+
+    def all_relations(self) -> Iterator[Any]:
+        """Yield the relations, frozen, in the order in which they were made."""
+        return map(self.get, tuple(self.relations))
+
+    def events(self) -> list[Event]:
+        """Return the events so far, those of steps that are being made included."""
+        return [*self.run.events(), *self._flying()]
+
+    def _flying(self) -> list[Event]:
+        works = {id(flight.act.work): flight.act.work for flight in self.run.flights.values()}
+        if self.work is not None and self._here() == self._at:
+            works[id(self.work)] = self.work
+        return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)
+
+    def last_events(self, count: int) -> list[Event]:
+        """Return the last so many events."""
+        found = self._flying()[::-1][:count]
+        for history, end in reversed(self.run.parts()):
+            first = history.base if history.parent else -1
+            for event in reversed(history.events):
+                if len(found) >= count:
+                    return found[::-1]
+                if first <= event.at <= end:
+                    found.append(event)
+        return found[::-1]
+
+
+def ledger_of(run: Run) -> Ledger:
+    """Return the ledger of a run."""
+    ids = run.ids if isinstance(run.ids, IDGen) else IDGen()
+    found = ids.ledgers.get(run)
+    if found is None:
+        found = ids.ledgers[run] = Ledger(run, ids)
+    return found
+
+
+__all__ = ["Ledger", "ledger_of"]

@@ -1,0 +1,97 @@
+"""objects: what a graph holds: objects, relations, patches, approvals that wait. As users see them, each a copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentnb.board.values import thaw
+
+
+@dataclass(frozen=True)
+class Object:
+    """A thing of some type with data; its version grows by one with each patch."""
+
+    id: str
+    type: str
+    data: dict[str, Any]
+    version: int
+    provenance: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields."""
+        return {name: thaw(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A way from one object to another; either may be missing."""
+
+    id: str
+    source: str
+    target: str
+    type: str
+    data: dict[str, Any]
+    provenance: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields."""
+        return {name: thaw(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change of an object: `update` merges fields, `replace` takes their place. It holds for one version only."""
+
+    id: str
+    target: str
+    op: str
+    value: dict[str, Any]
+    expected_version: int
+    proposed_by: str
+    rationale: str | None = None
+    evidence: list[str] = field(default_factory=list)
+    status: str = "proposed"
+    rejection_reason: str | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields."""
+        return {name: thaw(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class PendingApproval:
+    """An object that somebody asks leave to create."""
+
+    id: str
+    kind: str
+    object_type: str
+    data: dict[str, Any]
+    reason: str
+    pack: str
+
+
+def object_of(kept: Any) -> Object:
+    """Return an object that lies on the board."""
+    return Object(kept["id"], kept["type"], thaw(kept["data"]), kept["version"], thaw(kept["provenance"]))
+
+
+def relation_of(kept: Any) -> Relation:
+    """Return a relation that lies on the board."""
+    return Relation(kept["id"], kept["source"], kept["target"], kept["type"], thaw(kept["data"]),
+                    thaw(kept["provenance"]))  # fmt: skip
+
+
+def patch_of(kept: Any) -> Patch:
+    """Return a patch that lies on the board."""
+    return Patch(**thaw(kept))
+
+
+def approval_of(kept: Any) -> PendingApproval:
+    """Return an approval that lies on the board."""
+    return PendingApproval(kept["approval_id"], "object", kept["object_type"], thaw(kept["data"]), kept["reason"],
+                           kept["pack"])  # fmt: skip
+
+
+__all__ = ["Object", "Patch", "PendingApproval", "Relation", "approval_of", "object_of", "patch_of", "relation_of"]

@@ -1,0 +1,137 @@
+"""projection: what an event means for the board. The log is the truth; all that the board holds follows from it.
+
+On the board each object, relation, patch and waiting approval lies under its id, as its event told it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.dialects.activegraph.errors import GraphError, InvalidPatchOperation
+from agentnb.errors import Problem
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.ledger import Ledger
+
+Writes = list[tuple[str, Any]]
+OPS: Final = ("update", "replace")
+
+
+def projected(ledger: Ledger, type_: str, payload: Any) -> Writes:
+    """Return what an event writes on the board: id and frozen value, ABSENT where it goes.
+
+    Raises:
+        GraphError: X502, what it tells is not what events of its type tell.
+    """
+    found = _BY_TYPE.get(type_)
+    return [] if found is None else found(ledger, payload)
+
+
+def _part(payload: Any, name: str, *keys: str) -> Any:
+    """Return a part of a payload that has these keys.
+
+    X502: an event of a type that the graph itself knows does not tell what such an event tells.
+    """
+    found = payload.get(name) if isinstance(payload, Mapping) else None
+    if isinstance(found, Mapping) and all(key in found for key in keys):
+        return found
+    raise GraphError(
+        Problem("X502", f"it tells no {name!r} with {', '.join(keys) or 'anything'}", "an event of the graph's own",
+                "what the graph holds follows from what its events tell",
+                f"tell {{{name!r}: {{...}}}}, or call the graph's own method")
+    )  # fmt: skip
+
+
+def _object_created(_: Ledger, payload: Any) -> Writes:
+    made = _part(payload, "object", "id", "type", "data", "version", "provenance")
+    return [(made["id"], made)]
+
+
+def _object_removed(ledger: Ledger, payload: Any) -> Writes:
+    gone = str(payload["id"])
+    found: Writes = [] if ledger.get(gone) is ABSENT else [(gone, ABSENT)]
+    return [*((each, ABSENT) for each in ledger.touching(gone)), *found]
+
+
+def _relation_created(_: Ledger, payload: Any) -> Writes:
+    made = _part(payload, "relation", "id", "source", "target", "type", "data")
+    return [(made["id"], made)]
+
+
+def _relation_removed(ledger: Ledger, payload: Any) -> Writes:
+    gone = str(payload["id"])
+    return [] if ledger.get(gone) is ABSENT else [(gone, ABSENT)]
+
+
+def _patch_proposed(_: Ledger, payload: Any) -> Writes:
+    patch = _part(payload, "patch", "id", "target", "op", "value")
+    check_op(patch["op"])
+    return [(patch["id"], patch)]
+
+
+def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
+    patch = _part(payload, "patch", "id", "target", "op", "value")
+    check_op(patch["op"])
+    found = ledger.get(patch["target"])
+    return [(patch["id"], patch)] if found is ABSENT else [(patch["id"], patch), (found["id"], patched(found, patch))]
+
+
+def _patch_rejected(ledger: Ledger, payload: Any) -> Writes:
+    found = ledger.get(str(payload.get("patch_id")))
+    if found is ABSENT:
+        return []
+    return [(found["id"], freeze({**found, "status": "rejected", "rejection_reason": payload.get("reason")}))]
+
+
+def _approval_proposed(_: Ledger, payload: Any) -> Writes:
+    return [(str(payload["approval_id"]), payload)]
+
+
+def _approval_decided(ledger: Ledger, payload: Any) -> Writes:
+    decided = str(payload["approval_id"])
+    return [] if ledger.get(decided) is ABSENT else [(decided, ABSENT)]
+
+
+def patched(found: Any, patch: Any) -> Any:
+    """Return an object as a patch makes it, frozen."""
+    data = patch["value"] if patch["op"] == "replace" else {**found["data"], **patch["value"]}
+    return freeze({**found, "data": data, "version": found["version"] + 1})
+
+
+def diff(data: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return which fields of an object's data a patch sets anew, each with what stood and what stands there."""
+    return {name: {"old": data.get(name), "new": new} for name, new in value.items()
+            if name not in data or data[name] != new}  # fmt: skip
+
+
+def check_op(op: Any) -> None:
+    """Raise for a patch that does neither of what patches do.
+
+    X503: a patch neither updates nor replaces.
+
+    Raises:
+        InvalidPatchOperation: X503, it has another op.
+    """
+    if op not in OPS:
+        raise InvalidPatchOperation(
+            Problem("X503", f"a patch cannot {op!r}", "a patch's op", "a patch either updates or replaces data",
+                    "write 'update' to merge fields, 'replace' to put others in their place")
+        )  # fmt: skip
+
+
+_BY_TYPE: Final[Mapping[str, Callable[[Any, Any], Writes]]] = {
+    "object.created": _object_created,
+    "object.removed": _object_removed,
+    "relation.created": _relation_created,
+    "relation.removed": _relation_removed,
+    "patch.proposed": _patch_proposed,
+    "patch.applied": _patch_applied,
+    "patch.rejected": _patch_rejected,
+    "approval.proposed": _approval_proposed,
+    "approval.granted": _approval_decided,
+    "approval.denied": _approval_decided,
+}
+
+__all__ = ["OPS", "Writes", "check_op", "diff", "patched", "projected"]

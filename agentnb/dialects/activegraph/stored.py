@@ -1,0 +1,160 @@
+"""stored: a runtime that outlives its process: kept, opened again, forked, and checked against its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
+
+from agentnb.board.secrets import short
+from agentnb.dialects.activegraph.attaching import attach, since_of
+from agentnb.dialects.activegraph.errors import EventNotFoundError, InvalidRuntimeConfiguration, ReplayDivergenceError
+from agentnb.dialects.activegraph.graph import Graph
+from agentnb.dialects.activegraph.loader import recipe_of_behaviors
+from agentnb.errors import ExecutionError, Problem
+from agentnb.session import stored
+from agentnb.session.opening import open as opened
+from agentnb.store import open_log
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.budgets import Budget
+    from agentnb.dialects.activegraph.party import Party
+    from agentnb.session.replaying import ReplayReport
+
+
+class Stored:
+    """The part of a Runtime that keeps it."""
+
+    graph: Graph
+    party: Party
+    budget: Budget
+    name: str
+    tools: list[Any] | None
+    behaviors: Any
+    _given: list[Any] | None
+    _attached: tuple[Any, ...]
+    _ensure: Any
+
+    def _keep_in(self, place: Any) -> None:
+        """Keep the run in a store from now on, all of it so far included."""
+        session = self.graph.session
+        session.keep_in(stored.begin(session, place, "step"))
+
+    def save_state(self, path: Any = None) -> str:
+        """Keep the run, and return where. One that is kept nowhere is kept at `path` from now on.
+
+        X514: a run that is kept in one place is to be kept in another.
+
+        Raises:
+            InvalidRuntimeConfiguration: X514, it is kept elsewhere.
+            StoreError: L451, it is kept nowhere, and no path is given; or it cannot be kept.
+        """
+        self._ensure()
+        session = self.graph.session
+        if session.journal is not None and path is not None and open_log(path) is not session.journal.log:
+            raise InvalidRuntimeConfiguration(
+                Problem("X514", "this run is kept in another place already", "runtime.save_state()",
+                        f"it is kept in {session.journal.log.url}", "leave the path out, or call session.save(path)")
+            )  # fmt: skip
+        if session.journal is None and path is not None:
+            self._keep_in(path)
+        return session.save()
+
+    @classmethod
+    def load(
+        cls,
+        path: Any,
+        run_id: str | None = None,
+        *,
+        behaviors: Iterable[Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return a runtime that stands where a kept run stood, and goes on as if it had never been away.
+
+        Ids, chance, what was put off, what waits, what was used of the budget: all of it is as it was.
+
+        Args:
+            path: a path or a URL: sqlite:///runs.db, postgresql://...
+            run_id: which run; left out, the one that was written last.
+            behaviors: those that listen; left out, the registered ones.
+            options: as of a Runtime; `replay_strict=True` compares what they do with the log first.
+
+        Raises:
+            StoreError: there is no such store or run: nothing is made by asking for it.
+            ReplayDivergenceError: L460, behaviours do something else than the log says.
+        """
+        known = None if behaviors is None else list(behaviors)
+
+        def graph_of(runtime: Any) -> Graph:
+            listening = runtime.behaviors
+            recipe = recipe_of_behaviors(listening, runtime.party, runtime.name, 0)
+            session = opened(path, run_id, recipe=recipe)
+            recipe.reactive.since = since_of(session.engine)  # type: ignore[union-attr]  # a Matcher
+            runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
+            return Graph(session=session)
+
+        return cls(None, known, _graph_of=graph_of, **options)  # type: ignore[call-arg]  # Runtime's own
+
+    def fork(self, at_event: str, label: str | None = None, *, behaviors: Iterable[Any] | None = None,
+             **options: Any) -> Self:  # fmt: skip
+        """Return a runtime of its own that shares the log up to an event, and the rest of the step that told it.
+
+        Nothing is lost by where it is cut: what had not been delivered then is delivered here. It goes by the same
+        budget, chance and clock.
+
+        Raises:
+            EventNotFoundError: X515, there is no such event.
+        """
+        self._ensure()
+        try:
+            session = self.graph.session.fork(at_event, label)
+        except ExecutionError as error:
+            raise EventNotFoundError(
+                Problem("X515", f"there is no event {at_event!r} to fork at", "runtime.fork()",
+                        "a fork begins after an event of the log", "look at graph.events")
+            ) from error  # fmt: skip
+        known = self._given if behaviors is None else list(behaviors)
+        given = {"frame": self.party.frame, "policy": self.party.policy, "llm_provider": self.party.llm,
+                 "tools": self.tools, "name": self.name, **options}  # fmt: skip
+
+        def graph_of(runtime: Any) -> Graph:
+            runtime._share_packs(self)  # noqa: SLF001  (of its own class)
+            graph = Graph(session=session)
+            listening = tuple(runtime.behaviors)
+            attach(graph, listening, runtime.party, runtime.name, since_of(session.engine))
+            runtime._attached = listening  # noqa: SLF001  (of its own class)
+            return graph
+
+        made = type(self)(None, known, _graph_of=graph_of, **given)  # type: ignore[call-arg]  # Runtime's own
+        made.party.asking.know(self.graph.ledger.events())
+        return made
+
+    def replay(self, strict: Any = "values") -> ReplayReport:
+        """Run the behaviours again on the recorded answers; return where they do something else. Nothing is called."""
+        self._ensure()
+        return self.graph.session.replay(strict=strict)
+
+    def _check_replay(self) -> None:
+        """Raise where behaviours, run again, do something else than the log says.
+
+        L460: a strict replay differs from the log.
+
+        Raises:
+            ReplayDivergenceError: L460, it names the first event and path that differ.
+        """
+        report = self.replay()
+        first = next(iter(report.divergences), None)
+        if first is None:
+            return
+        events = [event for event in self.graph.ledger.events() if event.step == first.step]
+        where = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
+        where = where or (events[0].id if events else "")
+        told = first.why or f"{first.what} {first.path!r} was {short(first.recorded)}, and is {short(first.replayed)}"
+        raise ReplayDivergenceError(
+            Problem("L460", f"step {first.step}, {first.node!r}: {told}", f"event {where or '?'}",
+                    "behaviours are run again on what is recorded, and should do what they did",
+                    "load with the behaviours that the run was made with, or without replay_strict"),
+            event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
+        )  # fmt: skip
+
+
+__all__ = ["Stored"]

@@ -1,0 +1,269 @@
+"""thinking: a delivery to a behaviour that asks a model first: questions, tools that it asks for, what it answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from agentnb.dialects.activegraph.asking import AGAIN
+from agentnb.dialects.activegraph.behaviors import Behavior, check_arity, named, own, register
+from agentnb.dialects.activegraph.delivering import Delivery, Turn, acting
+from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
+from agentnb.dialects.activegraph.events import canonical
+from agentnb.dialects.activegraph.models import LLMMessage, ToolCall
+from agentnb.dialects.activegraph.prompting import as_json, messages_of, system_of
+from agentnb.dialects.activegraph.tools import ToolContext, args_hash, digest
+from agentnb.engine.work import Work
+from agentnb.session.spending import used_up_to
+
+
+@dataclass
+class LLMBehavior(Behavior):
+    """A behaviour that asks a model first: its handler `(event, graph, ctx, answer)` is given what was read from it."""
+
+    handler: Callable[..., None] | None = None
+    description: str = ""
+    model: str | None = None
+    output_schema: Any = None
+    deterministic: bool = False
+    max_tokens: int = 4096
+    temperature: float = 0.7
+    top_p: float = 1.0
+    timeout_seconds: float = 60.0
+    prompt_template: str | None = None
+    tools: list[Any] = field(default_factory=list)
+    max_tool_turns: int = 6
+
+    kind: ClassVar[str] = "llm"
+
+
+def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where: Mapping[str, Any] | None = None,
+                 description: str = "", model: str | None = None, output_schema: Any = None,
+                 view: Mapping[str, Any] | None = None, creates: list[str] | None = None,
+                 budget: Mapping[str, Any] | None = None, deterministic: bool = False, max_tokens: int = 4096,
+                 temperature: float = 0.7, top_p: float = 1.0, timeout_seconds: float = 60.0,
+                 prompt_template: str | None = None, priority: int = 0, pattern: str | None = None,
+                 activate_after: Any = None, tools: list[Any] | None = None,
+                 max_tool_turns: int = 6) -> Callable[[Callable[..., None]], LLMBehavior]:  # fmt: skip
+    """Make a behaviour of a function `(event, graph, ctx, answer)` that a model is asked for first, and register it.
+
+    Args:
+        output_schema: a pydantic model of the answer; without one the answer is None, and the text in the log.
+        tools: what the model may call: tools, or names of the runtime's.
+        max_tool_turns: how often it may be asked in one delivery.
+
+    Raises:
+        TypeError: the function does not take the four, or the schema is no pydantic model.
+    """
+    if output_schema is not None and not hasattr(output_schema, "model_validate"):
+        raise TypeError(f"output_schema={output_schema!r} is no pydantic model")
+
+    def made(fn: Callable[..., None]) -> LLMBehavior:
+        check_arity(fn, ("event", "graph", "ctx", "answer"), "llm_behavior")
+        found = LLMBehavior(
+            named(fn, name), fn, list(on or ()), own(where), own(view), list(creates or ()), own(budget), priority,
+            pattern, None, activate_after, fn, description, model, output_schema, deterministic, max_tokens,
+            temperature, top_p, timeout_seconds, prompt_template, list(tools or ()), max_tool_turns,
+        )  # fmt: skip
+        register(found)
+        return found
+
+    return made
+
+
+class Thinking(Delivery):
+    """Delivers events to one behaviour that asks a model."""
+
+    async def __call__(self, work: Work) -> Any:
+        """Deliver the event of this turn: ask the model, and give the behaviour what it answered."""
+        turn = self.begin(work)
+        if turn is None:
+            return {}
+        with turn.failing():
+            answer = await _Questions(self.behavior, turn).answer()
+            with acting(turn.ledger, work), turn.drawing():
+                self.behavior.handler(turn.event, turn.graph, turn.ctx, answer, **self._settings())
+        turn.completed()
+        return {}
+
+
+class _Questions:
+    """The questions of one delivery: each with the tools that were asked for before it."""
+
+    def __init__(self, behavior: Any, turn: Turn) -> None:
+        self.behavior, self.turn, self.work = behavior, turn, turn.work
+        self.asking = turn.party.asking
+        self.cause = turn.kept.id
+        self.calls = 0
+        self.words: dict[str, Any] = {
+            "system": system_of(behavior, turn),
+            "messages": messages_of(behavior, turn),
+            "model": self.asking.model_of(behavior),
+            "max_tokens": behavior.max_tokens,
+            "temperature": behavior.temperature,
+            "top_p": behavior.top_p,
+            "output_schema": behavior.output_schema,
+            "timeout_seconds": behavior.timeout_seconds,
+        }
+        told = [tool.told() for tool in self.asking.tools_of(behavior).values()]
+        if told:
+            self.words["tools"] = told
+
+    async def answer(self) -> Any:
+        """Ask until there is an answer that asks for no tool, and return what it says.
+
+        Raises:
+            LLMBehaviorError: the model has failed, or what it says is not what was asked for.
+            ToolError: a tool has failed, or more are asked for than may be.
+        """
+        self.turn.beside["tool_calls"] = 0
+        for index in range(self.behavior.max_tool_turns):
+            found = await self._asked(index)
+            self.turn.hand.beside["llm_request_event_id"] = self.cause
+            calls = found.get("tool_calls")
+            if not calls:
+                return self._read(found)
+            asked = tuple(ToolCall(call["id"], call["name"], call["args"]) for call in calls)
+            self.words["messages"].append(LLMMessage("assistant", found["raw_text"], tool_calls=asked))
+            for call in asked:
+                self.words["messages"].append(await self._used(call))
+        most = self.behavior.max_tool_turns
+        raise _failed("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
+                      "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
+
+    def tell(self, type_: str, payload: Mapping[str, Any], cause: str) -> str:
+        """Tell of a question or a tool in the behaviour's name; return the event's id."""
+        turn = self.turn
+        if turn.party.live(self.work.run):
+            turn.party.watch(type_, payload)
+        return turn.hand.tell(type_, payload, actor=self.behavior.name, cause=cause, frame=turn.party.frame_id).id
+
+    async def _asked(self, index: int) -> dict[str, Any]:
+        behavior, words = self.behavior, self.words
+        schema = behavior.output_schema
+        hash_ = digest({name: value for name, value in {
+            **words,
+            "messages": [each.to_dict() for each in words["messages"]],
+            "output_schema": None if schema is None else schema.model_json_schema(),
+        }.items() if name != "timeout_seconds"})  # fmt: skip
+        head = {"behavior": behavior.name, "model": words["model"], "prompt_hash": hash_}
+        known = self.asking.answered(hash_)
+        self._check_cost(known)
+        first, cause = "", self.cause
+        for attempt in range(self.asking.attempts):
+            said: dict[str, Any] = {**head, "deterministic": behavior.deterministic, "cache_hit": known is not None,
+                                    "turn_index": index, "prompt_normalized": True}  # fmt: skip
+            if schema is not None:
+                said["structured_output_mode"] = "prompt"
+            if attempt:
+                said |= {"attempt_index": attempt, "max_attempts": self.asking.attempts, "retry_of": first}
+            elif not index:
+                said["prompt"] = {"system": words["system"], "messages": [each.to_dict() for each in words["messages"]]}
+            request = self.tell("llm.requested", said, cause)
+            first = first or request
+            found = {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, words)
+            if "failed" not in found:
+                self.tell("llm.responded", {**found, "behavior": behavior.name, "prompt_hash": hash_,
+                                            "turn_index": index}, request)  # fmt: skip
+                self.cause = request
+                return found
+            cause = await self._failed(found["failed"], head, attempt, request)
+        raise AssertionError("the last attempt that fails is raised")
+
+    async def _failed(self, failure: Mapping[str, Any], head: Mapping[str, Any], attempt: int, request: str) -> str:
+        """Tell of a question that has failed; return the event's id, where it is asked once more.
+
+        Raises:
+            LLMBehaviorError: it is not.
+        """
+        most, reason = self.asking.attempts, failure["reason"]
+        again = reason in AGAIN
+        extra, known = dict(failure["extra"]), {"behavior": head["behavior"], "prompt_hash": head["prompt_hash"]}
+        said = {**known, "model": head["model"],
+                "error": {"reason": reason, "message": failure["message"], **extra},
+                "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": most,
+                "latency_seconds": failure["latency_seconds"], "cost_usd": "0"}  # fmt: skip
+        responded = self.tell("llm.responded", said, request)
+        if not again or attempt + 1 >= most:
+            if again:
+                extra |= {"attempts": attempt + 1, "max_attempts": most, "retry_exhausted": True}
+            raise _failed(failure["type"], failure["message"], reason, **extra)
+        await self.asking.wait(self.work, attempt, extra)
+        return responded
+
+    def _check_cost(self, known: Any) -> None:
+        """Raise where a question would cost more than is left."""
+        most, run = self.turn.party.limits().get("max_cost_usd"), self.work.run
+        if known is not None or most is None:
+            return
+        paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
+        left = most - used_up_to(run.at, run.position).paid.cost - sum(paid)
+        cost = self.asking.too_dear(self.words, left)
+        if cost is not None:
+            told = {"estimated_cost_usd": str(cost), "budget_remaining_usd": str(left), "model": self.words["model"]}
+            raise _failed("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted", **told)
+
+    async def _used(self, call: ToolCall) -> LLMMessage:
+        """Call a tool that the model asks for, and return what the model is told of it."""
+        behavior, turn, cause = self.behavior, self.turn, self.cause
+        tool = self.asking.tool_of(behavior, call.name)
+        turn.party.check(behavior.name, "can_call_tool", tool.name)
+        hash_ = args_hash(tool.name, call.args)
+        known = self.asking.known(tool, hash_)
+        head = {"behavior": behavior.name, "tool": tool.name, "args_hash": hash_}
+        request = self.tell("tool.requested", {**head, "args": call.args, "call_id": call.id,
+                                               "cache_hit": known is not None, "deterministic": tool.deterministic},
+                            cause)  # fmt: skip
+        turn.hand.beside.setdefault("tool_request_event_ids", []).append(request)
+        if known is not None:
+            found = {"output": known["output"], "latency_seconds": 0.0}
+        else:
+            context = ToolContext(behavior.name, turn.kept.id, turn.party.frame, f"{turn.kept.id}:{call.id}",
+                                  tool.timeout_seconds)  # fmt: skip
+            found = await self.asking.use(self.work, tool, call.args, context)
+        failed = found.get("failed")
+        if failed is not None:
+            error = {"reason": failed["reason"], "message": failed["message"]}
+            if "raised" in failed:
+                error |= {"tool": tool.name, "exception_type": failed["raised"]}
+            took = found.get("latency_seconds", 0.0)
+            said = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
+            self.tell("tool.responded", said, request)
+            rest = {
+                name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
+            }
+            raise _failed(failed["type"], failed["message"], failed["reason"], ToolError, **rest)
+        self.calls += 1
+        turn.beside["tool_calls"] = self.calls
+        cost = "0" if known is not None else str(tool.cost_per_call)
+        self.tell("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
+                                     "latency_seconds": found["latency_seconds"], "cost_usd": cost,
+                                     "deterministic": tool.deterministic}, request)  # fmt: skip
+        return LLMMessage("tool", as_json(canonical(found["output"])), call.id, tool.name)
+
+    def _read(self, found: Mapping[str, Any]) -> Any:
+        """Return what an answer says, as its schema reads it; None without a schema."""
+        schema = self.behavior.output_schema
+        if schema is None:
+            return None
+        said = {"raw_text": found["raw_text"], "schema": schema.__name__}
+        if found["parsed"] is None:
+            raise LLMBehaviorError("llm.parse_error", "the answer holds no JSON object", payload_extras=said)
+        try:
+            return schema.model_validate(found["parsed"])
+        except ValueError as error:
+            raise LLMBehaviorError("llm.schema_violation", str(error), payload_extras=said) from None
+
+
+def _failed(type_: str, message: str, reason: str, base: type[Exception] = LLMBehaviorError, **extra: Any) -> Exception:
+    """Return a failure under the name that it has elsewhere, which says just this."""
+    known = {"LLMBehaviorError": LLMBehaviorError, "ToolError": ToolError}
+    cls: Any = known.get(type_) or type(type_, (base,), {})
+    made: Any = cls(reason, message, payload_extras=extra)
+    made.args = (message,)
+    return made  # type: ignore[no-any-return]  # one of the errors above
+
+
+__all__ = ["LLMBehavior", "Thinking", "llm_behavior"]

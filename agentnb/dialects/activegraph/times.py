@@ -1,0 +1,169 @@
+"""times: clocks whose time is a text, and ids that count on after those that a log has."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from agentnb import clock as engine
+from agentnb import ids
+
+UNSAID: Final = datetime(1800, 1, 1, tzinfo=UTC)  # the time of an event of which none was said
+_ULID: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def text_of(when: datetime) -> str:
+    """Return a time as this dialect writes it: UTC, whole seconds, a Z; empty for one that was not said."""
+    if when == UNSAID:
+        return ""
+    return f"{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def time_of(text: str) -> datetime:
+    """Return the time that a text says; UNSAID where it says none."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return UNSAID
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+class Clock:
+    """The wall clock, in whole seconds: `now()` returns "2026-05-15T10:32:01Z"."""
+
+    def __init__(self) -> None:
+        self.engine: engine.Clock = engine.Clock()
+
+    def now(self) -> str:
+        """Return the time."""
+        return text_of(self.engine.now())
+
+
+class FrozenClock(Clock):
+    """Always the same time.
+
+    Example:
+        >>> FrozenClock("2026-01-01T00:00:00Z").now()
+        '2026-01-01T00:00:00Z'
+    """
+
+    def __init__(self, t: str = "2026-05-15T10:32:01Z") -> None:
+        self.engine = engine.FrozenClock(t)
+
+
+class TickingClock(Clock):
+    """Goes on by `step_seconds` each time that it is asked.
+
+    Example:
+        >>> clock = TickingClock("2026-01-01T00:00:00Z")
+        >>> clock.now(), clock.now()
+        ('2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z')
+    """
+
+    def __init__(self, start: str = "2026-05-15T10:32:01Z", step_seconds: int = 1) -> None:
+        self.engine = engine.TickingClock(start, step_seconds)
+
+
+class _Asking(engine.Clock):
+    """The clock of a run that asks somebody else's clock for its visible time."""
+
+    def __init__(self, clock: Any) -> None:
+        super().__init__()
+        self._clock, self._last = clock, UNSAID
+
+    def now(self) -> datetime:
+        self._last = time_of(str(self._clock.now()))
+        return self._last
+
+    def seen(self) -> datetime:
+        return super().seen() if self._last == UNSAID else self._last
+
+
+def engine_clock(clock: Any) -> engine.Clock:
+    """Return the clock that a run goes by: that of one of ours, else one that asks it."""
+    if isinstance(clock, engine.Clock):
+        return clock
+    own = getattr(clock, "engine", None)
+    return own if isinstance(own, engine.Clock) else _Asking(clock)
+
+
+class IDGen(ids.IDGen):
+    """Gives evt_001, rel_001, patch_001 ..., and one count for the objects of all types: task#1, claim#2.
+
+    Example:
+        >>> ids = IDGen()
+        >>> ids.event(), ids.object("task"), ids.object("claim")
+        ('evt_001', 'task#1', 'claim#2')
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ledgers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # of the runs that count with it
+
+    def event(self) -> str:
+        """Return the next id of an event."""
+        return self("evt")
+
+    def relation(self) -> str:
+        """Return the next id of a relation."""
+        return self("rel")
+
+    def patch(self) -> str:
+        """Return the next id of a patch."""
+        return self("patch")
+
+    def frame(self) -> str:
+        """Return the next id of a frame."""
+        return self("frame")
+
+    def approval(self) -> str:
+        """Return the next id of an approval."""
+        return self("approval")
+
+    def object(self, type_: str) -> str:
+        """Return the next id of an object; all types count together."""
+        number = self.counters["object"] = self.counters.get("object", 0) + 1
+        return f"{type_}#{number}"
+
+    def run(self) -> str:
+        """Return a new id of a run, which sorts by time; it does not count."""
+        number = int(time.time() * 1000) << 80 | secrets.randbits(80)
+        return "".join(_ULID[number >> bits & 31] for bits in range(125, -1, -5))
+
+    def reseed_from_events(self, events: Iterable[Any]) -> None:
+        """Count on after the highest ids that these events tell of."""
+        for event in events:
+            self.saw("evt", event.id)
+            self.saw_in(event.type, event.payload)
+
+    def saw_in(self, type_: str, payload: Any) -> None:
+        """Count on after the id of what an event tells of."""
+        if not isinstance(payload, Mapping):
+            return
+        match type_:
+            case "object.created":
+                self._saw_object(str(payload.get("id")))
+            case "relation.created":
+                self.saw("rel", str(payload.get("id")))
+            case "patch.proposed" | "patch.applied" if isinstance(payload.get("patch"), Mapping):
+                self.saw("patch", str(payload["patch"].get("id")))
+            case "approval.proposed":
+                self.saw("approval", str(payload.get("approval_id")))
+
+    def saw(self, prefix: str, id_: str) -> None:
+        """Count on after an id of this prefix."""
+        head, _, number = id_.rpartition("_")
+        if head == prefix and number.isdecimal():
+            self.counters[prefix] = max(self.counters.get(prefix, 0), int(number))
+
+    def _saw_object(self, id_: str) -> None:
+        _, sign, number = id_.rpartition("#")
+        if sign and number.isdecimal():
+            self.counters["object"] = max(self.counters.get("object", 0), int(number))
+
+
+__all__ = ["UNSAID", "Clock", "FrozenClock", "IDGen", "TickingClock", "engine_clock", "text_of", "time_of"]

@@ -1,0 +1,101 @@
+"""where: what must hold of a payload or an object: dotted path -> value, one of a list, or {operator: value}.
+
+A list stands for one of its items, or for itself where a list is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import ge, gt, le, lt
+from typing import Any, Final
+
+from agentnb.board.values import FrozenList
+from agentnb.dialects.activegraph.errors import InternalEvaluatorError
+from agentnb.errors import Problem, did_you_mean
+
+Where = Mapping[str, Any]
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def asked(found: Any, wanted: Any) -> bool:
+        try:
+            return found is not None and compare(found, wanted)
+        except TypeError:
+            return False
+
+    return asked
+
+
+def _among(found: Any, wanted: Any) -> bool:
+    return any(found == each for each in wanted)
+
+
+OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    ">": _ordered(gt),
+    "<": _ordered(lt),
+    ">=": _ordered(ge),
+    "<=": _ordered(le),
+    "==": lambda found, wanted: bool(found == wanted),
+    "!=": lambda found, wanted: bool(found != wanted),
+    "in": _among,
+    "not in": lambda found, wanted: not _among(found, wanted),
+}
+
+
+def failing(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
+    """Return the first clause that does not hold: path, what was wanted, what was found; None where all hold."""
+    for path, wanted in (where or {}).items():
+        value = at(found, path.split("."))
+        if not _holds(value, wanted):
+            return path, wanted, value
+    return None
+
+
+def holds(where: Where | None, found: Any) -> bool:
+    """Say whether all clauses hold."""
+    return not where or failing(where, found) is None
+
+
+def of_object(kept: Any) -> Mapping[str, Any]:
+    """Return what is asked about an object: its own fields, and those of its data before them."""
+    return {**kept, **kept["data"]}
+
+
+def at(found: Any, path: Sequence[str]) -> Any:
+    """Return what stands at a path; None where there is nothing."""
+    for name in path:
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(name)
+    return found
+
+
+def _is_list(found: Any) -> bool:
+    return isinstance(found, list | tuple | FrozenList)
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    """Ask one clause.
+
+    X504: a clause of `where` asks with an operator that there is not.
+
+    Raises:
+        InternalEvaluatorError: X504, there is no such operator.
+    """
+    if isinstance(wanted, list | tuple):
+        return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _among(found, wanted))
+    if not isinstance(wanted, Mapping):
+        return bool(found == wanted)
+    for name, value in wanted.items():
+        if name not in OPERATORS:
+            raise InternalEvaluatorError(
+                Problem("X504", f"`where` knows no operator {name!r}", "a where clause",
+                        f"its operators are: {' '.join(OPERATORS)}",
+                        did_you_mean(str(name), OPERATORS, "name the path itself: {'a.b': value}"))
+            )  # fmt: skip
+        if not OPERATORS[name](found, value):
+            return False
+    return True
+
+
+__all__ = ["OPERATORS", "Where", "at", "failing", "holds", "of_object"]

@@ -1,0 +1,17 @@
+"""relation_behavior: a function that events set off, once for each relation that they concern."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentnb.engine.work import Kind, Perform
+from agentnb.recipe.model import Node
+
+
+def bind(node: Node, world: Any) -> Perform:
+    """Return what delivers an event to the node's function."""
+    deliver: Perform = node.params["deliver"]
+    return deliver
+
+
+KIND = Kind("relation_behavior", bind, step_type="SYSTEM_EVENT", shape="cds", keeps=True)

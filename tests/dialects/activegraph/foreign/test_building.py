@@ -1,0 +1,257 @@
+"""test_building: the steps, writes, events, acts and reads that a log becomes, against what the package makes of it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.activegraph.foreign.building import run_of
+from agentnb.dialects.activegraph.foreign.reading import read_log, read_runs
+from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun
+from agentnb.errors import StoreError
+from tests.dialects.activegraph.foreign import programs
+
+PATHS = ("team_path", "model_path", "late_path", "archived_path")
+
+
+def graph_of(board):
+    """Return the objects and the relations of a board."""
+    return [each for each in board.values() if "version" in each], [each for each in board.values() if "source" in each]
+
+
+def log(*events, **snapshots):
+    return KeptLog("test.db", LogRun("r", None, None, None, "", None, None), (), events, snapshots)
+
+
+def event(name, type, actor="user", cause=None, when="", **payload):
+    return LogEvent(name, type, actor, payload, None, cause, when)
+
+
+def made(id, **data):
+    return {"id": id, "type": "task", "data": data, "version": 1, "provenance": {}}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_the_board_at_the_end_is_the_graph_of_the_package(name, request):
+    path = request.getfixturevalue(name)
+    for run in read_runs(path):
+        _, objects, relations, *_ = programs.loaded(path, run.run_id)
+        session = nb.open_activegraph(path, run.run_id)
+        assert graph_of(session.trace.state_at(len(session.trace))) == (objects, relations)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_the_board_after_each_step_is_the_graph_as_the_package_had_it_then(name, request):
+    from activegraph import Event, Graph
+    from activegraph.store.base import replay_into
+
+    path = request.getfixturevalue(name)
+    run = next(run for run in read_runs(path) if run.parent is None)
+    session = nb.open_activegraph(path, run.run_id)
+    events = [Event(*each) for each in map(_in_their_order, session.kept.events)]
+    told = session.trace.frames.events
+    for step in range(len(session.trace) + 1):
+        last = max((event.seq for event in session.trace.reading().events() if event.at <= step), default=0)
+        theirs = Graph(run_id="replayed")
+        replay_into(theirs, events[:last])
+        board = session.trace.state_at(step)
+        assert graph_of(board) == (
+            [each.to_dict() for each in theirs.all_objects()],
+            [each.to_dict() for each in theirs.all_relations()],
+        )
+        patches = {key: value for key, value in board.items() if "op" in value}
+        assert patches == {key: theirs.get_patch(key).to_dict() for key in patches}
+        session.goto(step)
+        assert dict(session.board) == board
+    assert len(told) == len(events)
+
+
+def _in_their_order(event):
+    return (event.id, event.type, event.payload, event.actor, event.frame_id, event.caused_by, event.timestamp)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_events_keep_what_the_package_said(name, request):
+    path = request.getfixturevalue(name)
+    log = read_log(path)
+    frame = nb.open_activegraph(path).trace.frames.events
+    causes = frame.cause.astype(object)
+    assert frame.id.tolist() == [event.id for event in log.events]
+    assert frame.type.tolist() == [event.type for event in log.events]
+    assert frame.actor.tolist() == [event.actor for event in log.events]
+    assert causes.where(causes.notna(), None).tolist() == [event.caused_by for event in log.events]
+    assert frame.payload.tolist() == [event.payload for event in log.events]
+    assert frame.seq.tolist() == list(range(1, len(log.events) + 1))
+    assert set(frame.time.astype(str)) <= {"2026-01-02 03:04:05+00:00", *frame.time.astype(str)[-1:]}
+
+
+def test_a_step_is_one_delivery(team_path):
+    steps = nb.open_activegraph(team_path, "run-team").trace.frames.steps
+    assert steps.node.tolist() == ["planner", "worker", "worker", "unblock", "breaks", "asks", "worker"]
+    assert steps.status.tolist() == ["ok"] * 4 + ["error"] + ["ok"] * 2
+    assert steps.error[4] == "ValueError: no luck today"
+    assert [given["event"] for given in steps.inputs] == [
+        "evt_001", "evt_003", "evt_004", "evt_009", "evt_009", "evt_009", "evt_026",
+    ]  # fmt: skip
+
+
+def test_what_a_failed_behaviour_made_stays(team_path):
+    trace = nb.open_activegraph(team_path, "run-team").trace
+    assert trace.steps[4].outputs["note#3"]["data"] == {"text": "made before the failure"}
+
+
+def test_edges_are_deliveries_that_a_step_set_off(team_path):
+    edges = nb.open_activegraph(team_path, "run-team").trace.frames.edges
+    assert edges[["step", "source", "target", "condition"]].values.tolist() == [
+        [1, "planner", "worker", "object.created"],
+        [1, "planner", "worker", "object.created"],
+        [2, "worker", "unblock", "task.completed"],
+        [2, "worker", "breaks", "task.completed"],
+        [2, "worker", "asks", "task.completed"],
+    ]
+
+
+def test_what_people_did_are_acts_and_no_nodes_writes(team_path):
+    frames = nb.open_activegraph(team_path, "run-team").trace.frames
+    acts = frames.acts
+    assert acts[acts.act != "edit"][["step", "act", "target", "actor"]].values.tolist() == [
+        [0, "emit", "goal.created", "user"],
+        [6, "approve", "approval_001", "ana"],
+    ]
+    edits = acts[acts.act == "edit"]
+    assert set(edits.actor) == {"ana", "ben", "system", "user"}
+    assert edits[edits.actor == "ben"].target.tolist() == ["patch_002", "task#2"]
+    writes = frames.writes
+    assert writes[writes.node.isna()].key.tolist() == edits.target.tolist()
+    assert writes[writes.node == "worker"].step.tolist() == [2, 2]
+
+
+def test_the_frontier_is_what_was_waiting(late_path):
+    session = nb.open_activegraph(late_path).goto(0)
+    found = [[(each.node, each.why.split()[1]) for each in session.frontier]]
+    while session.step():
+        found.append([(each.node, each.why.split()[1]) for each in session.frontier])
+    assert found == [
+        [("start", "evt_001")],
+        [("hop", "evt_003")],
+        [("hop", "evt_006")],
+        [("hop", "evt_010")],
+        [("late", "evt_003"), ("hop", "evt_013")],
+        [("hop", "evt_013"), ("seen", "evt_016")],
+        [("seen", "evt_016"), ("hop", "evt_019")],
+        [("hop", "evt_019")],
+        [],
+    ]
+
+
+def test_what_a_delivery_read_is_told_where_the_log_knows(tmp_path):
+    import activegraph
+
+    def look(event, graph, ctx):
+        graph.get_object(event.payload["id"])
+
+    path = tmp_path / "reads.db"
+    behaviours = [activegraph.Behavior("look", look, on=["object.created"])]
+    runtime = activegraph.Runtime(
+        programs.graph("reads"), behaviors=behaviours, persist_to=str(path), trace_context_reads=True
+    )
+    runtime.graph.add_object("task", {})
+    runtime.run_until_idle()
+    programs.close(runtime)
+    reads = nb.open_activegraph(path).trace.frames.reads
+    assert reads[["step", "node", "key"]].values.tolist() == [[1, "look", "task#1"]]
+
+
+def test_a_fork_behind_the_archive_begins_with_the_state_that_is_kept(archived_path):
+    fork = nb.open_activegraph(archived_path)
+    assert fork.kept.events[0].type == "runtime.snapshot"
+    assert [each["type"] for each in fork.trace.state_at(0).values()] == ["note", "sight", "note"]
+
+
+def test_a_kept_state_that_is_gone_is_a_problem(archived_path, tmp_path):
+    path = shutil.copy(archived_path, tmp_path / "gone.db")
+    programs.change(path, "DELETE FROM snapshots")
+    assert len(nb.open_activegraph(path, "run-late").trace) == 8  # the archive has all its events
+    with pytest.raises(StoreError) as caught:
+        nb.open_activegraph(path)
+    assert caught.value.problems[0].where.endswith("payload.state_hash")
+
+
+def test_an_event_that_tells_something_else_is_a_problem():
+    with pytest.raises(StoreError) as caught:
+        run_of(log(event("evt_001", "object.created", object={**made("task#1"), "data": []})))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.what) == ("L463", "event evt_001 (object.created) cannot be read")
+    assert problem.where == "test.db, run 'r', event evt_001 (object.created), payload.object.data"
+
+
+def test_a_payload_too_deep_for_a_board_is_a_problem():
+    deep: list = []
+    for _ in range(300):
+        deep = [deep]
+    with pytest.raises(StoreError, match="L463"):
+        run_of(log(event("evt_001", "custom", deep=deep)))
+
+
+def test_a_delivery_that_was_cut_is_cancelled():
+    run = run_of(log(
+        event("e1", "go"),
+        event("e2", "behavior.started", "runtime", "e1", behavior="a", event_id="e1"),
+        event("e3", "object.created", "a", "e1", object=made("task#1"), id="task#1"),
+    ))  # fmt: skip
+    assert run.history.tip == 1
+    assert run.history.s_flag[1] >> 2 & 3 == 2
+    assert "task#1" in run.root.scope.data
+
+
+def test_relations_go_with_their_objects():
+    relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next", "data": {}, "provenance": {}}
+    run = run_of(log(
+        event("e1", "object.created", object=made("task#1"), id="task#1"),
+        event("e2", "relation.created", relation=relation, id="rel_001"),
+        event("e3", "object.removed", id="task#1"),
+        event("e4", "object.removed", id="task#1"),
+    ))  # fmt: skip
+    assert run.root.scope.data == {}
+
+
+def test_times_that_are_none_are_those_before():
+    run = run_of(log(event("e1", "go", when="2026-01-02T03:04:05Z"), event("e2", "go", when="later")))
+    assert [each.time.year for each in run.history.events] == [2026, 2026]
+
+
+def test_an_empty_log_has_no_step():
+    assert run_of(log()).history.tip == 0
+
+
+def test_many_steps_are_opened_with_checkpoints(tmp_path):
+    events = [event("e0", "tick")]
+    for number in range(1500):
+        before = "e0" if not number else f"t{number - 1}"
+        events += [
+            event(f"s{number}", "behavior.started", "runtime", before, behavior="hop", event_id=before),
+            event(f"t{number}", "object.created", "hop", before, object=made(f"task#{number}"), id=f"task#{number}"),
+            event(f"c{number}", "behavior.completed", "runtime", before, behavior="hop", event_id=before),
+        ]
+    run = run_of(log(*events))
+    assert (run.position, len(run.history.checkpoints)) == (1500, 2)
+
+
+def test_a_patch_of_a_relation_changes_nothing_as_in_the_package(tmp_path):
+    import activegraph
+
+    path = tmp_path / "relation.db"
+    runtime = activegraph.Runtime(programs.graph("relation"), behaviors=[], persist_to=str(path))
+    graph = runtime.graph
+    first, second = graph.add_object("task", {}), graph.add_object("task", {})
+    relation = graph.add_relation(first.id, second.id, "next", {"n": 1})
+    graph.apply_patch(graph.propose_patch(f"relation:{relation.id}", "update", {"n": 2}, proposed_by="user").id)
+    graph.remove_relation(first.id)
+    graph.remove_object(relation.id)
+    programs.close(runtime)
+    _, objects, relations, *_ = programs.loaded(path)
+    board = nb.open_activegraph(path).trace.state_at(0)
+    assert graph_of(board) == (objects, relations)
+    assert (len(objects), relations[0]["data"], board["patch_001"]["status"]) == (2, {"n": 1}, "applied")

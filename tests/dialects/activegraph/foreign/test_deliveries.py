@@ -1,0 +1,70 @@
+"""test_deliveries: which events belong to one step, also where a log was cut in the middle of one."""
+
+from __future__ import annotations
+
+from agentnb.dialects.activegraph.foreign.deliveries import deliveries_of
+from agentnb.dialects.activegraph.foreign.reading import read_log
+from agentnb.dialects.activegraph.foreign.records import LogEvent
+
+
+def event(id, type, actor="runtime", cause=None, **payload):
+    return LogEvent(id, type, actor, payload, None, cause, "")
+
+
+def started(id, behavior, trigger):
+    return event(id, "behavior.started", cause=trigger, behavior=behavior, event_id=trigger)
+
+
+def completed(id, behavior, trigger):
+    return event(id, "behavior.completed", cause=trigger, behavior=behavior, event_id=trigger)
+
+
+def told(found):
+    return [(each.behavior, each.kind, each.trigger, each.events, each.end) for each in found]
+
+
+def test_a_delivery_goes_from_its_start_to_its_end(team_path):
+    found = deliveries_of(read_log(team_path, "run-team").events)
+    assert told(found) == [
+        ("planner", "behavior", "evt_001", [1, 2, 3, 4, 5], 5),
+        ("worker", "behavior", "evt_003", [6, 7, 8, 9], 9),
+        ("worker", "behavior", "evt_004", [10, 11], 11),
+        ("unblock", "relation_behavior", "evt_009", [12, 13, 14], 14),
+        ("breaks", "behavior", "evt_009", [15, 16, 17], 17),
+        ("asks", "behavior", "evt_009", [18, 19, 20], 20),
+        ("worker", "behavior", "evt_026", [31, 32], 32),
+    ]
+
+
+def test_what_waited_for_others_is_known_and_a_pattern_belongs_to_whom_it_let_fire(late_path):
+    events = read_log(late_path).events
+    found = deliveries_of(events)
+    assert [each.behavior for each in found if each.delayed] == ["late"]
+    (seen,) = (each for each in found if each.behavior == "seen")
+    assert [events[at].type for at in seen.events] == [
+        "pattern.matched", "behavior.started", "object.created", "behavior.completed",
+    ]  # fmt: skip
+
+
+def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
+    found = deliveries_of([
+        event("e1", "go", "user"),
+        started("e2", "a", "e1"),
+        event("e3", "made", "a", "e1"),
+        event("e4", "tool.requested", "a", "e1"),
+        event("e5", "go", "user"),
+        event("e6", "made", "a", "e1"),
+        started("e7", "a", "e5"),
+        completed("e8", "a", "e5"),
+    ])  # fmt: skip
+    assert told(found) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
+
+
+def test_one_that_was_refused_before_it_began_is_a_step_too():
+    refused = event("e2", "behavior.failed", behavior="a", event_id="e1", reason="budget.cost_exhausted")
+    assert told(deliveries_of([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
+
+
+def test_a_log_without_deliveries_has_none():
+    assert deliveries_of([event("e1", "go", "user")]) == []
+    assert deliveries_of([]) == []

@@ -1,0 +1,64 @@
+"""test_payloads: events that do not tell what their types ask for are refused, each with its place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, told_by
+
+OBJECT = {"id": "task#1", "type": "task", "data": {}, "version": 1, "provenance": {}}
+PATCH = {"id": "patch_001", "target": "task#1", "op": "update", "value": {}}
+
+
+@pytest.mark.parametrize(
+    ("type", "payload"),
+    [
+        ("object.created", {"object": OBJECT}),
+        ("patch.applied", {"patch": PATCH}),
+        ("patch.rejected", {"patch_id": "patch_001"}),
+        ("object.removed", {"id": "task#1"}),
+        ("of.my.own", {"object": 3}),
+    ],
+)
+def test_what_is_whole_is_let_through(type, payload):
+    check(type, payload)
+
+
+@pytest.mark.parametrize(
+    ("type", "payload", "path"),
+    [
+        ("object.created", {}, "payload.object"),
+        ("object.created", {"object": [1]}, "payload.object"),
+        ("object.created", {"object": {**OBJECT, "id": 7}}, "payload.object.id"),
+        ("object.created", {"object": {**OBJECT, "data": None}}, "payload.object.data"),
+        ("object.created", {"object": {**OBJECT, "version": "1"}}, "payload.object.version"),
+        ("object.created", {"object": {**OBJECT, "version": True}}, "payload.object.version"),
+        ("relation.created", {"relation": {"id": "rel_001", "source": "task#1"}}, "payload.relation.target"),
+        ("patch.applied", {"patch": {**PATCH, "value": "new"}}, "payload.patch.value"),
+        ("patch.proposed", {"patch": {**PATCH, "op": "erase"}}, "payload.patch.op"),
+        ("object.removed", {"object": "task#1"}, "payload.id"),
+        ("approval.granted", {}, "payload.approval_id"),
+    ],
+)
+def test_what_is_not_is_refused_with_its_path(type, payload, path):
+    with pytest.raises(Unfit) as caught:
+        check(type, payload)
+    assert caught.value.path == path
+
+
+def test_a_kept_state_stands_for_the_events_that_make_it():
+    relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next"}
+    found = list(told_by(json.dumps({"objects": [OBJECT], "relations": [relation]})))
+    assert [type for type, _ in found] == ["object.created", "relation.created"]
+    assert found[0][1]["object"] == OBJECT
+    for type, payload in found:
+        check(type, payload)
+
+
+@pytest.mark.parametrize("state", [None, "{", "[]", '{"objects": [1]}', '{"objects": 1}'])
+def test_a_state_that_cannot_be_read_is_refused(state):
+    with pytest.raises(Unfit) as caught:
+        list(told_by(state))
+    assert caught.value.path == "payload.state_hash"

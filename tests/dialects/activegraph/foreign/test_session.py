@@ -1,0 +1,302 @@
+"""test_session: a log is gone through like any run, and nothing of it can be changed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+
+import activegraph
+import pytest
+
+import agentnb as nb
+from agentnb.errors import ExecutionError
+from tests.dialects.activegraph.foreign import programs
+
+
+@pytest.fixture
+def team(team_path):
+    return nb.open_activegraph(team_path, "run-team")
+
+
+def everything(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# -- it is only read -------------------------------------------------------------------------------------------------
+
+
+def test_not_a_byte_changes_in_a_store_that_nobody_has_open(team_path):
+    before = everything(team_path.parent)
+    session = nb.open_activegraph(team_path, "run-team")
+    session.goto(2).draw()
+    assert session.parent is None
+    assert session.forks[0].tree()
+    assert everything(team_path.parent) == before
+
+
+def test_not_a_byte_changes_while_its_program_writes_it(tmp_path):
+    path = tmp_path / "open.db"
+    runtime = programs.run_team(path)
+    before = everything(tmp_path)
+    assert len(before["open.db-wal"]) > 0
+    assert len(nb.open_activegraph(path).trace) == 7
+    after = everything(tmp_path)
+    assert {name: after[name] for name in ("open.db", "open.db-wal")} == {
+        name: before[name] for name in ("open.db", "open.db-wal")
+    }
+    runtime.graph.add_object("task", {})  # and it goes on writing
+    assert len(nb.open_activegraph(path).kept.events) == 35
+    programs.close(runtime)
+
+
+@pytest.mark.parametrize("beside", [["open.db-wal"], ["open.db-wal", "open.db-shm"]])
+def test_what_a_program_left_when_it_was_killed_is_read_and_stays_so(tmp_path, beside):
+    path = tmp_path / "open.db"
+    runtime = programs.run_team(path)
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in ("open.db", *beside):
+        shutil.copy(tmp_path / name, left / name)
+    programs.close(runtime)
+    before = everything(left)
+    assert len(nb.open_activegraph(left / "open.db").trace) == 7
+    after = everything(left)
+    assert after.keys() == before.keys()
+    assert {name: after[name] for name in ("open.db", "open.db-wal")} == {
+        name: before[name] for name in ("open.db", "open.db-wal")
+    }
+
+
+def test_a_store_that_may_not_be_written_is_read(team_path, tmp_path):
+    path = shutil.copy(team_path, tmp_path / "mine.db")
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        assert len(nb.open_activegraph(path, "run-team").trace) == 7
+    finally:
+        tmp_path.chmod(0o755)
+
+
+ACTS = {
+    "edit": lambda session: session.edit({"task#1": 1}),
+    "emit": lambda session: session.emit("hello"),
+    "fork": lambda session: session.fork(),
+    "reset": lambda session: session.reset(),
+    "retry": lambda session: session.retry(),
+    "set_next": lambda session: session.set_next("worker"),
+    "approve": lambda session: session.goto(6).approve("approval_001"),
+    "skip": lambda session: session.skip(),
+}
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_nothing_can_be_done_to_it(team, act):
+    with pytest.raises(ExecutionError) as caught:
+        act(team)
+    (problem,) = caught.value.problems
+    assert problem.code == "L450"
+    assert "activegraph" in problem.what
+
+
+# -- going through it --------------------------------------------------------------------------------------------------
+
+
+def test_it_stands_at_the_end_and_goes_everywhere(team):
+    assert (team.position, team.status, team.current) == (7, "idle", None)
+    assert team.step() is None
+    team.goto(0)
+    assert (team.position, team.status, team.current, dict(team.board)) == (0, "ready", "planner", {})
+    assert team.step().node_id == "planner"
+    assert (team.status, team.board["task#1.data.status"]) == ("paused", "open")
+    assert team.step(2).step == 3
+    assert team.board["task#1.data.status"] == "done"
+    assert team.back().board["task#1.data.status"] == "done"
+    assert team.back().board["task#1.data.status"] == "open"
+    team.run()
+    assert team.position == 7
+
+
+def test_over_goes_through_all_deliveries_of_one_event(team):
+    team.goto(3)
+    assert team.step_over().node_id == "asks"
+    assert team.position == 6
+    assert team.step_into().step == 7
+    assert team.step_over() is None
+    assert team.goto(1).step_out().step == 7
+
+
+@pytest.mark.parametrize(
+    ("until", "position"),
+    [(2, 2), ("breaks", 4), (lambda board: "note#3" in board, 5), (None, 7), (99, 7)],
+)
+def test_run_stops_where_it_is_asked_to(team, until, position):
+    team.goto(0).run(until)
+    assert team.position == position
+
+
+def test_run_stops_at_breakpoints_and_after_so_many_steps(team):
+    team.breakpoints.add(node="breaks")
+    team.goto(0).run()
+    assert (team.position, team.stopped_by.node) == (4, "breaks")
+    team.run()
+    assert team.position == 7
+    assert len(team.goto(1).run(max_steps=2)) == 7
+    assert team.position == 3
+
+
+async def _forwards(session):
+    await session.astep()
+    first = session.position
+    await session.arun()
+    return first, session.position
+
+
+def test_the_verbs_for_async_code_are_the_same(team):
+    import asyncio
+
+    assert asyncio.run(_forwards(team.goto(0))) == (1, 7)
+    team.goto(0).start()
+    assert team.position == 7
+
+
+def test_a_run_that_a_budget_ended_says_so(tmp_path):
+    path = tmp_path / "stopped.db"
+    programs.close(programs.run_late(path, budget={"max_events": 3}))
+    session = nb.open_activegraph(path)
+    assert (session.status, session.trace.outcome) == (
+        "exhausted", {"status": "exhausted", "steps": 2, "limit": "max_events"},
+    )  # fmt: skip
+    assert session.back().status == "paused"
+
+
+# -- what can be asked -------------------------------------------------------------------------------------------------
+
+
+def test_why_and_who_wrote_and_why_not(team):
+    assert team.who_wrote("task#1.data.status") == 2
+    assert team.who_wrote("note#3") == 5
+    assert "event evt_026 of type 'object.created'" in str(team.why())
+    assert "went to unblock, breaks, asks" in str(team.goto(2).why())
+    assert "in step 5" in str(team.goto(7).why_not("breaks"))
+
+
+def test_approvals_that_nobody_had_decided_are_pending(team):
+    assert team.pending == ()
+    team.goto(6)
+    assert team.pending == ()  # it was decided before anything else fired: that belongs to this step
+
+
+def test_an_approval_that_still_waits_is_pending(tmp_path):
+    runtime = activegraph.Runtime(programs.graph(), behaviors=programs.team(), persist_to=str(tmp_path / "waits.db"))
+    runtime.run_goal("Evaluate")
+    programs.close(runtime)
+    (waiting,) = nb.open_activegraph(tmp_path / "waits.db").pending
+    assert (waiting.id, waiting.kind, waiting.node, waiting.name) == ("approval_001", "approval", "asks", "memo")
+    assert waiting.arguments["data"] == {"text": "may I?"}
+
+
+def test_it_is_drawn_with_what_fired(team):
+    team.goto(2)
+    svg = team.draw().svg
+    assert svg.startswith("<svg")
+    assert all(name in svg for name in ("planner", "unblock", "task.completed"))
+    assert team.view().visited == {"planner": 1, "worker": 1}
+    assert team.view().current == "worker"
+    assert "planner" in team.draw().mermaid
+
+
+def test_the_cockpit_shows_it_and_its_buttons_go_through_it(team):
+    from agentnb.ui.screen import abilities
+
+    assert not any(abilities(team)[verb] for verb in ("step", "run", "reset", "answer"))
+    team.goto(0)
+    able = abilities(team)
+    assert {verb: able[verb] for verb in ("step", "run", "goto", "reset", "answer")} == {
+        "step": True, "run": True, "goto": True, "reset": False, "answer": False,
+    }  # fmt: skip
+    controls = team.controls()
+    controls.buttons["step"].click()
+    assert team.position == 1
+    assert nb.Debugger(team) is not None
+
+
+def test_the_trace_is_a_trace_like_any_other(team, tmp_path):
+    team.trace.to_json(tmp_path / "trace.json")
+    again = nb.SimulationTrace.read(tmp_path / "trace.json")
+    assert again.frames.events.id.tolist() == team.trace.frames.events.id.tolist()
+    assert again.state_at(7) == team.trace.state_at(7)
+    assert team.trace.metadata["activegraph"]["goal"] == "Evaluate"
+    assert team.trace.wide("task#1.data.status")["task#1.data.status"].tolist()[:3] == ["open", "done", "done"]
+
+
+def test_it_can_be_kept_as_a_run_of_ours(team, tmp_path):
+    team.save(tmp_path / "ours.db")
+    kept = nb.open(tmp_path / "ours.db")
+    assert len(kept.trace) == 7
+    assert dict(kept.goto(3).board) == dict(team.goto(3).board)
+
+
+# -- several runs ------------------------------------------------------------------------------------------------------
+
+
+def test_the_runs_of_a_store_are_listed_and_forks_know_their_parents(team, team_path):
+    assert set(team.runs.label.fillna("")) == {"", "another way", "once more"}
+    (fork,) = team.forks
+    assert (fork.recipe.name, fork.parent) == ("another way", team)
+    (again,) = fork.forks
+    assert again.parent is fork
+    assert again.forks == ()
+    lines = again.tree().splitlines()
+    assert [line.split(" (")[0] for line in lines] == ["Evaluate", "  another way", "    once more"]
+    assert "from evt_010: 22 events" in lines[1]
+    assert lines[2].endswith("<- here")
+
+
+def test_steps_of_a_fork_are_its_parents_up_to_the_fork(team):
+    (fork,) = team.forks
+    assert [step.node_id for step in fork.trace.steps[:2]] == [step.node_id for step in team.trace.steps[:2]]
+    assert fork.trace.state_at(2) == team.trace.state_at(2)
+
+
+def test_secrets_do_not_leave(tmp_path):
+    path = tmp_path / "secret.db"
+    runtime = activegraph.Runtime(programs.graph("secret"), behaviors=[], persist_to=str(path))
+    runtime.graph.add_object("door", {"api_key": "k-4711-secret"})
+    runtime.graph.emit(activegraph.Event(id="evt_009", type="told", payload={"text": "it is k-4711-secret"}))
+    programs.close(runtime)
+    session = nb.open_activegraph(path)
+    assert "k-4711-secret" not in str(session.trace.frames.events.payload.tolist())
+    assert session.board["door#1.data.api_key"] == "k-4711-secret"
+
+
+def test_a_store_that_another_program_is_about_to_write_is_read_as_it_was(team_path, tmp_path):
+    path = shutil.copy(team_path, tmp_path / "locked.db")
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        assert len(nb.open_activegraph(path, "run-team").trace) == 7  # nothing is changed yet
+    finally:
+        connection.close()
+
+
+@pytest.mark.needs_postgres
+def test_a_log_on_a_server_is_opened(postgres_url):
+    from activegraph.store.postgres import PostgresEventStore
+
+    store = PostgresEventStore(postgres_url, run_id="on-server")
+    runtime = activegraph.Runtime(programs.graph("on-server"), behaviors=programs.team(), store=store)
+    runtime.run_goal("Evaluate")
+    objects = [each.to_dict() for each in runtime.graph.all_objects()]
+    store.close()
+    session = nb.open_activegraph(postgres_url)
+    assert [step.node_id for step in session.trace.steps] == [
+        "planner",
+        "worker",
+        "worker",
+        "unblock",
+        "breaks",
+        "asks",
+    ]
+    assert [each for each in session.trace.state_at(6).values() if "version" in each] == objects
+    assert session.trace.frames.events.time.astype(str).unique().tolist() == ["2026-01-02 03:04:05+00:00"]

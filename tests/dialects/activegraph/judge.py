@@ -1,0 +1,83 @@
+"""judge: the real package beside ours: the same program in both, under clocks and ids that are given."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+LEFT_OUT = ("traceback", "latency_seconds", "run_id", "prompt", "prompt_hash")
+# What a model's failure says in its own words, and how calls of models are counted (by the package: once a delivery).
+OWN_WORDS = ("LLMBehaviorError", "ToolError", "UnknownToolError")
+
+
+def theirs() -> ModuleType:
+    return importlib.import_module("activegraph")
+
+
+def ours() -> ModuleType:
+    return importlib.import_module("agentnb.dialects.activegraph")
+
+
+def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool = False) -> list[dict[str, Any]]:
+    """Run a program in a package, and return its log in the form that is compared."""
+    package.clear_registry()
+    made = package.TickingClock if ticking else package.FrozenClock
+    graph = package.Graph(ids=package.IDGen(), clock=made("2026-01-01T00:00:00Z"), run_id="RUN")
+    try:
+        models = importlib.import_module("activegraph.llm") if package is theirs() else package
+        packs = importlib.import_module(f"{package.__name__}.packs")
+        words: dict[str, Any] = {"packs": packs}
+        words |= {name: getattr(package, name) for name in NAMES} | {name: getattr(models, name) for name in OF_MODELS}
+        program(SimpleNamespace(**words, graph=graph))
+    finally:
+        package.clear_registry()
+    return [compared(event.to_dict()) for event in graph.events]
+
+
+NAMES = [
+    "Behavior",
+    "Budget",
+    "Event",
+    "Frame",
+    "Policy",
+    "Runtime",
+    "behavior",
+    "relation_behavior",
+    "register",
+    "get_registry",
+    "llm_behavior",
+    "tool",
+]
+OF_MODELS = ("LLMResponse", "ToolCall", "LLMBehaviorError")
+
+
+def compared(event: dict[str, Any]) -> dict[str, Any]:
+    found = _without(event)
+    payload = found["payload"]
+    if payload.get("exception_type") in OWN_WORDS:
+        payload.pop("message")
+    if isinstance(payload.get("error"), dict):
+        payload["error"].pop("message")
+    payload.pop("bindings", None) if found["type"] == "pattern.matched" else None
+    if "snapshot" in payload:
+        payload["snapshot"]["used"].pop("max_llm_calls")
+    return found
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without(item) for name, item in value.items() if name not in LEFT_OUT}
+    if isinstance(value, list):
+        return [_without(item) for item in value]
+    return value
+
+
+def same(program: Callable[[Any], Any], *, ticking: bool = True) -> list[dict[str, Any]]:
+    """Assert that both packages tell the same log; return it."""
+    wanted, got = log_of(theirs(), program, ticking=ticking), log_of(ours(), program, ticking=ticking)
+    for one, other in zip(wanted, got, strict=False):
+        assert other == one, f"\ntheirs: {one}\nours:   {other}"
+    assert [(event["id"], event["type"]) for event in got] == [(event["id"], event["type"]) for event in wanted]
+    return got

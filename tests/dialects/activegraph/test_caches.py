@@ -1,0 +1,65 @@
+"""test_caches: what was answered before is not asked again, where that is wished for; failures are no answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.activegraph import LLMCache, Runtime, Tool, ToolCache
+from tests.dialects.activegraph.making import graph, thinking, types
+
+ASKS = (("", None, (("c1", "look", {"q": "swifts"}),)), ("done", None, ()))
+
+
+def looking(*, deterministic):
+    """Return a team that asks for a tool once, and what that tool was called with."""
+    called = []
+    look = Tool("look", lambda args, ctx: called.append(args) or {"found": args["q"]}, deterministic=deterministic)
+    behaviors, options = thinking(*ASKS, *ASKS, tools=[look])
+    return behaviors, options, called
+
+
+def events_of(behaviors, options):
+    first = Runtime(graph(), behaviors=behaviors, **options)
+    first.run_goal("go")
+    return first.graph.events
+
+
+@pytest.mark.parametrize(
+    ("words", "deterministic", "calls"),
+    [({}, True, 2), ({"replay_reinvoke_deterministic": True}, True, 2),
+     ({"cache": True}, True, 1), ({"cache": True}, False, 1),
+     ({"cache": True, "replay_reinvoke_deterministic": True}, True, 2),
+     ({"cache": True, "replay_reinvoke_deterministic": True}, False, 1)],
+)  # fmt: skip
+def test_a_tool_is_called_again_only_where_that_is_wished_for(words, deterministic, calls):
+    behaviors, options, called = looking(deterministic=deterministic)
+    known = events_of(behaviors, options)
+    words = dict(words)
+    if words.pop("cache", False):
+        words |= {"tool_cache": ToolCache.from_events(known), "replay_tool_cache": True}
+    again = Runtime(graph(), behaviors=behaviors, **{**options, **words})
+    again.run_goal("go")
+    assert (len(called), types(again)[-1], again.errors) == (calls, "thought", [])
+    hit = next(event.payload["cache_hit"] for event in again.graph.events if event.type == "tool.responded")
+    assert hit == (calls == 1)
+
+
+def test_a_model_that_is_known_to_have_answered_is_not_asked():
+    behaviors, options, _ = looking(deterministic=True)
+    known = events_of(behaviors, options)
+    left = len(options["llm_provider"].answers)
+    cache = LLMCache.from_events(known)
+    again = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
+    again.run_goal("go")
+    assert len(options["llm_provider"].answers) == left
+    hits = [event.payload["cache_hit"] for event in again.graph.events if event.type == "llm.responded"]
+    assert hits == [True, True]
+    assert again.status().budget.cost_used_usd == "0"
+
+
+def test_another_prompt_is_asked():
+    behaviors, options, _ = looking(deterministic=True)
+    cache = LLMCache.from_events(events_of(behaviors, options))
+    again = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
+    again.run_goal("something else")
+    assert options["llm_provider"].answers == []

@@ -1,0 +1,57 @@
+"""test_patterns: what patterns can say, and what they cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.activegraph import Graph
+from agentnb.dialects.activegraph.behaviors import put_off
+from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
+from agentnb.dialects.activegraph.patterns import pattern_of
+
+
+@pytest.fixture
+def graph():
+    found = Graph()
+    for number in range(3):
+        found.add_object("task", {"n": number, "who": {"name": f"p{number}"}})
+    found.add_object("order", {"set": True})
+    found.add_relation("task#1", "task#2", "next")
+    found.add_relation("task#2", "task#3", "next")
+    found.add_relation("order#4", "task#1", "of")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("(a:task {n: 1})", [{"a": "task#2"}]),
+        ("(a:task)-[r:next]->(b {n: 2})", [{"a": "task#2", "r": "rel_002", "b": "task#3"}]),
+        ("(a)<-[:next]-(b)<-[:of]-(c:order {set: true})", [{"a": "task#2", "b": "task#1", "c": "order#4"}]),
+        ("(a:task)-[:next]->(b)-[:next]->(c)", [{"a": "task#1", "b": "task#2", "c": "task#3"}]),
+        ("(a:task) WHERE a.n >= 1 AND NOT a.n = 2", [{"a": "task#2"}]),
+        ("(a:task) WHERE a.who.name = 'p2'", [{"a": "task#3"}]),
+        ("(a:task) WHERE NOT EXISTS { (a)-[:next]->(b) }", [{"a": "task#3"}]),
+        ("(a:task)-[r:next]->(b) WHERE r.w = 1", []),
+        ("(:order)", [{}]),
+    ],
+)
+def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found):
+    assert [match.bindings for match in pattern_of(text).matches(graph.ledger)] == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a b", "(a:task) RETURN a", "(a)-->(b)", "(a)-[r]->(b)", "(a)-[:next*1..2]->(b)", "OPTIONAL (a)", "(a), (b)",
+     "(a) WHERE a.n > 0 OR a.n = 1", "(a) WHERE a.n IN [1]", "(a) WHERE a.n =", "(a:task {n: zip})", "(a) ~ (b)"],
+)  # fmt: skip
+def test_what_a_pattern_cannot_say_is_refused(text):
+    with pytest.raises(UnsupportedPatternError, match="R320"):
+        pattern_of(text)
+
+
+def test_somebody_is_put_off_by_events():
+    assert [put_off(given) for given in (1, "3", "2 events", "1 event")] == [1, 3, 2, 1]
+    for given in (0, -1, 2.5, "5 minutes", None, True):
+        with pytest.raises(InvalidActivateAfter, match="R321"):
+            put_off(given)

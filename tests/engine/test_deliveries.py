@@ -1,0 +1,116 @@
+"""test_deliveries: a queue of events: matched when their turn comes, put off, passed over, however long it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.engine import deliveries
+from agentnb.engine.events import emit_from_outside
+from agentnb.engine.history import LATE
+from agentnb.engine.plan import Plan
+from agentnb.engine.run import Run
+from agentnb.engine.work import Kind
+from agentnb.recipe.model import Node, Recipe
+from agentnb.world.world import World
+from tests.engine.shapes import path, step
+
+KINDS = {"does": Kind("does", lambda node, world: node.params["do"], keeps=True)}
+
+
+class Rules:
+    """Sets `first` off by "one", and `second` by what the board says when the turn of "two" comes."""
+
+    def waits(self, event):
+        return event.type != "silent"
+
+    def at_once(self, run, event):
+        return None if event.type == "two" else ["first"] if event.type == "one" else []
+
+    def turns(self, run, event):
+        if event.type == "two" and run.root.scope.get("open") is True:
+            return [("second", 1), ("second", 2)]
+        return []
+
+    def late(self, run, event):
+        return [("first", LATE, event.seq)] if event.type == "later" else []
+
+    def projected(self, run, event):
+        return [(("told",), event.payload)] if event.type == "told" else []
+
+    def listens(self, node, event):
+        return True
+
+    def refusals(self, run, node, event):
+        return []
+
+
+@pytest.fixture
+def run():
+    def first(work):
+        work.write("open", value=True)
+        work.write("about", work.act.row.about)
+        work.emit("silent")
+
+    nodes = {
+        "first": Node("first", "does", params={"do": first}, on=("one",)),
+        "second": Node("second", "does", params={"do": lambda work: {"about": work.act.row.about}}, on=("two",)),
+    }
+    found = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()))
+    found.begin({})
+    return found
+
+
+def waiting(run):
+    return [(run.tables.acts[number].node, run.tables.acts[number].about) for number in run.frontier()]
+
+
+def test_an_event_is_matched_when_its_turn_comes_and_not_before(run):
+    emit_from_outside(run, "two", None)
+    emit_from_outside(run, "one", None)
+    emit_from_outside(run, "two", None)
+    deliveries.settle(run)
+    assert waiting(run) == [(0, -1), (-1, -1)]  # the first "two" has found nothing open
+    step(run)
+    assert waiting(run) == [(1, 1), (1, 2)]
+    step(run)
+    step(run)
+    assert (path(run), waiting(run), run.root.scope.get("about")) == (["first", "second", "second"], [], 2)
+
+
+def test_what_has_no_turn_is_not_queued(run):
+    emit_from_outside(run, "silent", None)
+    assert waiting(run) == []
+
+
+def test_what_was_put_off_comes_when_the_event_is_over(run):
+    emit_from_outside(run, "later", None)
+    deliveries.settle(run)
+    assert waiting(run) == [(0, LATE)]
+    step(run)
+    assert (waiting(run), run.root.scope.get("about")) == ([], LATE)
+
+
+def test_a_long_queue_is_not_written_again_at_each_step(run):
+    for _ in range(200):
+        emit_from_outside(run, "one", None)
+    deliveries.settle(run)
+    before = len(run.history.p_act)
+    for _ in range(200):
+        step(run)
+    assert len(run.history.p_act) == before == 200
+    assert len(run.live) == 0  # and the turns that are over are forgotten
+
+
+def test_going_back_finds_the_queue_as_it_was(run):
+    from agentnb.engine import travel
+
+    emit_from_outside(run, "one", None)
+    emit_from_outside(run, "two", None)
+    deliveries.settle(run)
+    queues = [waiting(run)]
+    while run.pos < run.at.s_pend[run.position - run.at.base]:
+        step(run)
+        queues.append(waiting(run))
+    for position in reversed(range(len(queues))):
+        travel.goto(run, position)
+        assert waiting(run) == queues[position]
