@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from agentnb.dialects.activegraph import clear_registry, clear_tool_registry
+
 README = Path(__file__).parent.parent / "README.md"
 LASTING = README.parent / "docs" / "runs_that_last.md"
 TOOLS = README.parent / "docs" / "agents_with_tools.md"
 FLOW = README.parent / "docs" / "control_flow.md"
+REACTIVE = README.parent / "docs" / "reactive_agents.md"
 
 
 def run_code_of(page):
@@ -57,7 +60,19 @@ def test_the_code_about_control_flow_runs():
     assert names["fork"].board[names["key"]].text == "tea: 5 leaves, warm"
 
 
-@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW])
+def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        names = run_code_of(REACTIVE)
+    finally:  # its decorators register what they make
+        clear_registry()
+        clear_tool_registry()
+    assert names["loaded"].graph.get_object("loan#3").data["state"] == "lent"
+    assert [each.data for each in names["fork"].pending_approvals()] == [{"for": "loan#2"}]
+    names["loaded"].session.close()
+
+
+@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW, REACTIVE])
 def test_a_page_names_no_file_that_is_not_there(page):
     links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
     assert links
@@ -72,6 +87,7 @@ def test_each_rule_names_tests_that_are_there():
     }
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
     folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
+    folders |= {"activegraph": "dialects/activegraph", "foreign": "dialects/activegraph/foreign"}
     for word, inside in folders.items():
         files = sorted((folder / "tests" / inside).glob("test_*.py"))
         short |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}

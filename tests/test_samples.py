@@ -4,6 +4,7 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.errors import RecipeError
+from agentnb.load import dialects
 from agentnb.samples import samples
 from agentnb.scenarios import run_scenarios
 from agentnb.session import Session
@@ -13,13 +14,13 @@ def test_the_list_names_each_sample_with_its_dialect():
     shown = repr(samples())
     for sample in samples():
         assert f"{sample.name} " in shown
-        assert sample.dialect in {"agentruntime", "coreason", "networkx"}
+        assert sample.dialect in {row.name for row in dialects()}
 
 
 @pytest.mark.parametrize("name", [sample.name for sample in samples()])
 def test_a_sample_has_no_problems_and_draws(name):
     recipe = samples(name)
-    assert recipe.name == name
+    assert recipe.name.lower() == name
     assert recipe.check() == []
     assert recipe.draw().dot.startswith("digraph")
     assert recipe.fingerprint == samples(name).fingerprint
@@ -45,13 +46,20 @@ def test_a_misspelt_name_is_asked_for():
 
 
 ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"]}
+EVENTS = {
+    "team": [("goal.created", {"goal": "Write about swifts"})],
+    "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
+}
 
 
 @pytest.mark.parametrize("name", [sample.name for sample in samples()])
 def test_a_sample_runs_offline_to_its_end(name):
     session = Session(samples(name), answers=ANSWERS.get(name))
+    for type_, payload in EVENTS.get(name, ()):
+        session.emit(type_, payload)
     session.run()
-    assert (session.status, session.error) == ("finished", None)
+    assert (session.status, session.error) == ("idle" if name in EVENTS else "finished", None)
+    assert session.position > 0
 
 
 def test_the_triage_goes_round_until_a_person_lets_go():

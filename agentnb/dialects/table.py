@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from agentnb.dialects.activegraph import recognising as activegraph
+from agentnb.dialects.activegraph import loader as activegraph
 from agentnb.dialects.agentruntime import loader as agentruntime
 from agentnb.dialects.coreason import loader as coreason
 from agentnb.dialects.networkx import loader as networkx

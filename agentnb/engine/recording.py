@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from agentnb import errors
 from agentnb.board.values import thaw
 from agentnb.errors import AgentNbError, Problem
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
@@ -24,6 +25,10 @@ _PLAIN_ERRORS: Final = {
     if isinstance(error, type)
     and issubclass(error, Exception)
     and not issubclass(error, UnicodeError | BaseExceptionGroup | StopIteration)
+}
+# Ours come before others of the same name, which a dialect may have.
+_OWN_ERRORS: Final = {
+    name: error for name, error in vars(errors).items() if isinstance(error, type) and issubclass(error, Exception)
 }
 _SAID: Final = "_agentnb_said"  # marks the classes that are made here
 _PROBLEM: Final = re.compile(
@@ -97,7 +102,7 @@ def error_of(row: Call, like: BaseException | None = None) -> Exception:
 
 def _class_of(kind: str) -> type[Exception]:
     """Return the exception class of a name; Exception itself where there is none, or more than one."""
-    known = _PLAIN_ERRORS.get(kind)
+    known = _PLAIN_ERRORS.get(kind) or _OWN_ERRORS.get(kind)
     if known is not None:
         return known
     found: dict[int, type[Exception]] = {}

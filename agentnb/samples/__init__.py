@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, overload
 
@@ -48,9 +49,19 @@ _ALL: Final = (
         "a loop around a subgraph: questions looked up one by one, with a fallback where the archive fails",
     ),
     Sample("assistant", "agentruntime", "a conversation that is remembered from run to run"),
+    Sample(
+        "moderation", "symphony", "a moderator with three tools: rules to look up, comments to hide, people to call"
+    ),
     Sample("refine", "networkx", "a loop around a subgraph: a square root, nearer with each round"),
     Sample("fanout", "networkx", "three parallel branches, a join, and a choice by a condition"),
+    Sample("search", "polaris", "systems in a loop, two at the same time, one that fails, its handler, and a decision"),
+    Sample(
+        "team", "activegraph", "a research team on a graph of tasks: emit goal.created, and it works until it is idle"
+    ),
+    Sample("incident", "activegraph", "an incident board: emit alert.raised; what is changed, a person has approved"),
 )
+# Dialects whose samples are made in Python, and the modules that make them.
+_BUILT: Final = {"networkx": "graphs", "symphony": "agents", "polaris": "flows", "activegraph": "reactive"}
 
 
 @overload
@@ -79,9 +90,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
 
 
 def _source(sample: Sample) -> Source:
-    if sample.dialect == "networkx":
-        # Late: the list of samples needs no networkx.
-        from agentnb.samples import graphs
-
-        return Source(getattr(graphs, sample.name)(), f"<{sample.name}>")
+    if sample.dialect in _BUILT:
+        built = import_module(f"agentnb.samples.{_BUILT[sample.dialect]}")  # late: the list of samples needs none
+        return Source(getattr(built, sample.name)(), f"<{sample.name}>")
     return read_file(_FOLDER / f"{sample.name}.yaml")

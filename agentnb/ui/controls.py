@@ -11,20 +11,27 @@ from agentnb.ui.screen import abilities, said
 
 if TYPE_CHECKING:
     from agentnb.session import Session
+    from agentnb.session.pending import Pending
 
 _BUTTONS: Final = (
     ("back", "Back", "step-backward", "one step back"),
     ("step", "Step", "step-forward", "the next node"),
-    ("run", "Run", "fast-forward", "run until something says stop"),
+    ("into", "Into", "level-down", "stop inside the node too: at each event, before and after each call"),
+    ("over", "Over", "share", "until the next node has left what it opens"),
+    ("out", "Out", "level-up", "until the frame around the next node is left"),
+    ("run", "Run", "fast-forward", "until something says stop"),
+    ("run_back", "Run back", "fast-backward", "back to a breakpoint or the start"),
     ("pause", "Pause", "pause", "no further node starts"),
-    ("reset", "Reset", "undo", "begin again"),
+    ("stop", "Stop", "stop", "pause, and cancel what is in flight; it runs again when it is stepped"),
+    ("reset", "Reset", "undo", "begin again from the inputs"),
 )
 
 
 class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no types
     """Controls bound to a session, to be put beside other widgets; they stay as its cockpit is.
 
-    `buttons` maps step, back, run, pause and reset to their Button; `slider`, `answer` and `line` are the others.
+    `buttons` maps back, step, into, over, out, run, run_back, pause, stop and reset to their Button; `slider`, `answer`
+    and `line` are the others.
     """
 
     def __init__(self, session: Session) -> None:
@@ -38,7 +45,8 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         self.slider = ipywidgets.IntSlider(0, 0, 0, description="step")
         self.answer = ipywidgets.Text(continuous_update=False, layout=ipywidgets.Layout(display="none", width="auto"))
         self.line = ipywidgets.Label()
-        row = ipywidgets.HBox([*self.buttons.values(), self.slider], layout=ipywidgets.Layout(flex_flow="row wrap"))
+        shown = [*self.buttons.values(), self.slider]
+        row = ipywidgets.HBox(shown, layout=ipywidgets.Layout(flex_flow="row wrap"))
         super().__init__([row, self.line, self.answer])
         self._desk = Desk(session, self._paint)
         for verb, button in self.buttons.items():
@@ -59,8 +67,13 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self._desk.ask(Command("goto", change["new"]))
 
     def _answered(self, change: dict[str, Any]) -> None:
-        if not self._painting and change["new"] and self.session.pending:
-            self._desk.ask(Command("answer", change["new"], self.session.pending[0].node))
+        waits = self._asked()
+        if not self._painting and change["new"] and waits is not None:
+            self._desk.ask(Command("answer", change["new"], waits.node))
+
+    def _asked(self) -> Pending | None:
+        """Return what a person is asked for; a held call is none of it."""
+        return next((one for one in self.session.pending if one.kind != "call"), None)
 
     def _paint(self) -> None:
         session = self.session
@@ -73,10 +86,11 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.slider.max = len(session.trace)
             self.slider.value = session.position
             self.slider.disabled = not able["goto"]
-            if not session.pending:
+            waits = self._asked()
+            if waits is None:
                 self.answer.value = ""
-            self.answer.layout.display = "" if session.pending else "none"
-            self.answer.placeholder = session.pending[0].node if session.pending else ""
+            self.answer.layout.display = "none" if waits is None else ""
+            self.answer.placeholder = "" if waits is None else waits.node
         finally:
             self._painting = False
         self.line.value = problems or (f"{session.current!r} is at work." if self._desk.at_work else said(session))

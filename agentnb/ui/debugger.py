@@ -1,8 +1,8 @@
 """debugger: the cockpit, a widget that shows a session and steers it: graph, board, buttons, slider, answers, problems.
 
-One widget for all of it. The drawing is laid out and sent once; after that only `state` changes, and the page restyles
-what is there. Everything from the page comes as a message, never as a changed trait: a trait may be held back while a
-cell runs.
+One widget for all of it. The drawing is laid out and sent once; after that only what changes of `state` is sent, and
+the page restyles what is there. Everything from the page comes as a message, never as a changed trait: a trait may be
+held back while a cell runs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import traitlets
 from agentnb.draw.look import palette, stylesheet
 from agentnb.draw.text import clean
 from agentnb.errors import AgentNbError, Problem
+from agentnb.ui.changes import changes
 from agentnb.ui.desk import Command, Desk, problems_of
 from agentnb.ui.screen import screen
 from agentnb.ui.still import still_html
@@ -28,13 +29,17 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 _STATIC: Final = Path(__file__).parent / "static"
-_MODULES: Final = ("dom.js", "graph.js", "board.js", "cards.js", "bar.js", "cockpit.js")
+_MODULES: Final = (
+    "dom.js", "graph.js", "fields.js", "board.js", "cards.js", "people.js", "stack.js", "stops.js", "bar.js",
+    "cockpit.js",
+)  # fmt: skip
 _IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
 _STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry
 _BLANK: Final = {
     "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
     "chips": [], "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
+    "frames": [], "next": [], "later": 0, "breakpoints": [], "watches": [],
 }  # fmt: skip
 
 
@@ -71,9 +76,9 @@ class Debugger(anywidget.AnyWidget):
         super().__init__(**options)
         self._drawing = session.recipe.draw(board=False)
         self._desk = Desk(session, self._paint)
-        with self.hold_sync():
-            self.svg = self._drawing.bare_svg
-            self._desk.refresh()
+        self.svg = self._drawing.bare_svg
+        self._desk.refresh()
+        self.send_state("state")
         self.on_msg(self._hear)
 
     def close(self) -> None:
@@ -86,19 +91,34 @@ class Debugger(anywidget.AnyWidget):
     def _paint(self) -> None:
         try:
             desk = self._desk
-            self.state = screen(self.session, self._drawing, desk.problems, at_work=desk.at_work)
+            self._show(screen(self.session, self._drawing, desk.problems, at_work=desk.at_work))
         except Exception as error:  # noqa: BLE001  (a picture that fails must neither stop the run nor stay silent)
             problems = [asdict(problem) for problem in problems_of(error, "view")]
-            self.state = {**_BLANK, **self.state, "problems": problems}
+            self._show({**_BLANK, **self.state, "problems": problems})
+
+    def _show(self, now: dict[str, Any]) -> None:
+        """Take over a screen, and send the pages what has changed, with a number, so that they know if one is lost."""
+        before = self.state
+        changed = changes(before, {**now, "number": before.get("number", 0)})
+        if changed:
+            number = before.get("number", 0) + 1
+            self.state = {**now, "number": number}
+            self.send({"changed": changed, "number": number})
+
+    def _should_send_property(self, key: str, value: Any) -> bool:
+        """Keep the whole state at home: pages are sent what changes of it, and the whole when they ask for it."""
+        return key != "state" and bool(super()._should_send_property(key, value))
 
     def _hear(self, _: object, message: Any, __: object = None) -> None:
         """Take a message of a page: {do, value, target, view, number}; `number` comes back once it is carried out."""
         if not isinstance(message, dict):
             return
+        if message.get("do") == "whole":  # a page that has just been opened, or that has missed something
+            self.send_state("state")
+            return
         answer = {"heard": message.get("number"), "view": message.get("view")}
-        command = Command(
-            str(message.get("do")), message.get("value"), message.get("target"), lambda: self.send(answer)
-        )
+        command = Command(str(message.get("do")), message.get("value"), message.get("target"))
+        command.done = lambda: self.send(answer if command.found is None else {**answer, "found": command.found})
         self._desk.ask(command)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

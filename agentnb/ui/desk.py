@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.errors import AgentNbError, Problem
 from agentnb.ui.loop import kernel_loop
-from agentnb.world.people import verdict_of
+from agentnb.ui.verbs import ASIDE, carry_out
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 INTERVAL: Final = 1 / 15  # seconds from one picture to the next while a run goes
 _SHARE: Final = 5  # painting takes at most one part in this many of the loop's time
 _PATIENCE: Final = 0.1  # seconds until a step that has not ended shows as running
-_AWAY: Final = frozenset({"back", "goto", "reset"})
-VERBS: Final = ("step", "back", "goto", "run", "pause", "reset", "answer")
+_AWAY: Final = frozenset({"back", "goto", "run_back", "stop", "reset"})
+_AT_ONCE: Final = ASIDE | {"pause"}  # these wait for no step in flight
 
 
 def _nothing() -> None:
@@ -34,12 +34,16 @@ def _nothing() -> None:
 
 @dataclass
 class Command:
-    """What a person asks for; `value` is a step number, or an answer, `target` the node that is answered."""
+    """What a person asks for; `value` is what they gave (a step number, an answer), `target` what it is about.
+
+    `found` is what they are to be told once it is done, if anything.
+    """
 
     verb: str
     value: Any = None
-    target: str | None = None
+    target: Any = None
     done: Callable[[], None] = _nothing
+    found: Any = None
 
 
 class Desk:
@@ -81,7 +85,7 @@ class Desk:
 
     def _take(self, command: Command) -> None:
         last = self._queue[-1] if self._queue else None
-        if command.verb == "pause":
+        if command.verb in _AT_ONCE:
             self._now(command)
             return
         if self._step is not None and command.verb in _AWAY:
@@ -115,6 +119,8 @@ class Desk:
                 self.session.start()
             else:
                 self._plain(command)
+        except KeyboardInterrupt:
+            pass  # it has paused what went on here; raised further, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
             self.problems = problems_of(error, command.verb)
 
@@ -129,54 +135,19 @@ class Desk:
             self._step = None
 
     def _now(self, command: Command) -> None:
-        """Carry out a command without a loop: as a script does, and pause."""
-        self.problems = ()
+        """Carry out a command here: as a script does, which has no loop, and what waits for no step in flight."""
+        quiet = command.verb == "look"  # what is only told to who asks changes nothing on the screen
+        self.problems = self.problems if quiet else ()
         try:
-            if command.verb == "step":
-                self.session.step()
-            elif command.verb == "run":
-                self.session.run()
-            else:
-                self._plain(command)
-        except Exception as error:  # noqa: BLE001  (the same)
-            self.problems = problems_of(error, command.verb)
-        self.refresh()
+            self._plain(command)
+        except Exception as error:  # noqa: BLE001
+            self.problems, quiet = problems_of(error, command.verb), False
+        if not quiet:
+            self.refresh()
         command.done()
 
     def _plain(self, command: Command) -> None:
-        session = self.session
-        match command.verb:
-            case "back":
-                session.back()
-            case "goto":
-                session.goto(int(command.value))
-            case "pause":
-                session.pause()
-            case "reset":
-                session.reset()
-            case "answer":
-                self._answer(command)
-            case verb:
-                raise AgentNbError(
-                    Problem(
-                        "U301",
-                        f"the cockpit has no command {verb!r}",
-                        "a message from the page",
-                        f"its commands are: {', '.join(VERBS)}",
-                        did_you_mean(verb, VERBS, "reload the page, so that it fits this version"),
-                    )
-                )
-
-    def _answer(self, command: Command) -> None:
-        session, target = self.session, command.target
-        if not any(one.kind == "approval" and one.node == target for one in session.pending):
-            session.answer(command.value, node=target)
-            return
-        decided = verdict_of(command.value, "the cockpit's answer")
-        if decided["approved"]:
-            session.approve(target)
-        else:
-            session.deny(target, decided["reason"])
+        command.found = carry_out(self.session, command.verb, command.value, command.target)
 
     # -- painting --------------------------------------------------------------------------------------------------
 

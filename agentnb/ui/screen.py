@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import hidden, masked, short
+from agentnb.board.secrets import hidden, short
 from agentnb.draw.board import row_of
 from agentnb.draw.text import clean
 from agentnb.errors import Problem
+from agentnb.ui.asking import asked
+from agentnb.ui.places import places
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
@@ -55,9 +57,10 @@ def screen(
         "picture": {part: marks for part, marks in drawing.patch(view).items() if part in {"nodes", "edges"}},
         "board": rows,
         "more": more,
-        "pending": [_pending(pending) for pending in session.pending],
+        "pending": [asked(pending) for pending in session.pending],
         "problems": [asdict(problem) for problem in (*_failure(session), *problems)],
         "can": [verb for verb, able in abilities(session, at_work=at_work).items() if able],
+        **places(session),
     }
 
 
@@ -65,16 +68,27 @@ def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands make sense where the session stands."""
     status, position, length = session.status, session.position, len(session.trace)
     running, closed = status in RUNNING or at_work, session.locked is not None
+    rests = not (running or closed)
     alone = len(session.frontier) < 2
-    onwards = not (running or (closed and not session.recorded)) and session.current is not None and not (status == "waiting" and alone)
+    open_here = not closed or session.recorded
+    onwards = not running and open_here and session.current is not None and not (status == "waiting" and alone)
+    onwards = onwards and status != "exhausted"
+    kinds = {pending.kind for pending in session.pending}
     return {
-        "step": onwards and status != "exhausted",
+        "step": onwards,
+        "into": onwards,
+        "over": onwards,
+        "out": onwards and len(session.frames) > 1,
         "back": position > 0,
         "goto": length > 0,
-        "run": onwards and status != "exhausted",
+        "run": onwards,
+        "run_back": position > 0 and not running,
         "pause": status == "running",
-        "reset": at_work or (not (running or closed) and (length > 0 or status != "ready")),
-        "answer": not (running or closed) and bool(session.pending),
+        "stop": running or (rests and status in {"waiting", "in_flight"}),
+        "reset": at_work or (rests and (length > 0 or status != "ready")),
+        "answer": rests and bool(kinds - {"call"}),
+        "change": rests and "call" in kinds,
+        "edit": rests,
     }
 
 
@@ -155,21 +169,6 @@ def _text(key: str, value: Any, width: int) -> str:
         return clean(short(value, key, width))
     except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
-
-
-def _pending(pending: Any) -> dict[str, Any]:
-    arguments = masked(dict(pending.arguments or {}))
-    options = arguments.get("options") or (("yes", "no") if pending.kind == "approval" else ())
-    return {
-        "id": str(pending.id),
-        "kind": pending.kind,
-        "node": pending.node,
-        "name": str(pending.name),
-        "prompt": str(arguments.get("prompt") or pending.name or pending.node),
-        "role": str(arguments.get("role") or ""),
-        "left": pending.left,
-        "options": [str(option) for option in options] if isinstance(options, list | tuple) else [],
-    }
 
 
 def _failure(session: Session) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 
 import agentnb.dialects
+import agentnb.dialects.activegraph as ag
 from agentnb.dialects.polaris import Graph, Out
 from agentnb.dialects.table import DIALECTS
 from agentnb.errors import RecipeError
@@ -64,6 +65,15 @@ def symphony(calls=1):
     return {"name": "made", "task": "answer", "maxCalls": calls}
 
 
+def _heard(event, graph, ctx):
+    """Do nothing with an event."""
+
+
+def activegraph():
+    behaviors = [ag.behavior(name=name, on=[name])(_heard) for name in ("a", "b")]
+    return ag.Runtime(ag.Graph(), behaviors=behaviors)
+
+
 # dialect -> (makes a recipe 'made' of two nodes 'a' and 'b'; makes it with one mistake)
 EXAMPLES = {
     "coreason": (coreason, lambda: coreason("gone")),
@@ -71,10 +81,13 @@ EXAMPLES = {
     "networkx": (networkx, lambda: networkx("x >")),
     "polaris": (polaris, lambda: polaris(hollow=True)),
     "symphony": (symphony, lambda: symphony("gone")),
+    "activegraph": (activegraph, None),  # what is wrong with behaviours is told where they are made
 }
 # Where its nodes or inputs are not those.
 NODES = {"symphony": ["system_prompt", "request", "llm", "result"]}
-INPUTS = {"polaris": ["builtins.int"], "symphony": ["task"]}
+INPUTS = {"polaris": ["builtins.int"], "symphony": ["task"], "activegraph": []}
+NAMES = {"activegraph": "behaviours"}
+ENTRIES = {"activegraph": ()}  # events set off what listens
 
 
 @pytest.fixture(params=list(DIALECTS))
@@ -87,9 +100,9 @@ def good(dialect):
     return EXAMPLES[dialect.name][0]
 
 
-@pytest.fixture
-def bad(dialect):
-    return EXAMPLES[dialect.name][1]
+@pytest.fixture(params=[name for name, (_, bad) in EXAMPLES.items() if bad is not None])
+def bad(request):
+    return EXAMPLES[request.param][1]
 
 
 def test_it_recognises_its_own_and_no_other(dialect):
@@ -104,8 +117,9 @@ def test_it_does_not_claim_what_is_nobodys(dialect, other):
 def test_it_gives_a_recipe_that_says_its_dialect(dialect, good):
     recipe = load(good())
     nodes = NODES.get(dialect.name, ["a", "b"])
-    assert (recipe.name, recipe.dialect, list(recipe.nodes)) == ("made", dialect.name, nodes)
-    assert recipe.entry == (nodes[0],)
+    assert (recipe.name, recipe.dialect) == (NAMES.get(dialect.name, "made"), dialect.name)
+    assert list(recipe.nodes) == nodes
+    assert recipe.entry == ENTRIES.get(dialect.name, (nodes[0],))
     assert recipe.check() == []
     assert list(recipe.inputs) == INPUTS.get(dialect.name, ["x"])
     assert recipe.regions["root"].entry == recipe.entry
@@ -133,7 +147,7 @@ def test_nothing_in_a_recipe_can_be_set(good):
 
 
 def test_it_draws(good):
-    assert "made" in load(good()).draw().dot
+    assert 'data-node="a"' in load(good()).draw().svg or "system_prompt" in load(good()).draw().dot
 
 
 def test_a_mistake_has_all_four_answers(bad):

@@ -1,4 +1,4 @@
-"""conftest: nobody sits at a terminal while the screen is tested."""
+"""conftest: nobody sits at a terminal while the screen is tested; a bare page with a cockpit on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,88 @@ import sys
 
 import pytest
 
+from agentnb.ui.debugger import page_module, page_style
+from agentnb.ui.desk import problems_of
+from agentnb.ui.screen import screen
+from agentnb.ui.verbs import carry_out
+from tests.ui import runs
+from tests.ui.pages import HOST, opened
+
 
 @pytest.fixture(autouse=True)
 def _nobody_types(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    with opened(chromium) as (context, outside):
+        yield context
+        assert outside == []
+
+
+class Host:
+    """A page with a cockpit on it, and the session whose state it is shown."""
+
+    def __init__(self, page, session, views):
+        self.page, self.session = page, session
+        self.drawing = session.recipe.draw(board=False)
+        state = {"svg": self.drawing.bare_svg, "state": screen(session, self.drawing)}
+        page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [page_module(), page_style(), state, views])
+
+    def show(self, **over):
+        state = {**screen(self.session, self.drawing), **over}
+        self.page.evaluate("state => host.model.set('state', state)", state)
+
+    def obey(self):
+        """Do to the session what the page has asked for, as a kernel does, and show and tell the page what came of it.
+
+        Return the verbs that were asked for.
+        """
+        asked, verbs = self.page.evaluate("host.sent.splice(0)"), []
+        while asked:
+            problems = ()
+            for message in asked:
+                found = None
+                verbs.append(message["do"])
+                try:
+                    found = carry_out(self.session, message["do"], message["value"], message["target"])
+                except Exception as error:  # noqa: BLE001
+                    problems = problems_of(error, message["do"])
+                heard = {"heard": message["number"], "view": message["view"], "found": found}
+                self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)
+            self.problems = problems
+            self.state = screen(self.session, self.drawing, problems)
+            self.page.evaluate("state => host.model.set('state', state)", self.state)
+            asked = self.page.evaluate("host.sent.splice(0)")
+        return verbs
+
+    def heard(self):
+        """Say that every command so far is done."""
+        self.page.evaluate("[...host.sent].forEach(({number, view}) => host.fire('msg:custom', {heard: number, view}))")
+
+    def sent(self):
+        return [
+            (message["do"], message["value"])
+            for message in self.page.evaluate("host.sent.splice(0)")
+        ]  # fmt: skip
+
+    def marked(self, mark):
+        found = f"[...document.querySelectorAll('g.node.{mark}')].map(group => group.dataset.node)"
+        return self.page.evaluate(found)
+
+    def button(self, name):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+
+@pytest.fixture
+def host(browser):
+    page = browser.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto("about:blank")
+    page.evaluate(HOST)
+    yield lambda session=None, views=1: Host(page, session or runs.session(), views)
+    page.close()
+    assert errors == []

@@ -35,6 +35,21 @@ graph.add_node("fall", function=fall)
 failing = nb.Session(nb.load(graph))
 failing
 """
+AGENT = """
+import agentnb as nb
+from agentnb.dialects.symphony import AgentConfig, AgentExecutor, ToolRegistry, tool
+
+@tool
+def hide(comment: str) -> str:
+    return f"comment {comment} is hidden"
+
+tools = ToolRegistry()
+tools.register_tool("hide", hide)
+config = AgentConfig(name="Keeper", description="keeps order", task="Keep order", tools=["hide"], require_approval=True)
+script = [{"tool_name": "hide", "parameters": {"comment": "7"}}, {"tool_name": "none", "response": "Done."}]
+agent = nb.Session(AgentExecutor(config, tools=tools).recipe, {"task": "Comment 7: You fool."}, llm=script)
+agent
+"""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +58,9 @@ def lab(tmp_path_factory):
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
     notebook = nbformat.read(QUICKSTART, as_version=4)
     nbformat.write(notebook, folder / "quickstart.ipynb")
-    notebook.cells = [nbformat.v4.new_code_cell(text.strip()) for text in (SLOW, FAILING, "slow.controls()", "slow")]
+    notebook.cells = [
+        nbformat.v4.new_code_cell(text.strip()) for text in (SLOW, FAILING, AGENT, "slow.controls()", "slow")
+    ]
     nbformat.write(notebook, folder / "more.ipynb")
     with running(folder, home) as address:
         yield address
@@ -183,3 +200,34 @@ def test_a_reloaded_page_shows_where_the_session_stands(notebook):
     cockpit.shows(step=1, status="paused")
     cockpit.press("Step")
     cockpit.shows(step=2)
+
+
+def test_an_agent_is_gone_into_its_prompt_and_answer_are_changed_and_its_tool_is_approved(notebook):
+    page = notebook("more.ipynb")
+    cockpit = page.cockpit(page.run("agent = nb.Session"))
+    for step in (1, 2, 2):
+        cockpit.press("Into")
+        cockpit.shows(step=step)
+    cockpit.shows(status="in flight", said="Held before llm call")
+    cockpit.root.get_by_label("user message").fill("Comment 8: Hello.")
+    cockpit.press("Send it")
+    cockpit.shows(status="in flight", said="Held after llm call")
+    cockpit.root.get_by_text("What was sent").click()
+    cockpit.root.get_by_text("Comment 8: Hello.").wait_for()
+    answer = '{"tool_name": "hide", "parameters": {"comment": "8"}}'
+    cockpit.root.locator(".agentnb-ask").get_by_label("content").fill(answer)
+    cockpit.press("Take it")
+    cockpit.shows(step=3, current="parse")
+
+    cockpit.root.locator("g.node[data-node=tool]").click()
+    cockpit.press("Run")
+    cockpit.shows(status="waiting", current="check")
+    assert "asks leave for hide" in cockpit.root.locator(".agentnb-ask").inner_text()
+    cockpit.press("Approve")
+    cockpit.shows(current="tool", status="paused")
+    cockpit.press("Over")
+    cockpit.shows(step=6)
+    cockpit.press("tools_executed")
+    cockpit.root.get_by_text("comment 8 is hidden").first.wait_for()
+    cockpit.press("Run back")
+    cockpit.shows(current="tool")

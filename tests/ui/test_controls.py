@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import agentnb as nb
 from agentnb.ui import Controls
 from tests.ui import runs
 
@@ -50,9 +51,9 @@ def test_an_answer_is_typed_where_one_is_asked(session, widgets):
 
 
 def test_buttons_are_able_where_they_make_sense(session, widgets):
-    assert able(widgets) == {"step", "run"}
+    assert able(widgets) == {"step", "into", "over", "run"}
     session.run()
-    assert able(widgets) == {"back", "reset"}
+    assert able(widgets) == {"back", "run_back", "stop", "reset"}
 
 
 def test_the_line_says_what_happened_and_what_went_wrong(session, widgets):
@@ -68,3 +69,30 @@ def test_closed_controls_hear_no_more(session):
     made.close()
     session.step()
     assert made.slider.value == 0
+
+
+def test_the_buttons_go_into_a_node_and_let_it_go_again():
+    session = nb.Session(nb.samples("moderation"))
+    made = session.controls()
+    for _ in range(3):
+        made.buttons["into"].click()
+    assert (session.status, made.answer.layout.display) == ("in_flight", "none")
+    assert "Held before agent call" in made.line.value
+    made.buttons["stop"].click()
+    assert (session.status, session.current) == ("paused", "llm")
+    made.buttons["run_back"].click()
+    assert session.position == 0
+    made.close()
+
+
+def test_the_buttons_go_by_frame():
+    session = nb.Session(nb.samples("research"))
+    made = session.controls()
+    for _ in range(3):
+        made.buttons["step"].click()
+    assert "out" in able(made)
+    made.buttons["out"].click()
+    assert (session.position, session.current, "out" in able(made)) == (6, "each", False)
+    made.buttons["over"].click()
+    assert session.position > 6
+    made.close()

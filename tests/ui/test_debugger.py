@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 
 import pytest
@@ -43,7 +44,34 @@ def test_the_page_is_told_when_its_command_is_done(debugger, monkeypatch):
         debugger, "send", lambda content, buffers=None: said.append((content, debugger.state["position"]))
     )
     page_says(debugger, "step", number=7)
-    assert said == [({"heard": 7, "view": "a"}, 1)]
+    assert [one for one in said if "heard" in one[0]] == [({"heard": 7, "view": "a"}, 1)]
+
+
+def test_a_page_is_sent_what_changes_and_nothing_where_nothing_does(session, debugger, monkeypatch):
+    said = []
+    monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
+    session.step()
+    (message,) = said
+    assert message["number"] == debugger.state["number"]
+    assert message["changed"]["board"]["rows"] == [row for row in debugger.state["board"] if row[2]]
+    assert len(json.dumps(message)) < 1_000
+    debugger._desk.refresh()
+    assert len(said) == 1
+
+
+def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
+    sent = []
+    monkeypatch.setattr(debugger, "send_state", sent.append)
+    page_says(debugger, "whole")
+    assert sent == ["state"]
+
+
+def test_a_page_is_told_what_it_looks_at(debugger, monkeypatch):
+    said = []
+    monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
+    page_says(debugger, "look", target="ticket", number=3)
+    (message,) = said
+    assert (message["heard"], message["found"]["field"]["text"]) == (3, "money back")
 
 
 def test_nonsense_from_the_page_is_shown_and_harms_nothing(session, debugger):

@@ -233,3 +233,83 @@ def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
     assert (codes(desk), session.status) == (["X124"], "waiting")
     desk.ask(Command("answer", typed, "again"))
     assert (codes(desk), session.board["said"]) == ([], {**said, "by": None})
+
+
+def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
+    async def check(*_):
+        gate = asyncio.Event()
+        session = hanging(gate)
+        desk, painter = made(session)
+        desk.ask(Command("goto", 99))
+        await settled(desk)
+        desk.ask(Command("step"))
+        await asyncio.sleep(0.01)
+        painter.places.clear()
+        found = []
+        look = Command("look", target="ticket")
+        look.done = lambda: found.append(look.found["field"]["text"])
+        desk.ask(look)
+        desk.ask(Command("stop_at", target="tell"))
+        await asyncio.sleep(0.01)
+        assert (found, [row.node for row in session.breakpoints]) == (["x"], ["tell"])
+        gate.set()
+        await settled(desk)
+        assert session.position == 1
+
+    in_loop(check)
+
+
+def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
+    session = runs.session()
+    desk, painter = made(session)
+    desk.ask(Command("goto", 99))
+    painter.places.clear()
+    desk.ask(Command("look", target="ticket"))
+    assert (codes(desk), painter.places) == (["X111"], [])
+
+
+def test_stop_lets_go_of_a_step_in_flight():
+    async def check(*_):
+        session = hanging(asyncio.Event())
+        desk, _ = made(session)
+        desk.ask(Command("step"))
+        await asyncio.sleep(0.01)
+        desk.ask(Command("stop"))
+        await asyncio.wait_for(settled(desk), 10)
+        assert (session.current, desk.at_work, desk.problems) == ("classify", False, ())
+
+    in_loop(check)
+
+
+def test_stop_ends_a_run_that_goes_on_by_itself():
+    async def check(*_):
+        session = hanging(asyncio.Event())
+        desk, _ = made(session)
+        desk.ask(Command("run"))
+        await settled(desk)
+        desk.ask(Command("stop"))
+        await asyncio.wait_for(settled(desk), 10)
+        await session.wait(10)
+        assert (session.status in ("ready", "paused"), session.current) == (True, "classify")
+
+    in_loop(check)
+
+
+@pytest.mark.parametrize("verb", ["into", "over", "out"])
+def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
+    def interrupted(ticket):
+        raise KeyboardInterrupt
+
+    async def check(*_):
+        recipe = runs.recipe()
+        recipe.nodes["classify"].params["function"] = interrupted
+        session = runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
+        desk, painter = made(session)
+        desk.ask(Command(verb))
+        await asyncio.wait_for(settled(desk), 10)
+        assert (session.position, session.current) == (0, "classify")
+        desk.ask(Command("goto", 0))
+        await settled(desk)
+        assert painter.places
+
+    in_loop(check)

@@ -2,63 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.ui.debugger import page_module, page_style
-from agentnb.ui.screen import screen
 from tests.ui import runs
-from tests.ui.pages import HOST, opened
 
 pytestmark = pytest.mark.needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with opened(chromium) as (context, outside):
-        yield context
-        assert outside == []
-
-
-class Host:
-    """A page with a cockpit on it, and the session whose state it is shown."""
-
-    def __init__(self, page, session, views):
-        self.page, self.session = page, session
-        self.drawing = session.recipe.draw(board=False)
-        state = {"svg": self.drawing.bare_svg, "state": screen(session, self.drawing)}
-        page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [page_module(), page_style(), state, views])
-
-    def show(self, **over):
-        state = {**screen(self.session, self.drawing), **over}
-        self.page.evaluate("state => host.model.set('state', state)", state)
-
-    def heard(self):
-        """Say that every command so far is done."""
-        self.page.evaluate("[...host.sent].forEach(({number, view}) => host.fire('msg:custom', {heard: number, view}))")
-
-    def sent(self):
-        return [
-            (message["do"], message["value"])
-            for message in self.page.evaluate("host.sent.splice(0)")
-        ]  # fmt: skip
-
-    def marked(self, mark):
-        found = f"[...document.querySelectorAll('g.node.{mark}')].map(group => group.dataset.node)"
-        return self.page.evaluate(found)
-
-    def button(self, name):
-        return self.page.get_by_role("button", name=name, exact=True)
-
-
-@pytest.fixture
-def host(browser):
-    page = browser.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto("about:blank")
-    page.evaluate(HOST)
-    yield lambda session=None, views=1: Host(page, session or runs.session(), views)
-    page.close()
-    assert errors == []
 
 
 def test_a_step_changes_classes_and_texts_and_no_place(host):
@@ -101,15 +47,45 @@ def test_the_board_marks_what_changed(host):
     assert row.get_by_role("button").get_attribute("aria-expanded") == "true"
 
 
+VERBS = {
+    "Back": "back", "Step": "step", "Into": "into", "Over": "over", "Out": "out", "Run": "run", "Run back": "run_back",
+    "Pause": "pause", "Stop": "stop", "Reset": "reset",
+}  # fmt: skip
+
+
 def test_every_button_sends_its_command(host):
     on = host()
-    on.session.step()
-    on.show()
-    for name in ("Step", "Back", "Run", "Reset"):
+    on.show(can=list(VERBS.values()))
+    for name in VERBS:
         on.button(name).click()
-    on.show(can=["pause"])
-    on.button("Pause").click()
-    assert on.sent() == [("step", None), ("back", None), ("run", None), ("reset", None), ("pause", None)]
+    assert on.sent() == [(verb, None) for verb in VERBS.values()]
+
+
+def test_every_button_names_a_key_that_does_the_same(host):
+    on = host()
+    on.page.get_by_label("agentnb cockpit").focus()
+    for name, verb in VERBS.items():
+        on.show(can=[verb, "goto"])
+        key = on.button(name).get_attribute("aria-keyshortcuts")
+        said = key.replace("Arrow", "")
+        assert on.button(name).get_attribute("title").endswith(f"({said})")
+        on.page.keyboard.press(key if len(key) > 1 else key.lower())
+    assert on.sent() == [(verb, None) for verb in VERBS.values()]
+
+
+def test_the_focus_can_be_seen(host):
+    on = host()
+    on.page.get_by_label("agentnb cockpit").focus()
+    for _ in range(40):
+        on.page.keyboard.press("Tab")
+        if not on.page.evaluate("Boolean(document.activeElement.closest('.agentnb-cockpit'))"):
+            break
+        seen = """() => {
+          const at = document.activeElement, shape = at.querySelector?.('.shape') || at;
+          const seen = [at, shape].some(each => getComputedStyle(each).outlineStyle !== 'none');
+          return seen ? '' : at.outerHTML.slice(0, 80);
+        }"""
+        assert on.page.evaluate(seen) == ""
 
 
 def test_a_button_without_sense_sends_nothing_and_keeps_the_focus(host):
@@ -160,9 +136,9 @@ def test_the_keyboard_steers(host):
     on.session.step()
     on.show()
     on.page.get_by_label("agentnb cockpit").focus()
-    for key in ("ArrowRight", "ArrowLeft", " ", "Home"):
+    for key in ("ArrowRight", "ArrowLeft", " ", "Home", "b"):
         on.page.keyboard.press(key)
-    assert on.sent() == [("step", None), ("back", None), ("run", None), ("goto", 0)]
+    assert on.sent() == [("step", None), ("back", None), ("run", None), ("goto", 0), ("stop_at", None)]
     on.show(can=["pause"])
     on.page.keyboard.press(" ")
     assert on.sent() == [("pause", None)]
@@ -170,9 +146,13 @@ def test_the_keyboard_steers(host):
 
 def test_keys_stay_in_the_cockpit(host):
     on = host()
-    on.page.evaluate("window.leaked = 0; document.addEventListener('keydown', () => window.leaked++)")
+    on.page.evaluate(
+        "window.leaked = 0; document.addEventListener('keydown', ({key}) => { if (key !== 'Shift') window.leaked++ })"
+    )
     on.page.get_by_label("agentnb cockpit").focus()
     on.page.keyboard.press("ArrowRight")
+    for key in ("i", "o", "u", "x", "b", "Shift+R", "Shift+Space"):
+        on.page.keyboard.press(key)
     assert on.page.evaluate("leaked") == 0
     assert on.page.locator("[data-lm-suppress-shortcuts=true]").count() == 1
 
@@ -182,7 +162,7 @@ def test_every_control_is_reached_by_tab(host):
     on.session.step()
     on.show()
     names = set()
-    for _ in range(14):
+    for _ in range(30):
         on.page.keyboard.press("Tab")
         names.add(
             on.page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent")

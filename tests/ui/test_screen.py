@@ -87,7 +87,7 @@ def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
     assert (state["position"], state["length"]) == (0, 1)
     assert row(state, "category")[1] is None
     assert state["said"] == "1 later step is kept. At the start: 'classify' is first."
-    assert able(session) == {"step", "run", "goto", "reset"}
+    assert able(session) == {"step", "into", "over", "run", "goto", "reset", "edit"}
 
 
 def test_who_waits_is_asked_with_the_options_of_the_recipe():
@@ -100,7 +100,7 @@ def test_who_waits_is_asked_with_the_options_of_the_recipe():
     assert pending["prompt"] == "Refund <i>this</i>?"
     assert "waiting" in marks(state, "ask")
     assert state["said"].endswith("'ask' waits for a person.")
-    assert able(session) == {"back", "goto", "reset", "answer"}
+    assert able(session) == {"back", "run_back", "goto", "stop", "reset", "answer", "edit"}
 
 
 def human(**params):
@@ -170,14 +170,14 @@ def test_a_step_at_work_can_be_left_but_not_doubled():
     session = runs.session()
     state = screen(session, session.recipe.draw(board=False), at_work=True)
     assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
-    assert state["can"] == ["reset"]
+    assert state["can"] == ["stop", "reset"]
 
 
 def test_at_the_end_only_the_past_is_left():
     session = runs.session("hello")
     session.run()
     assert said(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
-    assert able(session) == {"back", "goto", "reset"}
+    assert able(session) == {"back", "run_back", "goto", "reset", "edit"}
 
 
 def test_a_used_up_budget_is_said():
@@ -231,7 +231,7 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
     closed, opened = session, nb.open(log)
     for each in (closed, opened):
         state = shown(each)
-        assert (state["chips"], able(each) - {"back", "goto"}) == (["read-only"], set())
+        assert (state["chips"], able(each) - {"back", "run_back", "goto"}) == (["read-only"], set())
         assert ", read-only." in still_html(state, "")
     assert shown(reopened(log, log.run(), session.engine.plan))["chips"] == []
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.activegraph.ledger import ledger_of
-from agentnb.dialects.activegraph.loader import recipe_of_behaviors
+from agentnb.dialects.activegraph.recipes import recipe_of_behaviors
 from agentnb.engine import travel
 from agentnb.engine.people import note
 from agentnb.engine.plan import Plan

@@ -10,9 +10,9 @@ from agentnb.dialects.activegraph.acting import Hand, Inside, Outside
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.events import Event, event_of, events_of
 from agentnb.dialects.activegraph.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.loader import recipe_of_behaviors
 from agentnb.dialects.activegraph.objects import Object, Patch, Relation, object_of, patch_of, relation_of
 from agentnb.dialects.activegraph.reading import Chain, chains, near
+from agentnb.dialects.activegraph.recipes import recipe_of_behaviors
 from agentnb.dialects.activegraph.times import Clock, IDGen, engine_clock, time_of
 from agentnb.dialects.activegraph.where import Where, holds, of_object
 from agentnb.errors import Problem

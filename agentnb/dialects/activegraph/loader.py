@@ -1,57 +1,26 @@
-"""loader: behaviours -> a recipe: each is a node that listens, and events lead from one to another."""
+"""loader: a Runtime is a source of a recipe; nothing else of this dialect is imported to recognise one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.activegraph.delivering import performer
-from agentnb.dialects.activegraph.matching import ANY, Matcher
-from agentnb.recipe.model import Edge, Node, Recipe
-
-
-def recipe_of_behaviors(
-    behaviors: Sequence[Any], party: Any = None, name: str = "behaviours", since: int = -1
-) -> Recipe:
-    """Return the recipe of some behaviours.
-
-    Args:
-        party: what they are given besides their events: a frame, a policy, a model.
-        since: the number of the event from which on they listen; left out, nobody does.
-    """
-    matcher = Matcher(behaviors, since)
-    nodes = {each.name: _node(each, party) for each in behaviors}
-    return Recipe(name, "activegraph", nodes, tuple(_ways(behaviors)), (), reactive=matcher,
-                  meta={"about": {"behaviors": list(nodes)}})  # fmt: skip
+if TYPE_CHECKING:
+    from agentnb.errors import Problem
+    from agentnb.recipe.model import Recipe
+    from agentnb.sources import Source
 
 
-def _node(each: Any, party: Any) -> Node:
-    params: dict[str, Any] = {"deliver": performer(each, party), "function": getattr(each, "handler", None) or each.fn}
-    words = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")
-    params |= {word: value for word in words if (value := getattr(each, word, None))}
-    kinds = {"relation": "relation_behavior", "llm": "llm_behavior"}
-    label = f"{each.name}\non {', '.join(each.on) or 'any event'}"
-    return Node(each.name, kinds.get(each.kind, "behavior"), label, params=params, on=tuple(each.on) or (ANY,))
+def recognise(source: object) -> bool:
+    """Say whether something is a Runtime of this dialect."""
+    kind = type(source)
+    return kind.__name__ == "Runtime" and kind.__module__ == "agentnb.dialects.activegraph.runtime"
 
 
-def _ways(behaviors: Sequence[Any]) -> Iterator[Edge]:
-    """Yield the events that may lead from one behaviour to another: what it says that it creates, and who listens."""
-    for source in behaviors:
-        for type_ in _told_by(source):
-            for target in behaviors:
-                if type_ in target.on and _wants(target, source):
-                    yield Edge(source.name, target.name, "event", condition=type_)
+def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe of a Runtime's behaviours."""
+    runtime: Any = source.content
+    recipe: Recipe = runtime.session.recipe
+    return recipe, []
 
 
-def _told_by(source: Any) -> list[str]:
-    created = ["object.created"] if source.creates else []
-    failed = [f"behavior.{how}" for how in ("failed", "completed")]
-    return [*created, *failed]
-
-
-def _wants(target: Any, source: Any) -> bool:
-    wanted = (target.where or {}).get("object.type")
-    return wanted is None or not isinstance(wanted, str) or not source.creates or wanted in source.creates
-
-
-__all__ = ["recipe_of_behaviors"]
+__all__ = ["load", "recognise"]

@@ -9,7 +9,7 @@ from agentnb.board.secrets import short
 from agentnb.dialects.activegraph.attaching import attach, since_of
 from agentnb.dialects.activegraph.errors import EventNotFoundError, InvalidRuntimeConfiguration, ReplayDivergenceError
 from agentnb.dialects.activegraph.graph import Graph
-from agentnb.dialects.activegraph.loader import recipe_of_behaviors
+from agentnb.dialects.activegraph.recipes import recipe_of_behaviors
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session import stored
 from agentnb.session.opening import open as opened

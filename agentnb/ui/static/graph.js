@@ -10,6 +10,7 @@ function parsed(text) {
   const svg = document.importNode(root, true);
   for (const found of svg.querySelectorAll("style, script, foreignObject")) found.remove();
   svg.classList.add("has-run");
+  svg.setAttribute("role", "group"); // its nodes are buttons
   const [, , ...size] = (svg.getAttribute("viewBox") || "0 0 400 300").split(" ").map(Number);
   const [width, height] = size.map((points) => Math.round((points * 4) / 3));
   Object.assign(svg.style, {
@@ -44,8 +45,45 @@ function reveal(pane, node) {
   }
 }
 
-export function graph() {
+const NEXT = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+/** What a node is told as: its name and its marks. */
+function named(id, classes, count) {
+  const words = classes.filter((mark) => mark !== "breakpoint").map((mark) => (mark === "visited" ? `visited ${count}` : mark));
+  return [`node ${id}`, ...words].join(", ");
+}
+
+/** Nodes are buttons that set a breakpoint; one of them is in the order of Tab, the arrows go on from there. */
+function pressable(element, ask) {
+  const nodes = () => [...element.querySelectorAll("g.node[data-node]")];
+  const at = (event) => event.target.closest?.("g.node[data-node]");
+  const press = (node) => ask("stop_at", null, node.dataset.node);
+  element.addEventListener("click", (event) => {
+    const node = at(event);
+    if (node) press(node);
+  });
+  element.addEventListener("keydown", (event) => {
+    const node = at(event);
+    if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+    const all = nodes();
+    if (event.key === "Enter" || event.key === " ") press(node);
+    else if (NEXT[event.key]) {
+      const next = all[(all.indexOf(node) + NEXT[event.key] + all.length) % all.length];
+      for (const each of all) each.setAttribute("tabindex", each === next ? "0" : "-1");
+      next.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return () => nodes().forEach((node, index) => {
+    node.setAttribute("role", "button");
+    node.setAttribute("tabindex", index ? "-1" : "0");
+  });
+}
+
+export function graph(ask) {
   const element = make("div", { class: "agentnb-graph", tabindex: "0", role: "group", "aria-label": "Graph, scrolls" });
+  const prepare = pressable(element, ask);
   const groups = new Map(); // node -> the groups that stand for it
   const worn = new Map(); // node -> its marks as they are, to leave alone what does not change
   let edges = []; // every edge with its place in the recipe
@@ -61,6 +99,9 @@ export function graph() {
       for (const mark of MARKS) group.classList.toggle(mark, classes.includes(mark));
       const text = group.querySelector(".count");
       if (text) text.textContent = count;
+      group.setAttribute("aria-pressed", String(classes.includes("breakpoint")));
+      group.setAttribute("aria-label", named(id, classes, count));
+      group.setAttribute("aria-description", "a click sets or removes a breakpoint");
     }
   }
 
@@ -77,6 +118,7 @@ export function graph() {
         const id = group.dataset.node;
         groups.set(id, [...(groups.get(id) || []), group]);
       }
+      prepare();
     },
     show(state) {
       if (!svg) return;

@@ -1,0 +1,79 @@
+"""recipes: behaviours -> a recipe: each is a node that listens, and events lead from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from agentnb.dialects.activegraph.delivering import performer
+from agentnb.dialects.activegraph.matching import ANY, Matcher
+from agentnb.errors import Place
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+
+
+def recipe_of_behaviors(
+    behaviors: Sequence[Any], party: Any = None, name: str = "behaviours", since: int = -1
+) -> Recipe:
+    """Return the recipe of some behaviours.
+
+    Args:
+        party: what they are given besides their events: a frame, a policy, a model.
+        since: the number of the event from which on they listen; left out, nobody does.
+    """
+    matcher = Matcher(behaviors, since)
+    nodes = {each.name: _node(each, party) for each in behaviors}
+    nothing: MappingProxyType[str, Any] = MappingProxyType({})
+    return Recipe(
+        name,
+        "activegraph",
+        MappingProxyType(nodes),
+        tuple(_ways(behaviors)),
+        (),
+        inputs=nothing,
+        regions=MappingProxyType({ROOT: Region(ROOT, (), name)}),
+        init=nothing,
+        limits=nothing,
+        reactive=matcher,
+        meta=MappingProxyType({"about": {"behaviors": list(nodes)}}),
+    )
+
+
+def _node(each: Any, party: Any) -> Node:
+    params: dict[str, Any] = {"deliver": performer(each, party), "function": getattr(each, "handler", None) or each.fn}
+    words = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")
+    params |= {word: value for word in words if (value := getattr(each, word, None))}
+    kinds = {"relation": "relation_behavior", "llm": "llm_behavior"}
+    label = f"{each.name}\non {', '.join(each.on) or 'any event'}"
+    kind, frozen = kinds.get(each.kind, "behavior"), MappingProxyType(params)
+    return Node(each.name, kind, label, params=frozen, on=tuple(each.on) or (ANY,), place=_place(each))
+
+
+def _place(each: Any) -> Place:
+    """Return where a behaviour is written: its function's first line."""
+    code = getattr(getattr(each, "handler", None) or each.fn, "__code__", None)
+    path = f"behaviors[{each.name!r}]"
+    return Place("<behaviors>", path=path) if code is None else Place(code.co_filename, code.co_firstlineno, 1, path)
+
+
+def _ways(behaviors: Sequence[Any]) -> Iterator[Edge]:
+    """Yield the events that may lead from one behaviour to another: what it says that it creates, and who listens."""
+    for source in behaviors:
+        for type_ in _told_by(source):
+            for target in behaviors:
+                if type_ in target.on and _wants(target, source):
+                    yield Edge(source.name, target.name, "event", condition=type_, place=_place(source))
+
+
+def _told_by(source: Any) -> list[str]:
+    created = ["object.created"] if source.creates else []
+    failed = [f"behavior.{how}" for how in ("failed", "completed")]
+    return [*created, *failed]
+
+
+def _wants(target: Any, source: Any) -> bool:
+    wanted = (target.where or {}).get("object.type")
+    return wanted is None or not isinstance(wanted, str) or not source.creates or wanted in source.creates
+
+
+__all__ = ["recipe_of_behaviors"]

@@ -1,0 +1,189 @@
+"""reactive: the samples that are behaviours on events: a research team on a task graph, and an incident board."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+
+from agentnb.dialects.activegraph import (
+    Behavior,
+    Frame,
+    Graph,
+    LLMBehavior,
+    Policy,
+    RelationBehavior,
+    Runtime,
+)
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph import Event, Relation
+    from agentnb.dialects.activegraph.context import BehaviorGraph, Context
+    from agentnb.world.llm.base import LLMRequest
+
+# -- a research team -----------------------------------------------------------------------------------------------
+
+ARCHIVE: Final = {
+    "how far do swifts fly": ("Ringed swifts come back from south of the Sahara, 10,000 km away.", "ringing report"),
+    "when do swifts land": ("Outside the nest a swift may stay in the air for ten months.", "logger study"),
+    "how do swifts sleep": ("They rise at dusk and glide with few wing beats.", "radar study"),
+}
+
+
+class Draft(BaseModel):
+    """What the writer's model answers."""
+
+    title: str
+    text: str
+
+
+def team() -> Runtime:
+    """Return a research team: tell it of a goal (`goal.created`), and it plans, searches, writes and reviews."""
+    return Runtime(
+        Graph(),
+        behaviors=[
+            Behavior("plan", plan, on=["goal.created"], creates=["task"]),
+            Behavior("search", search, on=["object.created"], creates=["note"],
+                     where={"object.type": "task", "object.data.kind": "question"}),
+            RelationBehavior("unblock", unblock, "blocks", on=["task.done"]),
+            LLMBehavior("write", write, on=["task.ready", "draft.returned"], handler=write, output_schema=Draft,
+                        creates=["draft"], description="You write short memos from the notes of your team.",
+                        view_spec={"include_types": ["note", "draft"]}),
+            Behavior("review", review, on=["object.created"], where={"object.type": "draft"}),
+            Behavior("publish", publish, on=["draft.accepted"], creates=["memo"]),
+        ],
+        frame=Frame("a memo that names its sources", constraints=["at most three questions"]),
+        budget={"max_behavior_calls": 50},
+        llm_provider=pen,
+        name="team",
+    )  # fmt: skip
+
+
+def plan(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
+    """Make a task of each question, and one of the memo, which waits for them."""
+    asked = [graph.add_object("task", {"kind": "question", "title": each, "state": "open"}) for each in ARCHIVE]
+    memo = graph.add_object("task", {"kind": "memo", "title": event.payload["goal"], "state": "blocked"})
+    for each in asked:
+        graph.add_relation(each.id, memo.id, "blocks")
+
+
+def search(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
+    """Look a question up, and keep what was found with its source."""
+    task = event.payload["object"]
+    said, source = ARCHIVE[task["data"]["title"]]
+    note = graph.add_object("note", {"text": said, "source": source})
+    graph.add_relation(note.id, task["id"], "answers")
+    graph.patch_object(task["id"], {"state": "done"})
+    graph.emit("task.done", {"task": task["id"]})
+
+
+def unblock(relation: Relation, event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Let a task begin when nothing that it waits for is open."""
+    waits_for = [each.source for each in ctx.view.relations("blocks") if each.target == relation.target]
+    states = [ctx.view.get_object(each) for each in waits_for]
+    if event.payload["task"] in waits_for and all(task and task.data["state"] == "done" for task in states):
+        target = graph.get_object(relation.target)
+        if target is not None and target.data["state"] == "blocked":
+            graph.patch_object(relation.target, {"state": "ready"})
+            graph.emit("task.ready", {"task": relation.target})
+
+
+def write(event: Event, graph: BehaviorGraph, _ctx: Context, answer: Draft) -> None:
+    """Keep what the model has written as a draft."""
+    draft = graph.add_object("draft", {"task": event.payload["task"], **answer.model_dump()})
+    graph.add_relation(draft.id, event.payload["task"], "answers")
+
+
+def review(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Return a draft that does not name each source; accept the others."""
+    draft = event.payload["object"]
+    sources = [note.data["source"] for note in ctx.view.objects("note")]
+    missing = [source for source in sources if source not in draft["data"]["text"]]
+    said: dict[str, Any] = {"draft": draft["id"], "task": draft["data"]["task"]}
+    if missing:
+        graph.emit("draft.returned", {**said, "missing": missing})
+    else:
+        graph.emit("draft.accepted", said)
+
+
+def publish(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Make the memo of an accepted draft; its task is done."""
+    draft = graph.get_object(event.payload["draft"])
+    if draft is not None:
+        evidence = [note.id for note in ctx.view.objects("note")]
+        graph.add_object("memo", {"title": draft.data["title"], "text": draft.data["text"]}, evidence=evidence)
+        graph.patch_object(event.payload["task"], {"state": "done"})
+
+
+def pen(request: LLMRequest) -> dict[str, str]:
+    """Stand for a model: write from the archive, and name no source until a draft was returned."""
+    again = "What you answer to: draft.returned" in request.prompt
+    lines = [f"{said} ({source})" if again else said for said, source in ARCHIVE.values()]
+    return {"title": "Swifts", "text": " ".join(lines)}
+
+
+# -- an incident board ---------------------------------------------------------------------------------------------
+
+CHANGES: Final = {"memory": {"workers": 2}, "slow": {"timeout": 60}}  # a word of an alert -> what is known to help
+ENOUGH: Final = 2  # alerts of one incident, before anything is changed
+
+
+def incident() -> Runtime:
+    """Return an incident board: tell it of alerts (`alert.raised`: service, text); a person approves its changes."""
+    return Runtime(
+        Graph(),
+        behaviors=[
+            Behavior("receive", receive, on=["alert.raised"], creates=["alert", "service"]),
+            Behavior("correlate", correlate, on=["object.created"], where={"object.type": "alert"},
+                     creates=["incident"]),
+            Behavior("propose", propose, on=["patch.applied"], where={"diff.alerts.new": ENOUGH},
+                     pattern="(a:alert)-[:part_of]->(i:incident {state: 'open'})"),
+            Behavior("roll_out", roll_out, on=["object.created"], where={"object.type": "change"}),
+            Behavior("call", call, on=["approval.denied"], creates=["call"]),
+        ],
+        policy=Policy(requires_approval=["change"]),
+        name="incident",
+    )  # fmt: skip
+
+
+def receive(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Put an alert on the board, and the service that it is about, if it is a new one."""
+    name, text = event.payload["service"], event.payload["text"]
+    if not ctx.view.objects("service", where={"data.name": name}):
+        graph.add_object("service", {"name": name, "workers": 4, "timeout": 30})
+    graph.add_object("alert", {"service": name, "text": text})
+
+
+def correlate(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Add an alert to the open incident of its service; open one where there is none."""
+    service = event.payload["object"]["data"]["service"]
+    known = ctx.view.objects("incident", where={"data.service": service, "data.state": "open"})
+    found = known[0] if known else graph.add_object("incident", {"service": service, "state": "open", "alerts": 0})
+    graph.add_relation(event.payload["id"], found.id, "part_of")
+    graph.patch_object(found.id, {"alerts": found.data["alerts"] + 1})
+
+
+def propose(event: Event, _graph: BehaviorGraph, ctx: Context) -> None:
+    """Ask leave for the change that is known to help, when an incident has alerts enough."""
+    found = ctx.view.get_object(event.payload["target"])
+    alerts = [
+        ctx.view.get_object(each.bindings["a"]) for each in ctx.matches if found and each.bindings["i"] == found.id
+    ]
+    text = "; ".join(alert.data["text"] for alert in alerts if alert)
+    word = next((word for word in CHANGES if word in text), None)
+    if found is not None and word is not None:
+        change = {"incident": found.id, "service": found.data["service"], "set": CHANGES[word]}
+        ctx.propose_object("change", change, reason=f"{len(alerts)} alerts of {found.data['service']}: {text}")
+
+
+def roll_out(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Do what a change says, now that a person has approved it, and close its incident."""
+    change = event.payload["object"]["data"]
+    (service,) = ctx.view.objects("service", where={"data.name": change["service"]})
+    graph.patch_object(service.id, change["set"], rationale=f"for {change['incident']}")
+    graph.patch_object(change["incident"], {"state": "closed"})
+
+
+def call(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
+    """Call somebody, where a person has denied a change."""
+    graph.add_object("call", {"who": "on duty", "because": event.payload["reason"] or "a change was denied"})

@@ -1,0 +1,175 @@
+"""fields: values as a person may read and change them: what stands in each field, and what a changed field means.
+
+A field is plain JSON: `path` says where in the value it stands, `text` is what is shown, and `as` how it is read back:
+`text` as it is, `json` parsed, `fixed` not at all, with a `note` that says why. What holds a secret is always fixed, so
+a masked text never takes the place of the true one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass, replace
+from math import isfinite
+from typing import Any, Final
+
+from agentnb.board.secrets import MASK, hidden, masked, short
+from agentnb.board.values import ABSENT, thaw
+from agentnb.errors import AgentNbError, Problem
+
+LONGEST: Final = 20_000  # characters that a field may be edited with; more is shown in part
+_FIXED_WIDTH: Final = 2_000
+_KEPT_BACK: Final = "it holds a secret, so it is changed in a cell"
+_GONE: Final = "what is asked has changed meanwhile, and has no such part"
+Field = dict[str, Any]
+
+
+def fields_of(value: Any, name: str = "") -> list[Field]:
+    """Return the fields of a value: one a key of a mapping or a dataclass, one a message, else one for all of it."""
+    value = thaw(value)
+    parts = _parts(value)
+    if not parts or not all(isinstance(key, str) for key in parts):
+        return [field_of(value, [], name)]
+    found: list[Field] = []
+    for key, item in parts.items():
+        if hidden(key) != key:
+            found.append({**field_of(MASK, [], ""), "label": hidden(key), "as": "fixed", "note": _KEPT_BACK})
+        else:
+            found += _messages(key, item) if _is_talk(item) else [field_of(item, [key], key)]
+    return found
+
+
+def _parts(value: Any) -> dict[Any, Any]:
+    """Return what a mapping holds, or a dataclass (as a model's response is one) without what is None."""
+    if isinstance(value, dict):
+        return value
+    if not is_dataclass(value) or isinstance(value, type):
+        return {}
+    held = {each.name: getattr(value, each.name) for each in dataclass_fields(value) if each.init}
+    return {name: item for name, item in held.items() if item is not None}
+
+
+def field_of(value: Any, path: list[str | int], name: str) -> Field:
+    """Return the one field of a value, under the name that says whether it is a secret."""
+    text, kind, note = _shown(value, name)
+    return {"path": path, "label": name, "text": _sendable(text), "as": kind, "note": note}
+
+
+def _shown(value: Any, name: str) -> tuple[str, str, str]:
+    if value is ABSENT:
+        return "", "json", ""
+    if not _is_plain(value):
+        return short(value, name, _FIXED_WIDTH), "fixed", f"a {type(value).__name__}, which is changed in a cell"
+    if masked(value, name) != value:
+        return _text(masked(value, name)), "fixed", _KEPT_BACK
+    text = _text(value)
+    if len(text) > LONGEST:
+        return f"{text[:LONGEST]}…", "fixed", f"cut: all of it has {len(text)} characters, and is changed in a cell"
+    return text, "text" if isinstance(value, str) else "json", ""
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _sendable(text: str) -> str:
+    """Return a text as it may go over the wire: half a character may not."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether JSON says all there is of a value."""
+    if value is None or type(value) in (str, bool, int):
+        return True
+    if type(value) is float:
+        return isfinite(value)
+    if type(value) is list:
+        return all(map(_is_plain, value))
+    return type(value) is dict and all(type(key) is str and _is_plain(item) for key, item in value.items())
+
+
+def _is_talk(value: Any) -> bool:
+    """Say whether a value is a conversation: messages, each with a role and a text."""
+    return isinstance(value, list) and bool(value) and all(
+        isinstance(item, dict) and isinstance(item.get("role"), str) and isinstance(item.get("content"), str)
+        for item in value
+    )  # fmt: skip
+
+
+def _messages(key: str, messages: list[dict[str, Any]]) -> Iterator[Field]:
+    for number, message in enumerate(messages):
+        found = field_of(message["content"], [key, number, "content"], key)
+        yield {**found, "label": f"{hidden(message['role'])} message"}
+
+
+def with_changes(value: Any, changes: Any) -> Any:
+    """Return a copy of a value with what a person has typed: pairs of a path, which a field has, and the new text.
+
+    Raises:
+        AgentNbError: U305, what was typed is no JSON; U306, there is no such field, or it cannot be changed here.
+    """
+    value = thaw(value)
+    known = {tuple(found["path"]): found for found in fields_of(value)}
+    for path, text in _pairs(changes):
+        found = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
+        value = _put(value, list(path), retyped(found, text))
+    return value
+
+
+def retyped(found: Field, text: str) -> Any:
+    """Return the value that a text means which was typed into a field.
+
+    Raises:
+        AgentNbError: U305, it is no JSON, where JSON is asked for; U306, the field is fixed.
+    """
+    if found["as"] == "fixed":
+        raise AgentNbError(
+            Problem("U306", f"{found['label'] or 'this value'!r} cannot be changed here", "the cockpit's editor",
+                    found["note"] or "it cannot be shown as a whole",
+                    "session.change(...) or session.edit(...) in a cell changes it")
+        )  # fmt: skip
+    return parsed(text, found["as"], found["label"])
+
+
+def _pairs(changes: Any) -> list[tuple[list[Any], str]]:
+    """Return what the page has sent, as far as it has the form of pairs."""
+    rows = changes if isinstance(changes, list) else []
+    return [(row[0], str(row[1])) for row in rows if isinstance(row, list) and len(row) == 2 and _is_path(row[0])]
+
+
+def _is_path(path: Any) -> bool:
+    return isinstance(path, list) and all(isinstance(part, str | int) for part in path)
+
+
+def parsed(text: str, kind: str, name: str = "") -> Any:
+    """Return the value that a typed text means.
+
+    Raises:
+        AgentNbError: U305, it is no JSON where JSON is asked for.
+    """
+    if kind == "text":
+        return text
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise AgentNbError(
+            Problem("U305", f"what was typed for {name!r} is no JSON" if name else "what was typed is no JSON",
+                    "the cockpit's editor", str(error) or type(error).__name__,
+                    'write numbers as 3, texts as "three", and true, false or null; nothing was changed')
+        ) from error  # fmt: skip
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON number")
+
+
+def _put(value: Any, path: list[Any], new: Any) -> Any:
+    if not path:
+        return new
+    head, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return [_put(item, rest, new) if number == head else item for number, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {**value, head: _put(value[head], rest, new)}
+    return replace(value, **{head: _put(getattr(value, head), rest, new)})

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.errors import AgentNbError
+from agentnb.ui.fields import LONGEST, field_of, fields_of, parsed, with_changes
+from agentnb.world.llm.base import LLMResponse
+
+TALK = {
+    "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi", "name": "Kim"}],
+    "n": 2,
+}
+
+
+def shapes(value):
+    return [(field["path"], field["label"], field["text"], field["as"]) for field in fields_of(value)]
+
+
+def code(raised):
+    return raised.value.problems[0].code
+
+
+def test_a_conversation_is_a_field_for_each_message_and_each_setting():
+    assert shapes(freeze(TALK)) == [
+        (["messages", 0, "content"], "system message", "Be kind.", "text"),
+        (["messages", 1, "content"], "user message", "Hi", "text"),
+        (["n"], "n", "2", "json"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "kind"),
+    [
+        ("a\nb", "a\nb", "text"),
+        (True, "true", "json"),
+        (None, "null", "json"),
+        ([1, {"a": "ü"}], '[\n  1,\n  {\n    "a": "ü"\n  }\n]', "json"),
+        (ABSENT, "", "json"),
+        (Decimal("1.5"), "Decimal('1.5')", "fixed"),
+        ((1, 2), "(1, 2)", "fixed"),
+        (float("nan"), "nan", "fixed"),
+        ({1: 2}, "{1: 2}", "fixed"),
+    ],
+)
+def test_a_value_is_a_text_json_or_fixed(value, text, kind):
+    found = field_of(value, [], "x")
+    assert (found["text"], found["as"]) == (text, kind)
+    assert bool(found["note"]) is (kind == "fixed")
+
+
+def test_what_holds_a_secret_is_masked_and_fixed():
+    fields = fields_of({"api_key": "sk-1", "headers": {"authorization": "Bearer sk-2"}, "q": "all"})
+    assert [field["as"] for field in fields] == ["fixed", "fixed", "text"]
+    assert "sk-" not in json.dumps(fields)
+    with pytest.raises(AgentNbError) as raised:
+        with_changes({"api_key": "sk-1"}, [[["api_key"], "***"]])
+    assert code(raised) == "U306"
+
+
+def test_what_is_very_long_is_cut_and_fixed():
+    (found,) = fields_of("x" * (LONGEST + 1))
+    assert (found["as"], len(found["text"])) == ("fixed", LONGEST + 1)
+    assert str(LONGEST + 1) in found["note"]
+
+
+def test_half_a_character_does_not_break_the_wire():
+    assert field_of("a\ud800", [], "x")["text"] == "a?"
+
+
+def test_changes_keep_all_the_rest():
+    changed = with_changes(freeze(TALK), [[["messages", 1, "content"], "Bye"], [["n"], "[3]"]])
+    assert changed == {"messages": [TALK["messages"][0], {"role": "user", "content": "Bye", "name": "Kim"}], "n": [3]}
+    assert with_changes("old", [[[], "new"]]) == "new"
+    assert with_changes({"a": 1}, []) == {"a": 1}
+
+
+def test_what_a_model_answered_is_changed_as_what_it_is():
+    answer = LLMResponse({"tool_name": "hide", "parameters": {}}, model="m")
+    fields = {field["label"]: field for field in fields_of(answer, "answer")}
+    assert json.loads(fields["content"]["text"]) == {"tool_name": "hide", "parameters": {}}
+    changed = with_changes(answer, [[["content"], '{"tool_name": "none"}']])
+    assert changed == LLMResponse({"tool_name": "none"}, model="m")
+
+
+@pytest.mark.parametrize("changes", [None, "x", [["a"]], [[3, "x"]], [[[None], "x"]]])
+def test_what_has_not_the_form_of_changes_changes_nothing(changes):
+    assert with_changes({"a": 1}, changes) == {"a": 1}
+
+
+@pytest.mark.parametrize("text", ["", "{", "three", "NaN", "[1,]", "[" * 100_000])
+def test_what_is_no_json_is_said(text):
+    with pytest.raises(AgentNbError) as raised:
+        parsed(text, "json", "n")
+    assert code(raised) == "U305"
+
+
+def test_a_field_that_is_not_there_is_said():
+    with pytest.raises(AgentNbError) as raised:
+        with_changes({"a": "x"}, [[["b"], "y"]])
+    assert code(raised) == "U306"

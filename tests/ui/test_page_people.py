@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from agentnb.recipe.model import Edge, Node, Recipe
+from tests.session.shaped import asking, to_where_it_waits
+from tests.ui import runs
+from tests.ui.test_page import CONTRAST
+
+pytestmark = pytest.mark.needs_chromium
+
+EVIL = (
+    "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'>"
+    "<a href='javascript:window.owned = 3'>a</a>\" onmouseover=\"window.owned = 4"
+)
+
+
+@pytest.fixture
+def approving(host):
+    on = host(to_where_it_waits(asking("cycle", "approval")))
+    on.show(problems=[])
+    return on
+
+
+@pytest.fixture
+def calling(host):
+    session = nb.Session(nb.samples("moderation"))
+    for _ in range(3):
+        session.step_into()
+    return host(session)
+
+
+def card(on):
+    return on.page.locator(".agentnb-ask")
+
+
+def test_an_approval_shows_what_is_asked_and_is_given(approving):
+    assert "asks leave for may it" in card(approving).inner_text()
+    assert card(approving).get_by_label("of", exact=True).inner_text() == "again"
+    approving.button("Approve").click()
+    assert approving.obey() == ["approve"]
+    assert approving.session.board["said"]["approved"] is True
+    assert card(approving).count() == 0
+
+
+def test_an_approval_is_denied_with_a_reason(approving):
+    approving.page.get_by_label("reason, where you deny it").fill("too dear")
+    approving.button("Deny").click()
+    assert approving.obey() == ["deny"]
+    assert approving.session.board["said"] == {"approved": False, "reason": "too dear", "by": None}
+
+
+def test_enter_in_the_reason_denies_and_never_approves(approving):
+    approving.page.get_by_label("reason, where you deny it").press("Enter")
+    assert approving.obey() == ["deny"]
+
+
+def test_what_is_sent_can_be_read_and_changed_and_then_its_answer(calling):
+    assert "llm is about to call Moderation" in card(calling).inner_text()
+    box = card(calling).get_by_label("user message")
+    assert box.input_value() == "Comment 7 by Kim: You are a fool."
+    assert not calling.button("Keep changes").is_visible()
+    box.fill("Comment 8 by Bo: Thank you.")
+    calling.button("Send it").click()
+    assert calling.obey() == ["change", "into"]
+    assert calling.session.pending[0].arguments["messages"][1]["content"] == "Comment 8 by Bo: Thank you."
+
+    assert "Moderation has answered llm" in card(calling).inner_text()
+    card(calling).get_by_text("What was sent").click()
+    assert "Comment 8 by Bo" in card(calling).inner_text()
+    card(calling).get_by_label("response").fill("Leave it.")
+    calling.button("Keep changes").click()
+    assert calling.obey() == ["change"]
+    assert card(calling).get_by_label("response").input_value() == "Leave it."
+    calling.button("Take it").click()
+    assert calling.obey() == ["into"]
+    assert calling.session.board["answer"]["response"] == "Leave it."
+
+
+def test_what_is_typed_stays_while_the_screen_changes_and_goes_along_with_any_step(calling):
+    box = card(calling).get_by_label("user message")
+    box.fill("half a")
+    calling.show(said="something else")
+    assert box.input_value() == "half a"
+    calling.button("Step").click()
+    assert calling.obey() == ["change", "step"]
+    assert calling.session.trace.steps[-1].node_id == "llm"
+
+
+def test_a_change_is_undone(calling):
+    box = card(calling).get_by_label("user message")
+    box.fill("x")
+    calling.button("Undo changes").click()
+    assert box.input_value().startswith("Comment 7")
+    assert not calling.button("Undo changes").is_visible()
+
+
+@pytest.mark.parametrize("button", ["Send it", "Step", "Keep changes"])
+def test_what_is_no_json_goes_nowhere_and_is_said_at_its_place(calling, button):
+    box = card(calling).get_by_label("json_object")
+    box.fill("perhaps")
+    calling.button(button).click()
+    assert calling.sent() == []
+    assert "This is no JSON" in card(calling).inner_text()
+    assert box.get_attribute("aria-invalid") == "true"
+    assert box.evaluate("box => box === document.activeElement")
+
+
+def test_a_node_that_gets_another_answer_does_not_lose_the_focus_to_the_notebook(calling):
+    calling.button("Send it").focus()
+    calling.page.keyboard.press("Enter")
+    calling.obey()
+    assert calling.page.evaluate("Boolean(document.activeElement.closest('.agentnb-cockpit'))")
+
+
+def hostile():
+    """Return a session whose every text tries to be more than text, waiting for a person."""
+    nodes = {
+        EVIL: Node(EVIL, "function", label=EVIL, writes=(EVIL,), params={"function": lambda: {EVIL: EVIL}}),
+        "ask": Node(
+            "ask", "human", label=EVIL, params={"prompt": EVIL, "output": "x", "options": [EVIL], "role": EVIL}
+        ),
+    }
+    session = nb.Session(
+        Recipe(EVIL, "test", nodes, (Edge(EVIL, "ask", "conditional", runs.When("k", EVIL), EVIL),), (EVIL,)),
+        {"k": EVIL},
+    )
+    session.breakpoints.add(node=EVIL)
+    session.breakpoints.add(key=EVIL)
+    session.watch("k")
+    for _ in range(3):
+        session.run()
+    assert session.status == "waiting"
+    return session
+
+
+def test_a_recipe_full_of_scripts_does_nothing(host):
+    on = host(hostile())
+    on.show()
+    for name in on.page.locator(".agentnb-key").all():
+        name.click()
+    on.obey()
+    for node in on.page.locator("g.node").all():
+        node.hover()
+    on.page.wait_for_timeout(100)
+    assert on.page.evaluate("window.owned") is None
+    bad = ":is(script, img, a, iframe, object, foreignObject, [onerror], [onmouseover])"
+    assert on.page.evaluate("bad => document.querySelectorAll(`.agentnb-cockpit ${bad}`).length", bad) == 0
+    assert "<script>window.owned" in card(on).inner_text()
+    assert "<script>window.owned" in on.page.locator(".agentnb-stops").inner_text()
+
+
+def test_a_hostile_approval_does_nothing(host):
+    session = to_where_it_waits(asking("cycle", "approval"))
+    on = host(session)
+    row = {"path": [EVIL], "label": EVIL, "text": EVIL, "as": "fixed", "note": EVIL}
+    base = {
+        "id": "1",
+        "kind": "approval",
+        "node": EVIL,
+        "name": EVIL,
+        "prompt": EVIL + "?",
+        "role": EVIL,
+        "left": 3,
+        "options": [],
+    }
+    on.show(
+        pending=[
+            {**base, "arguments": [row]},
+            {**base, "id": "2", "kind": "call", "arguments": [{**row, "as": "text"}], "answer": None},
+        ]
+    )
+    assert card(on).count() == 2
+    assert on.page.evaluate("window.owned") is None
+    assert on.page.evaluate("document.querySelectorAll('.agentnb-ask :is(script, img, a)').length") == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["approving", "calling"])
+def test_all_of_it_can_be_read_in_both_themes(request, name, theme):
+    on = request.getfixturevalue(name)
+    on.session.breakpoints.add(when="nothing > 1")
+    on.session.watch("nothing")
+    on.show()
+    on.page.evaluate("theme => { document.body.dataset.jpThemeLight = String(theme === 'light'); }", theme)
+    on.page.wait_for_selector(f".agentnb-cockpit[data-theme={theme}]")
+    on.page.locator(".agentnb-key").first.click()
+    on.obey()
+    assert on.page.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+@pytest.mark.parametrize("name", ["approving", "calling"])
+def test_nothing_of_it_hangs_over_the_edge(request, name, width):
+    on = request.getfixturevalue(name)
+    on.page.set_viewport_size({"width": width, "height": 800})
+    on.session.breakpoints.add(when="a_condition_of_one_very_long_word_that_has_no_place_where_it_could_be_broken == 1")
+    on.show()
+    on.page.locator(".agentnb-key").first.click()
+    on.obey()
+    assert on.page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = """[...document.querySelectorAll('.agentnb-cockpit :is(.agentnb-buttons, .agentnb-ask, .agentnb-stops)')]
+        .filter(part => part.scrollWidth > part.clientWidth + 1).map(part => part.className)"""
+    assert on.page.evaluate(cut) == []

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from tests.ui import runs
+
+pytestmark = pytest.mark.needs_chromium
+
+
+@pytest.fixture
+def on(host):
+    return host(runs.session("hello"))
+
+
+def node(on, name):
+    return on.page.locator(f"g.node[data-node={name}]")
+
+
+def test_a_click_on_a_node_sets_a_breakpoint_and_another_removes_it(on):
+    assert node(on, "tell").get_attribute("aria-pressed") == "false"
+    node(on, "tell").click()
+    assert on.obey() == ["stop_at"]
+    assert (on.marked("breakpoint"), node(on, "tell").get_attribute("aria-pressed")) == (["tell"], "true")
+    assert node(on, "tell").locator(".dot").is_visible()
+    on.session.run()
+    assert on.session.current == "tell"
+    on.show()
+    assert "stopped here" in on.page.locator(".agentnb-stops").inner_text()
+    node(on, "tell").click()
+    on.obey()
+    assert (on.marked("breakpoint"), len(on.session.breakpoints)) == ([], 0)
+
+
+def test_nodes_are_reached_and_pressed_by_the_keyboard(on):
+    on.page.get_by_label("Graph, scrolls").focus()
+    on.page.keyboard.press("Tab")
+    names = []
+    for _ in range(len(on.session.recipe.nodes)):
+        names.append(on.page.evaluate("document.activeElement.dataset.node"))
+        on.page.keyboard.press("ArrowDown")
+    assert sorted(names) == sorted(on.session.recipe.nodes)
+    on.page.keyboard.press("ArrowUp")
+    assert on.page.evaluate("document.activeElement.dataset.node") == names[-1]
+    for key in ("Enter", " "):
+        on.page.keyboard.press(key)
+    assert on.obey() == ["stop_at", "stop_at"]
+    assert len(on.session.breakpoints) == 0
+
+
+def test_a_reader_hears_what_a_node_is(on):
+    on.session.step()
+    on.show()
+    assert on.page.get_by_role("button", name="node classify, visited ×1").count() == 1
+    assert on.page.get_by_role("button", name="node refuse, current").count() == 1
+
+
+def test_a_breakpoint_is_switched_off_and_removed_in_its_list(on):
+    on.session.breakpoints.add(node="tell")
+    on.show()
+    pane = on.page.locator(".agentnb-stops")
+    pane.get_by_role("checkbox").click()
+    assert on.obey() == ["enable"]
+    assert [row.enabled for row in on.session.breakpoints] == [False]
+    assert (on.marked("breakpoint"), pane.get_by_role("checkbox").is_checked()) == ([], False)
+    pane.get_by_role("button", name="remove breakpoint: before 'tell'").click()
+    on.obey()
+    assert len(on.session.breakpoints) == 0
+    assert "Breakpoints (0)" in pane.inner_text()
+
+
+def test_conditions_are_added_and_what_is_wrong_with_one_is_said(on):
+    pane = on.page.locator(".agentnb-stops")
+    pane.locator("summary").click()
+    box = pane.get_by_label("stop when this holds", exact=True)
+    box.fill("category == 'other'")
+    box.press("Enter")
+    assert on.obey() == ["stop_when"]
+    on.session.run()
+    assert on.session.position == 1
+    box.fill("category ==")
+    box.press("Enter")
+    on.obey()
+    assert on.problems
+    assert on.page.locator(".agentnb-problem").count() == len(on.problems)
+
+
+def test_a_watch_follows_the_run(on):
+    pane = on.page.locator(".agentnb-stops")
+    pane.locator("summary").click()
+    pane.get_by_label("watch this", exact=True).fill("category")
+    pane.get_by_label("add: watch this").click()
+    assert on.obey() == ["watch"]
+    on.session.step()
+    on.show()
+    assert "category = 'other'" in pane.inner_text()
+    pane.get_by_role("button", name="watch no longer: category").click()
+    on.obey()
+    assert list(on.session.watches) == []
+
+
+def test_a_breakpoint_can_be_set_while_it_runs(on):
+    on.show(status="running", can=["pause"])
+    node(on, "tell").click()
+    assert on.sent() == [("stop_at", None)]
+
+
+def test_the_stack_says_where_it_stands_and_what_comes_next(host):
+    session = nb.Session(nb.samples("research"))
+    on = host(session)
+    session.step(8)
+    on.show()
+    pane = on.page.get_by_label("Where the run stands")
+    frames = pane.get_by_label("call stack, the outermost first").locator("li")
+    assert frames.all_inner_texts() == ["research", "each round 2", "answer"]
+    assert frames.last.get_attribute("aria-current") == "true"
+    assert pane.get_by_label("what comes next").locator("li").all_inner_texts() == ["archive: entry of 'look_up'"]
+    session.run()
+    on.show()
+    assert pane.get_by_text("Nothing comes next.").is_visible()
