@@ -118,7 +118,8 @@ def set_next(run: Run, node: str) -> None:
     """Make `node` the next one, in place of the one that is; frames that it does not stand in are left.
 
     Raises:
-        ExecutionError: X101, there is no such node; X107, it stands in a region that is not open.
+        ExecutionError: X101, there is no such node; X107, it stands in a region that is not open; X123, it runs on
+            events, and none waits for it.
     """
     number = run.plan.number(node)
     region = run.plan.nodes[number].node.scope
@@ -139,7 +140,7 @@ def set_next(run: Run, node: str) -> None:
                 f"set the next node to {run.plan.recipe.regions[region].owner!r}, and step into it",
             )
         )
-    act = run.turn(number, frame)
+    act = run.turn(number, frame) if run.plan.recipe.reactive is None else _set_off(run, number)
     left = _left(run, head, frame)
     if act.id in queue and not left:  # it waits already (another branch, or further back): it only comes first
         rest = list(queue)
@@ -149,6 +150,22 @@ def set_next(run: Run, node: str) -> None:
     open_tip(run, amend=True)
     new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, "user", run.clock.seen())
     _stand_before(run, [act.id, *rest], left, new)
+
+
+def _set_off(run: Run, number: int) -> Activation:
+    """Return the first waiting turn of a node of a reactive run.
+
+    X123: a node that only events set off is to be the next one, and none waits for it.
+    """
+    found = next((entry for entry in run.frontier() if run.tables.acts[entry].node == number), None)
+    if found is None:
+        node = run.plan.nodes[number].node.id
+        raise ExecutionError(
+            Problem("X123", f"{node!r} cannot be next here", f"node {node!r}",
+                    "events set it off, and no event waits for it where the run stands",
+                    "emit the event: session.emit(type, payload)")
+        )  # fmt: skip
+    return run.activation(found)
 
 
 def _stand_before(run: Run, queue: list[int], left: list[Frame], act: Act) -> None:

@@ -111,6 +111,7 @@ class Replay:
         source = self.source
         run.given, run.max_frames, run.max_subgraph_depth = source.given, source.max_frames, source.max_subgraph_depth
         run.clock, run.ns, run.limit, run.chaos = self.clock, self.clock.ns, NEVER, None
+        run.run_id = source.run_id
         run.set_mark()
         return run
 

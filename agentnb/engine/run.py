@@ -72,7 +72,7 @@ class Run:
     somebody listens.
     `hold` says whether a call is held; `at_emit` is given each event that a node emits, and may stop its turn there.
     `begins` is given each turn's function and returns what is called in its place, `at_retry` is told of each further
-    attempt of a call: its number, and what the one before failed with.
+    attempt of a call: its number, and what the one before failed with. `run_id` returns the id that it goes by.
     `lanes` says whether branches run at the same time at this moment; `before` is then asked before each turn of a
     branch: whether the run stops.
     """
@@ -109,6 +109,7 @@ class Run:
         self.chaos: Chaos | None = None
         self.spending: Spending | None = None
         self.recorded: Recorded | None = None
+        self.run_id: Callable[[], str] = str
         self.masks = False  # whether values may be missing that were masked when the run was kept
         self.keeping: Keeping | None = None
         self.tell: Callable[[str, str, int], None] | None = None

@@ -115,7 +115,7 @@ class Core(Lasting):
         self.reporter: Reporter | None = None
         self._lasts()
         self.branches = Branches(self)
-        self.breakpoints = Marks(lambda: recipe.nodes, self._marked, lambda: recipe.edges)
+        self.breakpoints = Marks(lambda: self.recipe.nodes, self._marked, lambda: self.recipe.edges)
         self.watches = Watches(lambda: self._names)
         self.hooks = Hooks(self._arm)
         self.crash: BaseException | None = None
@@ -152,7 +152,7 @@ class Core(Lasting):
             or self.journal is not None
             or run.recorded is not None
         )
-        run.after = telling.attached(self, self._after)
+        run.after, run.run_id = telling.attached(self, self._after), lambda: self.run_id
         asked = self._until is not None and self._until.turn is not None
         run.before = self._before if asked or any(row.node is not None for row in self.breakpoints) else None
         run.hold = self._holds_call if calls or self._into else None

@@ -21,18 +21,21 @@ if TYPE_CHECKING:
 
     from agentnb.dialects.activegraph.ledger import Ledger
     from agentnb.engine.history import Event as Kept
+    from agentnb.engine.run import Run
     from agentnb.engine.work import Work
     from agentnb.session import Session
 
 RESERVED = "provenance"
+_MADE = {"object.created": "object", "relation.created": "relation", "patch.proposed": "patch",
+         "patch.applied": "patch"}  # fmt: skip
 
 
 class Hand:
     """Somebody who acts: by name (`actor`), because of an event (`cause`), in a frame (`frame`)."""
 
-    def __init__(self, ledger: Ledger, run_id: Any, actor: str | None = "system", cause: str | None = None,
+    def __init__(self, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
                  frame: str | None = None) -> None:  # fmt: skip
-        self.ledger, self._run_id = ledger, run_id
+        self.ledger = ledger
         self.actor, self.cause, self.frame = actor, cause, frame
         self.beside: dict[str, Any] = {}  # what the provenance of all that it makes tells besides
 
@@ -57,7 +60,7 @@ class Hand:
             "frame_id": self.frame,
             "timestamp": text_of(self.ledger.run.clock.now()),
             "evidence": list(evidence or ()),
-            "run_id": self._run_id(),
+            "run_id": made_in(self.ledger.run),
             **self.beside,
         }
 
@@ -172,9 +175,8 @@ class Hand:
 class Inside(Hand):
     """Acts as part of the step that is being made."""
 
-    def __init__(self, work: Work, ledger: Ledger, run_id: Any, actor: str | None, cause: str | None,
-                 frame: str | None) -> None:  # fmt: skip
-        super().__init__(ledger, run_id, actor, cause, frame)
+    def __init__(self, work: Work, ledger: Ledger, actor: str | None, cause: str | None, frame: str | None) -> None:
+        super().__init__(ledger, actor, cause, frame)
         self.work = work
 
     def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
@@ -199,7 +201,7 @@ class Outside(Hand):
 
     def __init__(self, session: Session, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
                  frame: str | None = None) -> None:  # fmt: skip
-        super().__init__(ledger, lambda: session.run_id, actor, cause, frame)
+        super().__init__(ledger, actor, cause, frame)
         self.session = session
 
     def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
@@ -210,13 +212,25 @@ class Outside(Hand):
         writes = projected(ledger, type_, kept)
         words = {} if when is None else {"time": when}
         id_ = ledger.event_id() if id_ is None else id_
+        drawn = dict(ledger.ids.counters)
         self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        ledger.ids.kept(drawn)  # the act may have begun a branch, whose log did not hold it yet
         event: Kept = ledger.run.history.events[-1]
         ledger.note(event, writes)
         ledger.told_outside()
         for listener in tuple(ledger.listeners):
             listener(event)
         return event
+
+
+def made_in(run: Run) -> str:
+    """Return the id of the run that the things of this moment are of; in a replay that of the run that made them."""
+    recorded = getattr(run.recorded, "recorded", None)  # the step that is replayed: a fork's first ones are not its own
+    for event in () if recorded is None else recorded.events:
+        name = _MADE.get(event.type)
+        if name is not None and "approved_by" not in event.payload:  # what is approved was made before
+            return str(event.payload[name]["provenance"]["run_id"])
+    return run.run_id()
 
 
 def _own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.dialects.activegraph.caches import LLMCache, ToolCache
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, UnknownToolError
 from agentnb.dialects.activegraph.events import canonical
-from agentnb.dialects.activegraph.models import response_dict
+from agentnb.dialects.activegraph.models import messages_from, response_dict, response_of
 from agentnb.dialects.activegraph.tools import Tool, ToolContext
 from agentnb.engine.work import Effect
 from agentnb.world.llm import base
@@ -71,19 +71,19 @@ class Asking:
         """Ask the model once, and return its answer as its event tells it, or {"failed": ...}."""
         provider = self.party.llm
 
-        def asked(**_: Any) -> Any:
+        def asked(**now: Any) -> Any:
             began = perf_counter()
             try:
-                found = response_dict(provider.complete(**words))
+                found = response_dict(provider.complete(**_changed(words, sent, now)))
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
                 return base.LLMResponse({"failed": _failure(error, words["model"], perf_counter() - began)})
             usage = base.Usage(found["input_tokens"], found["output_tokens"], found["cost_usd"])
             return base.LLMResponse(found, found["model"], usage)
 
-        sent = {"model": words["model"], "system": words["system"],
-                "messages": [each.to_dict() for each in words["messages"]]}  # fmt: skip
-        answer = await work.call(Effect("llm", words["model"], canonical(sent), target=asked))
-        return dict(answer.content)
+        sent = canonical({"model": words["model"], "system": words["system"],
+                          "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
+        answer = await work.call(Effect("llm", words["model"], sent, target=asked))
+        return response_of(getattr(answer, "content", answer), words["model"])
 
     async def wait(self, work: Work, attempt: int, failure: Mapping[str, Any]) -> None:
         """Wait before a model is asked once more."""
@@ -145,6 +145,14 @@ class Asking:
             return dict(await work.call(effect))
         except TimeoutError as error:
             return {"failed": {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}}
+
+
+def _changed(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the words that a model is asked with, with what a person has changed of what is sent."""
+    new = {name: value for name, value in now.items() if name in sent and value != sent[name]}
+    if "messages" in new:
+        new["messages"] = messages_from(new["messages"])
+    return {**words, **new}
 
 
 def _paid(found: dict[str, Any], tool: Tool) -> Paid:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.graph import Graph
     from agentnb.engine.run import Run
 
+GRAPH: Final = "graph"  # the name of a run that nothing listens to yet
 ATTACHED: Final = "listen"  # the act that says from which event on behaviours listen
 
 
@@ -36,6 +37,8 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     run.root.acts.clear()
     run.live.clear()
     session.recipe = recipe
+    if session.name == GRAPH:  # nobody has named it yet
+        session.name = name
     if since_of(run) != since:
         note(run, ATTACHED, name, new=since, actor="runtime")
     ledger_of(run).sync()

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from agentnb.dialects.activegraph.errors import InvalidActivateAfter
+from agentnb.dialects.activegraph.errors import InvalidActivateAfter, RegistrationError
 from agentnb.dialects.activegraph.patterns import Pattern, pattern_of
+from agentnb.dialects.activegraph.where import check
 from agentnb.errors import Problem
 
 _REGISTRY: Final[list[Any]] = []
@@ -39,7 +40,9 @@ class Behavior:
     activate_after: int | None = None
 
     def __post_init__(self) -> None:
-        """Read the pattern, and how long it is put off."""
+        """Read the pattern, and how long it is put off; check the function and its `where`."""
+        check_kind(self.name, self.fn)
+        check(self.where)
         if self.pattern is not None and self.pattern_matcher is None:
             self.pattern_matcher = pattern_of(self.pattern)
         if self.activate_after is not None:
@@ -96,6 +99,24 @@ def put_off(given: Any) -> int:
                 "a behaviour is put off by 1 or more events, so that the same run is made twice alike",
                 "write activate_after=2, or activate_after='2 events'")
     )  # fmt: skip
+
+
+def check_kind(name: str, fn: Callable[..., Any]) -> None:
+    """Raise where calling a function does not run it.
+
+    R330: a behaviour's function is async or a generator: to call it would not run it.
+
+    Raises:
+        RegistrationError: R330, it would only make a coroutine or a generator.
+    """
+    for each in (fn, getattr(fn, "__call__", fn)):  # noqa: B004  (an object may be called as well)
+        kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+        if any(is_kind(each) for is_kind in kinds):
+            raise RegistrationError(
+                Problem("R330", f"{name!r} is async or a generator", f"behaviour {name!r}",
+                        "a behaviour is called as part of a step, and nothing would run what such a call returns",
+                        "write it as a plain function; what takes long can be called in a tool")
+            )  # fmt: skip
 
 
 def check_arity(fn: Callable[..., Any], wanted: tuple[str, ...], decorator: str) -> None:
@@ -220,9 +241,18 @@ def clear_registry() -> list[Any]:
 
 
 def register(behavior_obj: Any) -> None:
-    """Register a behaviour that was made before."""
+    """Register a behaviour that was made before; it takes the place of one that the same lines made before."""
+    for number, known in enumerate(_REGISTRY):
+        if _written(known) == _written(behavior_obj):  # the cell of a notebook that it is in has run again
+            _REGISTRY[number] = behavior_obj
+            return
     _REGISTRY.append(behavior_obj)
 
 
-__all__ = ["Behavior", "RelationBehavior", "behavior", "check_arity", "clear_registry", "get_registry", "named", "own",
-           "put_off", "register", "relation_behavior"]  # fmt: skip
+def _written(behavior_obj: Any) -> tuple[Any, ...]:
+    fn = behavior_obj.fn
+    return behavior_obj.name, getattr(fn, "__module__", None), getattr(fn, "__qualname__", fn)
+
+
+__all__ = ["Behavior", "RelationBehavior", "behavior", "check_arity", "check_kind", "clear_registry", "get_registry",
+           "named", "own", "put_off", "register", "relation_behavior"]  # fmt: skip

@@ -96,7 +96,14 @@ class BehaviorGraph:
         self._hand.remove_object(object_id)
 
     def remove_relation(self, relation_id: str) -> None:
-        """Remove a relation."""
+        """Remove a relation: who may not create one of its type may not remove one.
+
+        Raises:
+            PolicyViolation: X508, a policy is against it.
+        """
+        kept = self._hand.ledger.relation(relation_id)
+        if kept is not ABSENT:
+            self._party.check(self._name, "can_create_relation", kept["type"], "remove a relation of type")
         self._hand.remove_relation(relation_id)
 
     def get_object(self, id_: str) -> Object | None:

@@ -91,7 +91,7 @@ class Turn:
 
     def __init__(self, behavior: Any, party: Party, work: Work, ledger: Ledger, kept: Kept) -> None:
         self.behavior, self.party, self.work, self.ledger, self.kept = behavior, party, work, ledger, kept
-        self.hand = Inside(work, ledger, party.run_id, behavior.name, kept.id, party.frame_id)
+        self.hand = Inside(work, ledger, behavior.name, kept.id, party.frame_id)
         self.graph = BehaviorGraph(self.hand, party)
         self.event = event_of(kept)
         self.ctx = Context(behavior.name, self.hand, party, kept, behavior.view_spec)

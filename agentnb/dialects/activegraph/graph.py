@@ -50,11 +50,7 @@ class Graph:
 
     def __init__(self, ids: IDGen | None = None, clock: Any = None, run_id: str | None = None,
                  graph_store: Any = None, *, session: Session | None = None) -> None:  # fmt: skip
-        if graph_store is not None:
-            raise GraphError(
-                Problem("X516", f"a {type(graph_store).__name__} cannot hold this graph", "Graph(graph_store=...)",
-                        "what a graph holds lies on the board of its run, in memory", "leave graph_store out")
-            )  # fmt: skip
+        check_graph_store(graph_store)
         self.ids = IDGen() if ids is None else ids
         self.clock = Clock() if clock is None else clock
         if session is None:
@@ -88,7 +84,7 @@ class Graph:
         ledger = self._raw
         hand: Hand
         if ledger.acting is not None:
-            hand = Inside(ledger.acting, ledger, lambda: self.session.run_id, actor, cause, frame)
+            hand = Inside(ledger.acting, ledger, actor, cause, frame)
         else:
             hand = Outside(self.session, ledger.sync(), actor, cause, frame)
         hand.beside = {name: value for name, value in beside.items() if value is not None}
@@ -275,4 +271,17 @@ class Graph:
         return f"<Graph: {len(ledger.objects)} objects, {len(ledger.relations)} relations>"
 
 
-__all__ = ["Graph"]
+def check_graph_store(given: Any) -> None:
+    """X516: a graph is to lie in a store of another sort.
+
+    Raises:
+        GraphError: X516, something is given.
+    """
+    if given is not None:
+        raise GraphError(
+            Problem("X516", f"a {type(given).__name__} cannot hold this graph", "graph_store=...",
+                    "what a graph holds lies on the board of its run, in memory", "leave graph_store out")
+        )  # fmt: skip
+
+
+__all__ = ["Graph", "check_graph_store"]

@@ -144,8 +144,7 @@ class Ledger:
             if event.type == "relation.created":
                 made[str(event.payload.get("id"))] = event.seq
         if onward:  # what was drawn and told of no event: ids of another process, of the caller
-            for name, number in drawn.items():
-                self.ids.counters[name] = max(number, self.ids.counters.get(name, 0))
+            self.ids.kept(drawn)
         else:
             self.ids.counters["frame"] = drawn.get("frame", 0)
         for key, value in run.root.scope.data.items():
@@ -263,6 +262,10 @@ class Ledger:
         if self.work is not None and self._here() == self._at:
             works[id(self.work)] = self.work
         return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)
+
+    def last_frame(self) -> str | None:
+        """Return the id of the frame that the last event in one was told in; None where none was."""
+        return next((event.mark for event in reversed(self.events()) if event.mark), None)
 
     def last_events(self, count: int) -> list[Event]:
         """Return the last so many events."""

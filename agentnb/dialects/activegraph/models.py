@@ -68,6 +68,23 @@ class LLMResponse:
         return response_dict(self)
 
 
+def response_of(said: Any, model: str) -> dict[str, Any]:
+    """Return an answer as its event tells it: as it is, or what a person has answered in a model's place."""
+    if isinstance(said, Mapping) and ("raw_text" in said or "failed" in said):
+        return dict(said)
+    return response_dict(LLMResponse(as_text(said), _read(said), model=model))
+
+
+def messages_from(sent: Sequence[Mapping[str, Any]]) -> list[LLMMessage]:
+    """Return messages as `to_dict` says them."""
+    found = []
+    for each in sent:
+        calls = tuple(ToolCall(call["id"], call["name"], dict(call["args"])) for call in each.get("tool_calls") or ())
+        role, content = str(each.get("role", "user")), str(each.get("content", ""))
+        found.append(LLMMessage(role, content, each.get("tool_use_id"), tool_calls=calls or None))
+    return found
+
+
 @runtime_checkable
 class LLMProvider(Protocol):
     """Something that answers; `default_model` names the model that is asked where a behaviour names none."""
@@ -144,4 +161,5 @@ def _read(content: Any) -> Any:
         return None
 
 
-__all__ = ["LLMMessage", "LLMProvider", "LLMResponse", "ToolCall", "provider_of", "response_dict"]
+__all__ = ["LLMMessage", "LLMProvider", "LLMResponse", "ToolCall", "messages_from", "provider_of", "response_dict",
+           "response_of"]  # fmt: skip

@@ -25,7 +25,8 @@ class Frame:
 class Policy:
     """What a behaviour (None: each of them) may do. A list that is empty limits nothing.
 
-    Types in `requires_approval` are created only where a person has approved it: `ctx.propose_object` asks for it.
+    Who may create relations of a type may remove them, too. Types in `requires_approval` are created only where a
+    person has approved it: `ctx.propose_object` asks for it.
     """
 
     behavior: str | None = None
@@ -45,7 +46,6 @@ class Policy:
 class Party:
     """What the behaviours of one runtime share."""
 
-    run_id: Callable[[], str] = lambda: ""
     frame: Frame | None = None
     policy: Policy | None = None
     policies: list[Policy] = field(default_factory=list)
@@ -68,8 +68,8 @@ class Party:
         given = [] if self.policy is None else [self.policy]
         return [policy for policy in (*given, *self.policies) if policy.concerns(name)]
 
-    def check(self, name: str, right: str, what: str) -> None:
-        """Raise where a behaviour may not do this.
+    def check(self, name: str, right: str, what: str, does: str = "") -> None:
+        """Raise where a behaviour may not do this; `does` says what it does, where its right is that of something else.
 
         X508: a policy does not let a behaviour do what it does.
 
@@ -82,7 +82,7 @@ class Party:
             if (allowed and what not in allowed) or gated:
                 list_, names = ("requires_approval", policy.requires_approval) if gated else (right, allowed)
                 raise PolicyViolation(
-                    Problem("X508", f"{name!r} may not {_DOES[right]} {what!r}", f"behaviour {name!r}",
+                    Problem("X508", f"{name!r} may not {does or _DOES[right]} {what!r}", f"behaviour {name!r}",
                             f"its policy says {list_}={names!r}",
                             "ask for it: ctx.propose_object(type, data, reason=...)" if gated else
                             f"add {what!r} to {right} of its policy")

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from agentnb.dialects.activegraph.delivering import performer
+from agentnb.dialects.activegraph.errors import RegistrationError
 from agentnb.dialects.activegraph.matching import ANY, Matcher
-from agentnb.errors import Place
+from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 
@@ -20,7 +21,20 @@ def recipe_of_behaviors(
     Args:
         party: what they are given besides their events: a frame, a policy, a model.
         since: the number of the event from which on they listen; left out, nobody does.
+
+    R329: two behaviours have one name: a run could not tell which of them a step was.
+
+    Raises:
+        RegistrationError: R329, two of them have one name.
     """
+    names = [each.name for each in behaviors]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise RegistrationError(
+            Problem("R329", f"two behaviours have the name {twice!r}", f"behaviour {twice!r}",
+                    "a step is named by its behaviour, and a run could not tell which of them it was",
+                    "give one of them another name, or call clear_registry() before they are registered once more")
+        )  # fmt: skip
     matcher = Matcher(behaviors, since)
     nodes = {each.name: _node(each, party) for each in behaviors}
     nothing: MappingProxyType[str, Any] = MappingProxyType({})

@@ -77,7 +77,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         self.budget = Budget(limits_of(budget)).of(self._used)
         self.tools = None if tools is None else list(tools)
         provider = None if llm_provider is None else provider_of(llm_provider)
-        self.party = Party(lambda: self.graph.run_id, frame, policy, llm=provider, watch=Observer(metrics),
+        self.party = Party(frame, policy, llm=provider, watch=Observer(metrics),
                            limits=lambda: self.budget.limits)  # fmt: skip
         delays = (llm_retry_initial_delay_seconds, llm_retry_max_delay_seconds)
         self.party.asking = Asking(
@@ -109,7 +109,8 @@ class Runtime(Watching, Decisions, Packed, Stored):
             run.seed = seed
             run.__dict__.pop("random", None)
         if frame is not None and frame.id is None:
-            self.party.frame = replace(frame, id=graph.ids.frame())
+            kept_id = None if since is not None else graph.ledger.last_frame()
+            self.party.frame = replace(frame, id=kept_id or graph.ids.frame())
         if self.budget.limits:
             graph.session.set_budget(**self.budget.limits)
         else:  # what the run was limited to before, it is

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.board.secrets import short
 from agentnb.dialects.activegraph.attaching import attach, since_of
 from agentnb.dialects.activegraph.errors import EventNotFoundError, InvalidRuntimeConfiguration, ReplayDivergenceError
-from agentnb.dialects.activegraph.graph import Graph
+from agentnb.dialects.activegraph.graph import Graph, check_graph_store
 from agentnb.dialects.activegraph.recipes import recipe_of_behaviors
+from agentnb.engine.alive import flush_all
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session import stored
 from agentnb.session.opening import open as opened
@@ -17,7 +18,7 @@ from agentnb.store import open_log
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.budgets import Budget
-    from agentnb.dialects.activegraph.party import Party
+    from agentnb.dialects.activegraph.party import Frame, Party, Policy
     from agentnb.session.replaying import ReplayReport
 
 
@@ -66,6 +67,17 @@ class Stored:
         run_id: str | None = None,
         *,
         behaviors: Iterable[Any] | None = None,
+        frame: Frame | None = None,
+        policy: Policy | None = None,
+        budget: Mapping[str, Any] | Budget | None = None,
+        seed: int = 0,
+        replay_strict: bool = False,
+        llm_provider: Any = None,
+        replay_llm_cache: bool = False,
+        tools: Iterable[Any] | None = None,
+        metrics: Any = None,
+        graph_store: Any = None,
+        name: str | None = None,
         **options: Any,
     ) -> Self:
         """Return a runtime that stands where a kept run stood, and goes on as if it had never been away.
@@ -76,26 +88,37 @@ class Stored:
             path: a path or a URL: sqlite:///runs.db, postgresql://...
             run_id: which run; left out, the one that was written last.
             behaviors: those that listen; left out, the registered ones.
-            options: as of a Runtime; `replay_strict=True` compares what they do with the log first.
+            replay_strict: compare what they do with the log first.
+            graph_store: None: the graph lies on the board of its run.
+            name: left out, the one that it was kept under.
+            frame, policy, budget, seed, llm_provider, replay_llm_cache, tools, metrics, options: as of a Runtime.
 
         Raises:
             StoreError: there is no such store or run: nothing is made by asking for it.
             ReplayDivergenceError: L460, behaviours do something else than the log says.
+            GraphError: X516, a graph_store is given.
         """
+        check_graph_store(graph_store)
         known = None if behaviors is None else list(behaviors)
 
         def graph_of(runtime: Any) -> Graph:
             listening = runtime.behaviors
+            runtime.name = name or _kept_name(path, run_id)
             recipe = recipe_of_behaviors(listening, runtime.party, runtime.name, 0)
             session = opened(path, run_id, recipe=recipe)
             recipe.reactive.since = since_of(session.engine)  # type: ignore[union-attr]  # a Matcher
             runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
             return Graph(session=session)
 
-        return cls(None, known, _graph_of=graph_of, **options)  # type: ignore[call-arg]  # Runtime's own
+        options |= {"replay_strict": replay_strict, "llm_provider": llm_provider, "replay_llm_cache": replay_llm_cache,
+                    "tools": tools, "metrics": metrics}  # fmt: skip
+        made: Any = cls
+        found: Self = made(None, known, frame, policy, budget, seed, _graph_of=graph_of, **options)
+        return found
 
     def fork(self, at_event: str, label: str | None = None, *, behaviors: Iterable[Any] | None = None,
-             **options: Any) -> Self:  # fmt: skip
+             llm_provider: Any = None, replay_llm_cache: bool = False, tools: Iterable[Any] | None = None,
+             graph_store: Any = None, **options: Any) -> Self:  # fmt: skip
         """Return a runtime of its own that shares the log up to an event, and the rest of the step that told it.
 
         Nothing is lost by where it is cut: what had not been delivered then is delivered here. It goes by the same
@@ -103,7 +126,9 @@ class Stored:
 
         Raises:
             EventNotFoundError: X515, there is no such event.
+            GraphError: X516, a graph_store is given.
         """
+        check_graph_store(graph_store)
         self._ensure()
         try:
             session = self.graph.session.fork(at_event, label)
@@ -113,8 +138,10 @@ class Stored:
                         "a fork begins after an event of the log", "look at graph.events")
             ) from error  # fmt: skip
         known = self._given if behaviors is None else list(behaviors)
-        given = {"frame": self.party.frame, "policy": self.party.policy, "llm_provider": self.party.llm,
-                 "tools": self.tools, "name": self.name, **options}  # fmt: skip
+        given = {"frame": self.party.frame, "policy": self.party.policy, "name": self.name,
+                 "llm_provider": self.party.llm if llm_provider is None else llm_provider,
+                 "tools": self.tools if tools is None else tools, "replay_llm_cache": replay_llm_cache,
+                 **options}  # fmt: skip
 
         def graph_of(runtime: Any) -> Graph:
             runtime._share_packs(self)  # noqa: SLF001  (of its own class)
@@ -155,6 +182,13 @@ class Stored:
                     "load with the behaviours that the run was made with, or without replay_strict"),
             event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
         )  # fmt: skip
+
+
+def _kept_name(path: Any, run_id: str | None) -> str:
+    """Return the name of the behaviours that a kept run was made with."""
+    flush_all()
+    row = open_log(path).run(None if run_id is None else str(run_id))
+    return str(stored.head_of(row)["recipe"].get("name") or row.name)
 
 
 __all__ = ["Stored"]

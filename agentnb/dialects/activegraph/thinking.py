@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from agentnb.dialects.activegraph.asking import AGAIN
-from agentnb.dialects.activegraph.behaviors import Behavior, check_arity, named, own, register
+from agentnb.dialects.activegraph.behaviors import Behavior, check_arity, check_kind, named, own, register
 from agentnb.dialects.activegraph.delivering import Delivery, Turn, acting
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
 from agentnb.dialects.activegraph.events import canonical
@@ -35,6 +35,11 @@ class LLMBehavior(Behavior):
     prompt_template: str | None = None
     tools: list[Any] = field(default_factory=list)
     max_tool_turns: int = 6
+
+    def __post_init__(self) -> None:
+        """Check its handler, too."""
+        super().__post_init__()
+        check_kind(self.name, self.handler or self.fn)
 
     kind: ClassVar[str] = "llm"
 

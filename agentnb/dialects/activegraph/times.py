@@ -160,6 +160,11 @@ class IDGen(ids.IDGen):
         if head == prefix and number.isdecimal():
             self.counters[prefix] = max(self.counters.get(prefix, 0), int(number))
 
+    def kept(self, drawn: Mapping[str, int]) -> None:
+        """Count on after what was drawn before, too."""
+        for name, number in drawn.items():
+            self.counters[name] = max(number, self.counters.get(name, 0))
+
     def _saw_object(self, id_: str) -> None:
         _, sign, number = id_.rpartition("#")
         if sign and number.isdecimal():

@@ -51,6 +51,24 @@ def failing(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
     return None
 
 
+def check(where: Where | None) -> None:
+    """Raise where a clause asks with an operator that there is not.
+
+    X504: a clause of `where` asks with an operator that there is not.
+
+    Raises:
+        InternalEvaluatorError: X504, there is no such operator.
+    """
+    asked = (name for wanted in (where or {}).values() if isinstance(wanted, Mapping) for name in wanted)
+    unknown = next((name for name in asked if name not in OPERATORS), None)
+    if unknown is not None:
+        raise InternalEvaluatorError(
+            Problem("X504", f"`where` knows no operator {unknown!r}", "a where clause",
+                    f"its operators are: {' '.join(OPERATORS)}",
+                    did_you_mean(str(unknown), OPERATORS, "name the path itself: {'a.b': value}"))
+        )  # fmt: skip
+
+
 def holds(where: Where | None, found: Any) -> bool:
     """Say whether all clauses hold."""
     return not where or failing(where, found) is None
@@ -77,8 +95,6 @@ def _is_list(found: Any) -> bool:
 def _holds(found: Any, wanted: Any) -> bool:
     """Ask one clause.
 
-    X504: a clause of `where` asks with an operator that there is not.
-
     Raises:
         InternalEvaluatorError: X504, there is no such operator.
     """
@@ -86,16 +102,8 @@ def _holds(found: Any, wanted: Any) -> bool:
         return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _among(found, wanted))
     if not isinstance(wanted, Mapping):
         return bool(found == wanted)
-    for name, value in wanted.items():
-        if name not in OPERATORS:
-            raise InternalEvaluatorError(
-                Problem("X504", f"`where` knows no operator {name!r}", "a where clause",
-                        f"its operators are: {' '.join(OPERATORS)}",
-                        did_you_mean(str(name), OPERATORS, "name the path itself: {'a.b': value}"))
-            )  # fmt: skip
-        if not OPERATORS[name](found, value):
-            return False
-    return True
+    check({"": wanted})
+    return all(OPERATORS[name](found, value) for name, value in wanted.items())
 
 
-__all__ = ["OPERATORS", "Where", "at", "failing", "holds", "of_object"]
+__all__ = ["OPERATORS", "Where", "at", "check", "failing", "holds", "of_object"]

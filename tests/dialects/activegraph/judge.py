@@ -22,7 +22,7 @@ def ours() -> ModuleType:
 
 def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool = False) -> list[dict[str, Any]]:
     """Run a program in a package, and return its log in the form that is compared."""
-    package.clear_registry()
+    forget(package)
     made = package.TickingClock if ticking else package.FrozenClock
     graph = package.Graph(ids=package.IDGen(), clock=made("2026-01-01T00:00:00Z"), run_id="RUN")
     try:
@@ -32,8 +32,14 @@ def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool 
         words |= {name: getattr(package, name) for name in NAMES} | {name: getattr(models, name) for name in OF_MODELS}
         program(SimpleNamespace(**words, graph=graph))
     finally:
-        package.clear_registry()
+        forget(package)
     return [compared(event.to_dict()) for event in graph.events]
+
+
+def forget(package: ModuleType) -> None:
+    """Forget the behaviours and tools that a program has registered: other tests are not to find them."""
+    package.clear_registry()
+    importlib.import_module(f"{package.__name__}.tools").clear_tool_registry()
 
 
 NAMES = [

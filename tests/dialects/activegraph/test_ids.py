@@ -1,0 +1,110 @@
+"""test_ids: an id names one thing of one run: after a fork, after going back, in a replay, where a run is loaded."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.activegraph import Frame, Graph, Runtime
+from agentnb.samples.reactive import incident
+from tests.dialects.activegraph.making import on, runtime
+
+
+@on("go")
+def make(event, graph, ctx):
+    graph.add_object("x", {})
+
+
+def ids_of(team):
+    return [event.id for event in team.graph.events]
+
+
+def alarmed():
+    board = incident()
+    for text in ("low memory", "no memory"):
+        board.session.emit("alert.raised", {"service": "shop", "text": text})
+    board.run_until_idle()
+    return board
+
+
+def test_no_id_is_given_twice_after_a_fork():
+    board = alarmed()
+    board.fork(board.graph.events[-1].id)
+    board.approve("approval_001", "ann")
+    assert len(set(ids_of(board))) == len(ids_of(board))
+
+
+def test_no_id_is_given_twice_where_somebody_acts_after_going_back():
+    team = runtime(make)
+    for _ in range(2):
+        team.session.emit("go", {})
+    team.session.step()
+    team.session.step()
+    team.session.back()
+    team.graph.add_object("y", {})
+    team.session.run()
+    assert len(set(ids_of(team))) == len(ids_of(team))
+    assert len({found.id for found in team.graph.all_objects()}) == 3
+    assert team.replay().ok
+
+
+def test_what_a_session_makes_names_the_run_of_that_session():
+    session = nb.Session(nb.samples("team"))
+    session.emit("goal.created", {"goal": "x"})
+    session.run()
+    assert session.board["task#1"]["provenance"]["run_id"] == session.run_id
+
+
+def test_a_kept_run_replays_with_behaviours_made_anew(tmp_path):
+    session = nb.Session(nb.samples("team"), store=tmp_path / "run.db")
+    session.emit("goal.created", {"goal": "x"})
+    session.run()
+    session.close()
+    report = nb.open(tmp_path / "run.db", recipe=nb.samples("team")).replay()
+    assert report.ok, report
+
+
+def test_a_fork_replays_here_and_where_it_is_loaded(tmp_path):
+    board = incident()
+    board.session.emit("alert.raised", {"service": "s", "text": "t"})
+    board.run_until_idle()
+    fork = board.fork("evt_003")
+    fork.run_until_idle()
+    assert fork.replay().ok
+    fork.save_state(tmp_path / "run.db")
+    fork.session.close()
+    report = Runtime.load(tmp_path / "run.db", behaviors=incident().behaviors, policy=board.party.policy).replay()
+    assert report.ok, report
+
+
+def test_a_frame_without_an_id_is_the_runs_own_when_it_is_loaded(tmp_path):
+    team = Runtime(Graph(), behaviors=[make], frame=Frame("x"), persist_to=tmp_path / "run.db")
+    team.session.emit("go", {})
+    team.run_until_idle()
+    team.session.close()
+    loaded = Runtime.load(tmp_path / "run.db", behaviors=[make], frame=Frame("x"), replay_strict=True)
+    assert loaded.party.frame.id == team.party.frame.id
+
+
+def test_a_run_goes_by_the_name_of_its_runtime_also_when_it_is_loaded(tmp_path):
+    board = incident()
+    board.session.emit("alert.raised", {"service": "s", "text": "t"})
+    board.run_until_idle()
+    board.save_state(tmp_path / "run.db")
+    board.session.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = Runtime.load(tmp_path / "run.db", behaviors=board.behaviors, policy=board.party.policy)
+    assert (board.session.name, loaded.session.name, loaded.name) == ("incident", "incident", "incident")
+
+
+def test_a_fork_and_a_loaded_run_lie_on_their_boards(tmp_path):
+    team = runtime(make, persist_to=tmp_path / "run.db")
+    team.session.emit("go", {})
+    team.run_until_idle()
+    with pytest.raises(nb.AgentNbError, match="X516"):
+        team.fork("evt_001", graph_store=object())
+    with pytest.raises(nb.AgentNbError, match="X516"):
+        Runtime.load(tmp_path / "run.db", behaviors=[make], graph_store=object())
