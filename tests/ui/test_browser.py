@@ -122,7 +122,9 @@ def test_who_is_asked_answers_in_the_cockpit_and_the_run_goes_on(notebook):
     assert cockpit.value("response")[0] == "'Say sorry'"
     assert cockpit.root.get_by_role("textbox").input_value() == ""
     cockpit.press("Back")
+    cockpit.shows(step=6)
     cockpit.press("Step")
+    cockpit.shows(step=7)
     cockpit.press("Step")
     cockpit.shows(status="waiting", step=7)
     cockpit.root.get_by_role("textbox").fill("approve")
