@@ -34,6 +34,8 @@ SUITES = {
     "agentnb/engine/journal.py": "tests/property/test_kept.py",
     "agentnb/engine/log.py": "tests/store/test_contract.py",
     "agentnb/engine/resuming.py": "tests/property/test_resumed.py",
+    "agentnb/kinds/llm_behavior.py": "tests/kinds/test_behavior.py",
+    "agentnb/kinds/relation_behavior.py": "tests/kinds/test_behavior.py",
 }
 
 

@@ -98,7 +98,8 @@ def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: in
     """
     view = run or RunView()
     areas = _areas(recipe)
-    here = [node for node in recipe.nodes.values() if areas[node.scope] == _stands(recipe, view, areas)]
+    stands = _stands(recipe, view, areas)
+    here = [node for node in recipe.nodes.values() if areas[node.scope] == stands]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Way, Touched] = {"read": {}, "write": {}}
     for way in touched:

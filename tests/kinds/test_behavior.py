@@ -1,6 +1,8 @@
-"""test_behavior: what a node of this kind wrote and told before it failed stays."""
+"""What a node of the reactive kinds wrote and told before it failed stays."""
 
 from __future__ import annotations
+
+import pytest
 
 from agentnb.engine.events import emit_from_outside
 from agentnb.engine.plan import Plan
@@ -11,13 +13,14 @@ from agentnb.world.world import World
 from tests.engine.shapes import board, path, step
 
 
-def test_a_():
+@pytest.mark.parametrize("kind", ["behavior", "llm_behavior", "relation_behavior"])
+def test_what_a_behaviour_wrote_and_told_before_it_failed_stays(kind):
     def deliver(work):
         work.write("heard", work.event.payload)
         work.emit("told", {"by": work.node.id})
         raise ValueError("after that")
 
-    node = Node("hears", "behavior", params={"deliver": deliver}, on=("said",))
+    node = Node("hears", kind, params={"deliver": deliver}, on=("said",))
     run = Run(Plan(Recipe("one", "test", {"hears": node}, (), ()), KINDS, World()))
     run.begin({})
     emit_from_outside(run, "said", "hello")

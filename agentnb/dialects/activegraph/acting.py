@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ _MADE = {"object.created": "object", "relation.created": "relation", "patch.prop
          "patch.applied": "patch"}  # fmt: skip
 
 
-class Hand:
+class Hand(ABC):
     """Somebody who acts: by name (`actor`), because of an event (`cause`), in a frame (`frame`)."""
 
     def __init__(self, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
@@ -39,6 +40,7 @@ class Hand:
         self.actor, self.cause, self.frame = actor, cause, frame
         self.beside: dict[str, Any] = {}  # what the provenance of all that it makes tells besides
 
+    @abstractmethod
     def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
              frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
         """Tell an event, exactly as it is said.
@@ -47,7 +49,6 @@ class Hand:
             NonSerializableEventError: X501, JSON cannot say it.
             GraphError: X502, it is not what events of its type tell.
         """
-        raise NotImplementedError
 
     def emit(self, type_: str, payload: Any) -> Kept:
         """Tell an event as one of this hand's own."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agentnb.board.values import thaw
 
 
+class _Shown:
+    """A dataclass that can be told as a dict of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields."""
+        return {each.name: thaw(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]  # see above
+
+
 @dataclass(frozen=True)
-class Object:
+class Object(_Shown):
     """A thing of some type with data; its version grows by one with each patch."""
 
     id: str
@@ -18,13 +26,9 @@ class Object:
     version: int
     provenance: dict[str, Any]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return its fields."""
-        return {name: thaw(getattr(self, name)) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True)
-class Relation:
+class Relation(_Shown):
     """A way from one object to another; either may be missing."""
 
     id: str
@@ -34,13 +38,9 @@ class Relation:
     data: dict[str, Any]
     provenance: dict[str, Any]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return its fields."""
-        return {name: thaw(getattr(self, name)) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True)
-class Patch:
+class Patch(_Shown):
     """A change of an object: `update` merges fields, `replace` takes their place. It holds for one version only."""
 
     id: str
@@ -54,10 +54,6 @@ class Patch:
     status: str = "proposed"
     rejection_reason: str | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return its fields."""
-        return {name: thaw(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True)

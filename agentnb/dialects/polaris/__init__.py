@@ -41,48 +41,6 @@ if TYPE_CHECKING:
     from agentnb.dialects.polaris.systems import Out, Res, SystemContext, system
     from agentnb.dialects.polaris.validate import Finding, ValidationResult
 
-_HERE = "agentnb.dialects.polaris"
-_HOMES = {
-    "Graph": f"{_HERE}.graph",
-    "system": f"{_HERE}.systems",
-    "Out": f"{_HERE}.systems",
-    "Res": f"{_HERE}.systems",
-    "SystemContext": f"{_HERE}.systems",
-    "ValidationResult": f"{_HERE}.validate",
-    "Finding": f"{_HERE}.validate",
-    "GraphExecutor": f"{_HERE}.api",
-    "ExecutionResult": f"{_HERE}.api",
-    "ExecutionError": f"{_HERE}.api",
-    "DevToolsPlugin": f"{_HERE}.devtools",
-    "SystemInfo": f"{_HERE}.devtools",
-    **dict.fromkeys(
-        (
-            "AllGraphSchedules",
-            "GraphEvent",
-            "HooksAPI",
-            "OnBranchCancelled",
-            "OnDecisionComplete",
-            "OnDecisionStart",
-            "OnGraphComplete",
-            "OnGraphFailure",
-            "OnGraphStart",
-            "OnLoopEnd",
-            "OnLoopIteration",
-            "OnLoopStart",
-            "OnParallelComplete",
-            "OnParallelStart",
-            "OnSwitchComplete",
-            "OnSwitchStart",
-            "OnSystemComplete",
-            "OnSystemError",
-            "OnSystemRetry",
-            "OnSystemStart",
-            "OnSystemTimeout",
-        ),
-        f"{_HERE}.hooks",
-    ),
-}
-
 __all__ = [
     "AllGraphSchedules",
     "DevToolsPlugin",
@@ -118,5 +76,23 @@ __all__ = [
     "ValidationResult",
     "system",
 ]
+
+_HERE = "agentnb.dialects.polaris"
+_HOMES = {
+    "Graph": f"{_HERE}.graph",
+    "system": f"{_HERE}.systems",
+    "Out": f"{_HERE}.systems",
+    "Res": f"{_HERE}.systems",
+    "SystemContext": f"{_HERE}.systems",
+    "ValidationResult": f"{_HERE}.validate",
+    "Finding": f"{_HERE}.validate",
+    "GraphExecutor": f"{_HERE}.api",
+    "ExecutionResult": f"{_HERE}.api",
+    "ExecutionError": f"{_HERE}.api",
+    "DevToolsPlugin": f"{_HERE}.devtools",
+    "SystemInfo": f"{_HERE}.devtools",
+    **dict.fromkeys(("AllGraphSchedules", "GraphEvent", "HooksAPI"), f"{_HERE}.hooks"),
+    **{name: f"{_HERE}.hooks" for name in __all__ if name.startswith("On")},
+}
 
 __getattr__ = door(__name__, _HOMES)

@@ -115,11 +115,11 @@ def _nodes(config: AgentConfig) -> list[Node]:
 
     known = config.model_dump(exclude={"llm"})
     asked = {"timeout": config.model.timeout or config.timeout}
-    tools = tuple(config.tools)
+    tools, requesting = tuple(config.tools), inside.Requesting(config)
     nodes = [
         _node("system_prompt", "prompt", (), ("system_prompt",), compose=inside.composed, config=known, tools=tools),
         _node("request", "function", ("system_prompt", "task", "conversation"), ("request",),
-              function=inside.Requesting(config), settings=inside.Requesting(config).settings),
+              function=requesting, settings=requesting.settings),
         _node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name, json=bool(tools), **asked),
     ]  # fmt: skip
     if tools:
