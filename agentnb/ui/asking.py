@@ -32,10 +32,16 @@ def asked(pending: Pending) -> dict[str, Any]:
     }
     if pending.kind == "answer":
         return found
-    found["arguments"] = fields_of(arguments) if arguments else []
+    shown = arguments if pending.kind == "call" else _asked_for(arguments)
+    found["arguments"] = fields_of(shown) if shown else []
     if pending.kind == "call":
         found["answer"] = None if pending.answer is ABSENT else fields_of(pending.answer, "answer")
     return found
+
+
+def _asked_for(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return what leave is asked for: the prompt stands above it."""
+    return {name: value for name, value in arguments.items() if name != "prompt"}
 
 
 def give(session: Session, value: Any, target: str | None) -> None:
@@ -53,13 +59,15 @@ def give(session: Session, value: Any, target: str | None) -> None:
 def change(session: Session, value: Any, target: str | None) -> None:
     """Change a held call by what was typed into its fields: `value` has changes of its `arguments`, or its `answer`.
 
+    Of an approval the arguments are changed: what leave is asked for.
+
     Raises:
-        AgentNbError: U307, no such call is held; U305 and U306, as `with_changes` does.
+        AgentNbError: U307, no such call or approval waits; U305 and U306, as `with_changes` does.
     """
-    held = next((one for one in session.pending if one.kind == "call" and one.id == target), None)
+    held = next((one for one in session.pending if one.kind != "answer" and one.id == target), None)
     if held is None:
         raise AgentNbError(
-            Problem("U307", f"no call {target!r} is held", "the cockpit's editor",
+            Problem("U307", f"no call or approval {target!r} waits", "the cockpit's editor",
                     "it has gone on, or another cell has changed where the run stands", "look at session.pending")
         )  # fmt: skip
     changes = value if isinstance(value, dict) else {}

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 _STATIC: Final = Path(__file__).parent / "static"
 _MODULES: Final = (
-    "dom.js", "graph.js", "fields.js", "board.js", "cards.js", "people.js", "stack.js", "stops.js", "bar.js",
-    "cockpit.js",
+    "dom.js", "panes.js", "graph.js", "fields.js", "board.js", "cards.js", "people.js", "stack.js", "stops.js",
+    "bar.js", "cockpit.js",
 )  # fmt: skip
+_STYLES: Final = ("cockpit.css", "fields.css", "panes.css", "graph.css", "board.css", "stack.css", "stops.css")
 _IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
 _STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry
@@ -51,7 +52,7 @@ def page_module() -> str:
 
 def page_style() -> str:
     """Return the cockpit's CSS: the pictures' rules, their colours in the dark, and the cockpit's own."""
-    own = (_STATIC / "cockpit.css").read_text(encoding="utf-8")
+    own = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
     dark = palette('.agentnb-cockpit[data-theme="dark"]', dark=True)
     return f"{stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
 

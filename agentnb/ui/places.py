@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.secrets import hidden, short
-from agentnb.board.values import ABSENT, thaw
 from agentnb.draw.text import clean
-from agentnb.errors import AgentNbError
-from agentnb.ui.fields import field_of
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -53,28 +49,3 @@ def _value(text: str, session: Session) -> str:
         return clean(short(session.watches[text], text, _WATCH_WIDTH))
     except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
         return f"cannot be shown: {type(error).__name__}"
-
-
-def looked(session: Session, key: str) -> dict[str, Any]:
-    """Return all of one value on the board, to be read or edited, with its type and the step that wrote it."""
-    value = session.view().board.get(key, ABSENT)
-    writer = None
-    if value is not ABSENT:
-        with suppress(AgentNbError):  # a key that no path can name
-            writer = session.who_wrote(key)
-    step = session.trace.steps[writer - 1] if writer else None
-    return {
-        "key": key,
-        "type": "" if value is ABSENT else type(thaw(value)).__name__,
-        "writer": writer,
-        "by": step.node_id if step else "",
-        "field": _field(value, key),
-    }
-
-
-def _field(value: Any, key: str) -> dict[str, Any]:
-    try:
-        return field_of(thaw(value), [], key)
-    except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
-        text = f"<{type(thaw(value)).__name__} that cannot be shown: {type(error).__name__}>"
-        return {"path": [], "label": key, "text": text, "as": "fixed", "note": ""}

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import hidden, short
-from agentnb.draw.board import row_of
+from agentnb.board.secrets import hidden
 from agentnb.draw.text import clean
 from agentnb.errors import Problem
 from agentnb.ui.asking import asked
+from agentnb.ui.board import rows_of, text_of
 from agentnb.ui.places import places
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
-    from agentnb.draw.view import RunView
-    from agentnb.recipe.model import Recipe
     from agentnb.session import Session
 
-ROWS: Final = 200  # keys of the board that are shown
-VALUE_WIDTH: Final = 400  # characters of a value; the page cuts it further and shows the rest on demand
 _SAID_WIDTH: Final = 48
 _THOUGHT_WIDTH: Final = 200
 RUNNING: Final = frozenset({"running", "pausing"})
@@ -45,7 +41,7 @@ def screen(
         at_work: whether one step is in flight by itself.
     """
     view, status = session.view(), "running" if at_work else str(session.status)
-    rows, more = _board(session.recipe, view)
+    rows, more = rows_of(session.recipe, view)
     return {
         "name": clean(session.recipe.name),
         "status": status,
@@ -87,7 +83,7 @@ def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
         "stop": running or (rests and status in {"waiting", "in_flight"}),
         "reset": at_work or (rests and (length > 0 or status != "ready")),
         "answer": rests and bool(kinds - {"call"}),
-        "change": rests and "call" in kinds,
+        "change": rests and bool(kinds - {"answer"}),
         "edit": rests,
     }
 
@@ -97,7 +93,8 @@ def said(session: Session) -> str:
     status, position, current = session.status, session.position, session.current
     line = f"{_happened(session)} " if position else ""
     if status in _ENDS:
-        return f"{line}{_ENDS[status]}"
+        leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
+        return f"{line}{_ENDS[status]}" + (f" Leave is asked for: {leave}." if leave else "")
     if status == "waiting":
         nodes = ", ".join(repr(pending.node) for pending in session.pending)
         return f"{line}{nodes or repr(current)} waits for a person."
@@ -130,45 +127,10 @@ def _happened(session: Session) -> str:
     if step.thought:
         thought = clean(hidden(step.thought))[:_THOUGHT_WIDTH].rstrip(".")
         return f"{named}: {thought}."
-    wrote = [f"{key} = {_text(key, value, _SAID_WIDTH)}" for key, value in list(step.outputs.items())[:3]]
+    wrote = [f"{key} = {text_of(key, value, _SAID_WIDTH)}" for key, value in list(step.outputs.items())[:3]]
     wrote += [f"{len(step.outputs) - 3} more"] if len(step.outputs) > 3 else []
     did = f"wrote {', '.join(wrote)}" if wrote else _PHASES.get(step.phase, "wrote nothing")
     return f"{named} {did}."
-
-
-def _board(recipe: Recipe, view: RunView) -> tuple[list[list[Any]], int]:
-    """Return the rows (key, text or None where there is no value, marks), and how many more there are."""
-    board = view.board
-    literal = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *board])
-    keys = dict.fromkeys(_keys(recipe, view, literal))
-    marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
-    rows = [
-        [
-            key,
-            _text(key, board[key], VALUE_WIDTH) if key in board else None,
-            [word for word, found in zip(("written", "read"), marked, strict=True) if key in found],
-        ]
-        for key in list(keys)[:ROWS]
-    ]
-    return rows, max(len(keys) - ROWS, 0)
-
-
-def _keys(recipe: Recipe, view: RunView, literal: Mapping[str, Any]) -> Iterator[str]:
-    """The keys in an order that no step changes: those that the recipe names, then what the run brought."""
-    yield from recipe.init
-    yield from recipe.inputs
-    for node in recipe.nodes.values():
-        yield from (row_of(path, literal) for path in (*node.reads, *node.writes))
-    yield from (row_of(path, literal) for path in recipe.outputs)
-    yield from view.board
-    yield from (row_of(path, literal) for path in sorted(view.written))
-
-
-def _text(key: str, value: Any, width: int) -> str:
-    try:
-        return clean(short(value, key, width))
-    except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
-        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
 def _failure(session: Session) -> Iterator[Problem]:

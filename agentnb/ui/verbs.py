@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.ui import asking
+from agentnb.ui.board import looked
 from agentnb.ui.fields import retyped
-from agentnb.ui.places import looked
+from agentnb.ui.looks import look
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -67,7 +68,7 @@ _DO: Final[dict[str, Does]] = {
     "deny": lambda session, why, which: session.deny(which, str(why or "")),
     "change": asking.change,
     "edit": _edit,
-    "look": lambda session, _, key: looked(session, str(key)),
+    "look": look,
     "stop_at": _stop_at,
     "stop_when": _stop_when,
     "enable": _enable,

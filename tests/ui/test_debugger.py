@@ -69,7 +69,7 @@ def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
 def test_a_page_is_told_what_it_looks_at(debugger, monkeypatch):
     said = []
     monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
-    page_says(debugger, "look", target="ticket", number=3)
+    page_says(debugger, "look", value="key", target="ticket", number=3)
     (message,) = said
     assert (message["heard"], message["found"]["field"]["text"]) == (3, "money back")
 

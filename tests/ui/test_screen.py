@@ -12,7 +12,8 @@ from agentnb.recipe.model import Node, Recipe, Requirement
 from agentnb.session import Session, stored
 from agentnb.session.opening import reopened
 from agentnb.store import MemoryLog
-from agentnb.ui.screen import ROWS, abilities, said, screen
+from agentnb.ui.board import ROWS
+from agentnb.ui.screen import abilities, said, screen
 from agentnb.ui.still import still_html
 from tests.property.resumed import cut
 from tests.session.shaped import asking, session_of, to_where_it_waits

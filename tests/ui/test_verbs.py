@@ -103,7 +103,7 @@ def test_leave_is_given_and_refused():
 
 def test_only_a_look_is_told_something():
     session = runs.session()
-    assert carry_out(session, "look", None, "ticket")["field"]["text"] == "money back"
+    assert carry_out(session, "look", "key", "ticket")["field"]["text"] == "money back"
     assert carry_out(session, "step") is None
 
 

@@ -53,7 +53,7 @@ function newRow(key, ask) {
   const row = make("tr", { "data-row": key }, mark, make("th", { scope: "row" }, name), value);
   const body = make("tbody", {}, row);
   const found = { body, row, mark, value, key, open: null, seen: "" };
-  const look = () => ask("look", null, key, (got) => { if (got && found.open) found.open.show(got); });
+  const look = () => ask("look", "key", key, (got) => { if (got && found.open) found.open.show(got); });
   name.addEventListener("click", () => {
     const open = row.classList.toggle("agentnb-open");
     name.setAttribute("aria-expanded", String(open));
@@ -99,9 +99,8 @@ export function board(ask) {
   const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard" });
   const head = make("tr", {}, ...["Change", "Key", "Value"].map((text) => make("th", { scope: "col", text })));
   const columns = make("colgroup", {}, ...["mark", "key", "value"].map((name) => make("col", { class: `agentnb-col-${name}` })));
-  const title = make("div", { class: "agentnb-title" }, make("span", { text: "Blackboard" }), make("small", { text: "● written  ○ read" }), filter);
   const table = make("table", { "aria-label": "Blackboard" }, columns, make("thead", { class: "agentnb-hidden" }, head));
-  const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, title, table, more);
+  const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, table, more);
   const rows = new Map();
   let last = { board: [], more: 0, can: [] };
 
@@ -118,7 +117,10 @@ export function board(ask) {
   }
   filter.addEventListener("input", sift);
   return {
-    element,
+    name: "board",
+    title: "Blackboard",
+    tools: [make("small", { text: "● written  ○ read" }), filter],
+    body: element,
     show(state) {
       last = state;
       const keys = new Set(state.board.map(([key]) => key));

@@ -4,6 +4,7 @@ import { board } from "./board.js";
 import { problems } from "./cards.js";
 import { followTheme, make, say } from "./dom.js";
 import { graph } from "./graph.js";
+import { panes } from "./panes.js";
 import { people } from "./people.js";
 import { stack } from "./stack.js";
 import { stops } from "./stops.js";
@@ -127,9 +128,9 @@ function render({ model, el }) {
   const live = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
   const gone = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
   const parts = {
-    bar: bar(line.ask), problems: problems(), asks: people(line.ask, root),
-    graph: graph(line.ask), board: board(line.ask), stack: stack(), stops: stops(line.ask),
+    bar: bar(line.ask), problems: problems(), asks: people(line.ask, root), graph: graph(line.ask),
   };
+  const below = panes([parts.graph], [board(line.ask), stack(), stops(line.ask)]);
   const { asks } = parts;
 
   function show() {
@@ -142,7 +143,7 @@ function render({ model, el }) {
     say(told, now.said);
     if (!["running", "pausing"].includes(now.status)) say(live, now.said);
     parts.bar.show(now, line.busy("goto"));
-    for (const part of [parts.problems, parts.asks, parts.graph, parts.board, parts.stack, parts.stops]) part.show(now);
+    for (const part of [parts.problems, parts.asks, below]) part.show(now);
   }
   function draw() {
     parts.graph.draw(model.get("svg"));
@@ -158,10 +159,7 @@ function render({ model, el }) {
     }
   };
 
-  root.append(make("header", {}, name, status, chips), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element,
-    make("div", { class: "agentnb-panes" },
-      make("div", { class: "agentnb-side" }, parts.graph.element, parts.stack.element),
-      make("div", { class: "agentnb-side" }, parts.board.element, parts.stops.element)));
+  root.append(make("header", {}, name, status, chips), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element, below.element);
   root.addEventListener("keydown", (event) => onKey(event, state(), line.ask));
   el.append(root);
   const unfollow = followTheme(root);

@@ -106,7 +106,9 @@ export function graph(ask) {
   }
 
   return {
-    element,
+    name: "graph",
+    title: "Graph",
+    body: element,
     draw(text) {
       groups.clear();
       worn.clear();

@@ -23,11 +23,13 @@ export function stack() {
   const next = make("ol", { class: "agentnb-next", "aria-label": "what comes next" });
   const nothing = make("p", { class: "agentnb-faint", text: "Nothing comes next." });
   const later = make("p", { class: "agentnb-faint" });
-  const element = make("div", { class: "agentnb-pane agentnb-stack", role: "group", "aria-label": "Where the run stands" },
+  const element = make("div", { class: "agentnb-stack" },
     make("h4", { text: "Call stack" }), frames, make("h4", { text: "Comes next" }), next, nothing, later);
   let shown = "";
   return {
-    element,
+    name: "stack",
+    title: "Where the run stands",
+    body: element,
     show(state) {
       const { name, frames: open = [], next: soon = [], later: more = 0 } = state;
       const told = JSON.stringify([name, open, soon, more]);

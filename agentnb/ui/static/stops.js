@@ -1,5 +1,5 @@
 // stops: where the run is to stop, and what is watched while it goes.
-import { make, say } from "./dom.js";
+import { make } from "./dom.js";
 
 function adder(label, hint, add) {
   const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: hint, "aria-label": label, spellcheck: "false" });
@@ -51,22 +51,19 @@ function list(label, hint, rowOf) {
 }
 
 export function stops(ask) {
-  const summary = make("summary");
   const marks = list("breakpoints", "A click on a node of the graph sets one.", (row) => stopRow(row, ask));
   const watches = list("watches", "A condition or a key, worked out after each step.", (row) => watchRow(row, ask));
-  const element = make("details", { class: "agentnb-pane agentnb-stops" }, summary,
+  const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
     make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "stop when, as: n > 3", (text) => ask("stop_when", text)),
     make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "watch, as: items|length", (text) => ask("watch", text)));
-  let some = false;
   return {
-    element,
+    name: "stops",
+    title: "Breakpoints and watches",
+    body,
+    says: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
     show({ breakpoints = [], watches: watched = [] }) {
-      say(summary, `Breakpoints (${breakpoints.length}) and watches (${watched.length})`);
-      marks.show(breakpoints, summary);
-      watches.show(watched, summary);
-      const any = breakpoints.length + watched.length > 0;
-      if (any && !some) element.open = true;
-      some = any;
+      marks.show(breakpoints, body);
+      watches.show(watched, body);
     },
   };
 }
