@@ -30,10 +30,28 @@ if TYPE_CHECKING:
 
 _STATIC: Final = Path(__file__).parent / "static"
 _MODULES: Final = (
-    "dom.js", "panes.js", "graph.js", "fields.js", "board.js", "cards.js", "people.js", "stack.js", "stops.js",
-    "bar.js", "cockpit.js",
-)  # fmt: skip
-_STYLES: Final = ("cockpit.css", "fields.css", "panes.css", "graph.css", "board.css", "stack.css", "stops.css")
+    "dom.js",
+    "chosen.js",
+    "panes.js",
+    "graph.js",
+    "fields.js",
+    "board.js",
+    "cards.js",
+    "people.js",
+    "stack.js",
+    "stops.js",
+    "bar.js",
+    "cockpit.js",
+)  # each after those whose words it uses
+_STYLES: Final = (
+    "cockpit.css",
+    "fields.css",
+    "panes.css",
+    "graph.css",
+    "board.css",
+    "stack.css",
+    "stops.css",
+)
 _IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
 _STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry

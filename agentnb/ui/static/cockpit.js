@@ -2,6 +2,7 @@
 import { bar } from "./bar.js";
 import { board } from "./board.js";
 import { problems } from "./cards.js";
+import { chosen } from "./chosen.js";
 import { followTheme, make, say } from "./dom.js";
 import { graph } from "./graph.js";
 import { panes } from "./panes.js";
@@ -127,8 +128,9 @@ function render({ model, el }) {
   const told = make("p", { class: "agentnb-said" });
   const live = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
   const gone = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
+  const choice = chosen();
   const parts = {
-    bar: bar(line.ask), problems: problems(), asks: people(line.ask, root), graph: graph(line.ask),
+    bar: bar(line.ask), problems: problems(), asks: people(line.ask, root), graph: graph(line.ask, choice),
   };
   const below = panes([parts.graph], [board(line.ask), stack(), stops(line.ask)]);
   const { asks } = parts;
