@@ -11,13 +11,15 @@ FONT: Final = "Helvetica Neue,Helvetica,Arial,DejaVu Sans,sans-serif"
 MONO: Final = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 _FAMILIES: Final = {
-    "think": ("agent", "llm", "chat", "parse", "task", "evaluator", "generative"),
+    "think": ("agent", "llm", "chat", "parse", "task", "evaluator", "generative", "llm_behavior"),
     "act": ("function", "tool", "use", "prompt", "system", "noop"),
     "person": ("human", "approval"),
     "choose": ("router", "decision", "switch", "pick"),
     "frame": ("loop", "parallel", "join", "subgraph", "map"),
     "react": ("behavior", "relation_behavior"),
+    "event": ("event",),
 }
+BEHAVIORS: Final = frozenset({"behavior", "relation_behavior", "llm_behavior"})
 _FAMILY_OF: Final = {kind: family for family, kinds in _FAMILIES.items() for kind in kinds}
 _SHAPES: Final = {
     "tool": "component",
@@ -37,6 +39,7 @@ _SHAPES: Final = {
     "join": "invtrapezium",
     "subgraph": "tab",
     "noop": "ellipse",
+    "event": "pill",
 }
 
 # On white, and below on black. A picture wears them as variables `--agentnb-NAME`, so a page can give it its own.
@@ -68,7 +71,7 @@ COLOURS: Final[dict[str, str]] = {
     "think-text": "#4a4fc4",
     "act": "#eaf7f6",
     "act-line": "#5fb3ac",
-    "act-text": "#0f766e",
+    "act-text": "#0d6b64",
     "person": "#fff1e6",
     "person-line": "#f0a36b",
     "person-text": "#a8480f",
@@ -81,6 +84,9 @@ COLOURS: Final[dict[str, str]] = {
     "react": "#fdeef6",
     "react-line": "#e08ab8",
     "react-text": "#a3286c",
+    "event": "#fffbfd",
+    "event-line": "#d99bbb",
+    "event-text": "#a3286c",
     "plain": "#f7f8fa",
     "plain-line": "#a8b2c1",
     "plain-text": "#566275",
@@ -126,6 +132,9 @@ DARK: Final[dict[str, str]] = {
     "react": "#432036",
     "react-line": "#c6719e",
     "react-text": "#f8afd4",
+    "event": "#271c24",
+    "event-line": "#a4668a",
+    "event-text": "#f8afd4",
     "plain": "#22262d",
     "plain-line": "#6b7686",
     "plain-text": "#b6c0cd",
@@ -134,7 +143,7 @@ FAMILIES: Final = (*_FAMILIES, "plain")
 
 
 def family_of(kind: str) -> str:
-    """Return the family whose colours a kind wears: think, act, person, choose, frame, react; else plain."""
+    """Return the family whose colours a kind wears: think, act, person, choose, frame, react, event; else plain."""
     return _FAMILY_OF.get(kind, "plain")
 
 
@@ -155,6 +164,7 @@ _SHEET: Final = """
 @ .cluster>text{fill:$faint}
 @ .node .shape{stroke-width:1.2;stroke-dasharray:none}
 @ .node .count{font-weight:bold}
+@ .node .note{fill:$faint}
 @ .node .dot{display:none;fill:$failed;stroke:$paper;stroke-width:1.5}
 @ .node.breakpoint .dot{display:inline}
 @ .start .shape{fill:$edge;stroke:none}
@@ -170,10 +180,18 @@ _SHEET: Final = """
 @ .edge-timeout polygon,@ .edge-timeout text{fill:$waiting}
 @ .edge-event path{stroke:$react-line;stroke-dasharray:7 3 1.5 3}
 @ .edge-event polygon{fill:$react-line}
+@ .edge-hears path,@ .edge-tells path{stroke:$event-line}
+@ .edge-hears polygon,@ .edge-tells polygon{fill:$event-line}
+@ .edge.may path{stroke-dasharray:2 3}
+@ .edge.later{display:none}
+@ .edge.later.taken{display:inline}
 @ .enter path{stroke:$area-line}
 @ .enter polygon{fill:$area-line}
 @ .edge.taken path{stroke:$ink;stroke-width:1.8}
 @ .edge.taken polygon{fill:$ink}
+@ .edge.may.taken path{stroke-dasharray:none}
+@ .edge.last path{stroke:$accent;stroke-width:3}
+@ .edge.last polygon{fill:$accent}
 @ .edge-error.taken path{stroke:$failed}
 @ .edge-error.taken polygon{fill:$failed}
 @ .edge-timeout.taken path{stroke:$waiting}
@@ -208,6 +226,7 @@ _RUN_SHEET: Final = """
 @.has-run .visited.family-{f} .shape{fill:${f}}
 """
 _STATE_SHEET: Final = """
+@.has-run .node.last .shape{stroke:$accent;stroke-width:2.2;stroke-dasharray:7 2}
 @.has-run .node.next .shape{stroke:$accent;stroke-width:2}
 @.has-run .node.waiting .shape{stroke:$waiting;stroke-width:2.6;fill:$waiting-fill}
 @.has-run .node.current .shape{stroke:$accent;stroke-width:3;fill:$accent-fill;filter:drop-shadow(0 0 3px $accent)}

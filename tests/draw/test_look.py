@@ -17,7 +17,7 @@ from agentnb.draw.look import (
 TEXTS = [
     *(("ink", fill) for fill in ("paper", "board", "board-head", "read", "written", "accent-fill", "failed-fill")),
     *(("ink", fill) for fill in ("waiting-fill", *FAMILIES)),
-    *((f"{family}-text", fill) for family in FAMILIES for fill in (family, "paper")),
+    *((f"{family}-text", fill) for family in FAMILIES for fill in (family, "paper", "accent-fill", "waiting-fill")),
     *(("edge-text", fill) for fill in ("paper", "area")),
     *((name, "paper") for name in ("failed", "waiting", "faint")),
     ("faint", "area"),

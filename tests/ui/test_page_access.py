@@ -1,0 +1,158 @@
+"""Access: what axe-core finds, contrast in both themes, a page at twice its size, a pointerless hand."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+import agentnb as nb
+from tests.ui import runs
+
+pytestmark = pytest.mark.needs_chromium
+
+SERIOUS = {"serious", "critical"}
+THEMES = ("light", "dark")
+# Where a run may stand: each shows other parts of the cockpit.
+STANDS = {
+    "at the start": lambda: runs.session(),
+    "waiting": lambda: _run(runs.session()),
+    "failed": lambda: _failed(),
+    "finished": lambda: _run(runs.session("other")),
+    "in a loop": lambda: _stepped(nb.Session(nb.samples("research")), 8),
+    "with breakpoints": lambda: _watched(runs.session()),
+}
+
+
+def _run(session):
+    session.run()
+    return session
+
+
+def _stepped(session, steps):
+    session.step(steps)
+    return session
+
+
+def _failed():
+    session = _run(runs.session())
+    session.answer("explode")
+    return _run(session)
+
+
+def _watched(session):
+    session.breakpoints.add(node="tell")
+    session.watch("ticket")
+    return _stepped(session, 1)
+
+
+@pytest.fixture(scope="module")
+def axe():
+    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("stand", STANDS)
+def test_axe_finds_nothing_serious(host, axe, stand, theme):
+    on = host(STANDS[stand]())
+    on.page.emulate_media(color_scheme=theme)
+    on.show()
+    on.obey()
+    on.page.evaluate(f"{axe}; 0")
+    found = on.page.evaluate("axe.run('.agentnb-cockpit', {resultTypes: ['violations']})")
+    assert found["passes"], "axe looked at nothing"
+    told = [
+        (rule["id"], rule["impact"], node["target"], node.get("failureSummary", "")[:200])
+        for rule in found["violations"] if rule["impact"] in SERIOUS
+        for node in rule["nodes"][:3]
+    ]  # fmt: skip
+    assert told == []
+
+
+# The light of a colour and the contrast of two, as WCAG 2.2 defines them (relative luminance; 1.4.3).
+CONTRAST = """root => {
+  const seen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const parts = (colour) => {
+    seen.clearRect(0, 0, 1, 1);
+    seen.fillStyle = colour;
+    seen.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = seen.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = ([r, g, b, a], below) => [r, g, b].map((part, index) => part * a + below[index] * (1 - a));
+  const light = (colour) => {
+    const [r, g, b] = colour.map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = over(parts(getComputedStyle(root).backgroundColor), [255, 255, 255]);
+  const bad = [];
+  let looked = 0;
+  for (const group of root.querySelectorAll('svg.agentnb g.node')) {
+    const shape = group.querySelector('.shape');
+    if (!shape) continue;
+    const fill = getComputedStyle(shape).fill;
+    const back = fill === 'none' ? paper : over(parts(fill), paper);
+    for (const text of group.querySelectorAll('text')) {
+      if (!text.textContent.trim()) continue;
+      looked += 1;
+      const ink = over(parts(getComputedStyle(text).fill), back);
+      const [high, low] = [light(ink), light(back)].sort((a, b) => b - a);
+      const ratio = (high + 0.05) / (low + 0.05);
+      if (ratio < 4.5) bad.push([group.getAttribute('class'), text.textContent, ratio]);
+    }
+  }
+  return [looked, bad];
+}"""
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("stand", STANDS)
+def test_what_stands_in_a_node_can_be_read(host, stand, theme):
+    on = host(STANDS[stand]())
+    on.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    on.show()
+    looked, bad = on.page.locator(".agentnb-cockpit").evaluate(CONTRAST)
+    assert looked > 0
+    assert bad == []
+
+
+def test_a_page_at_twice_its_size_needs_no_scrolling_to_the_side(host):
+    on = host(STANDS["waiting"]())
+    on.page.set_viewport_size({"width": 640, "height": 450})  # 1,280 by 900 at 200 %
+    on.show()
+    wide = on.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide[0] <= wide[1]
+    right = on.page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.agentnb-cockpit button')].filter(one => one.offsetParent)"
+        ".map(one => one.getBoundingClientRect().right))"
+    )
+    assert right <= 640
+
+
+def test_nothing_moves_for_who_wants_no_motion(host):
+    on = host()
+    on.page.emulate_media(reduced_motion="reduce")
+    moving = on.page.evaluate(
+        "[...document.querySelectorAll('.agentnb-cockpit *')].filter(one => {"
+        " const {transitionDuration, animationName} = getComputedStyle(one);"
+        " return transitionDuration.split(',').some(text => parseFloat(text) > 0.01) || animationName !== 'none'; })"
+        ".map(one => one.className.baseVal ?? one.className)"
+    )
+    assert moving == []
+
+
+def test_every_button_has_a_name_and_can_be_reached(host):
+    on = host(STANDS["with breakpoints"]())
+    on.show()
+    unnamed = on.page.evaluate(
+        "[...document.querySelectorAll('.agentnb-cockpit :is(button, input, select, textarea, [role=button])')]"
+        ".filter(one => !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length))"
+        ".map(one => one.outerHTML.slice(0, 80))"
+    )
+    assert unnamed == []
+    hidden = on.page.evaluate(
+        "[...document.querySelectorAll('.agentnb-cockpit button')].filter(one => one.tabIndex < 0"
+        " && !one.closest('[role=tablist], [role=tree], [role=treegrid], [role=listbox], table'))"
+        ".map(one => one.outerHTML.slice(0, 80))"
+    )
+    assert hidden == []
