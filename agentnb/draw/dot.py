@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from html import escape as html
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.draw.board import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
+from agentnb.draw.folding import folded
 from agentnb.draw.look import COLOURS
 from agentnb.draw.picture import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
 from agentnb.draw.text import safe
@@ -26,13 +28,27 @@ _EDGE_LOOK: Final[dict[str, dict[str, str]]] = {
     "error": {"style": "dashed", "color": COLOURS["failed"], "fontcolor": COLOURS["failed"]},
     "timeout": {"style": "dashed", "color": COLOURS["waiting"], "fontcolor": COLOURS["waiting"]},
     "event": {"style": "dashed", "color": COLOURS["react-line"]},
+    "hears": {"color": COLOURS["event-line"]},
+    "tells": {"color": COLOURS["event-line"]},
     "enter": {"color": COLOURS["area-line"], "weight": "3"},
     "leave": {"color": COLOURS["area-line"]},
     "start": {"weight": "3"},
 }
-# What each mark of a run changes at a node; the later ones win.
+# What each mark changes at an edge, and below at a node; the later ones win.
+_EDGE_MARKS: Final[dict[str, dict[str, str]]] = {
+    "may": {"style": "dotted"},
+    "taken": {"penwidth": "2.2", "style": "solid"},
+    "last": {"penwidth": "3", "color": COLOURS["accent"]},
+    "new": {"penwidth": "2.4", "color": COLOURS["accent"]},
+    "removed": {"style": "dashed", "color": COLOURS["failed"]},
+}
 _MARKS: Final[dict[str, dict[str, str]]] = {
     "visited": {"penwidth": "1.8"},
+    "last": {"color": COLOURS["accent"], "penwidth": "2.2"},
+    "new": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "2.4"},
+    "self": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "2.4"},
+    "changed": {"color": COLOURS["written-bar"], "fillcolor": COLOURS["written"], "penwidth": "2.4"},
+    "removed": {"color": COLOURS["failed"], "fillcolor": COLOURS["paper"], "style": "filled,rounded,dashed"},
     "next": {"color": COLOURS["accent"], "penwidth": "2"},
     "waiting": {"color": COLOURS["waiting"], "fillcolor": COLOURS["waiting-fill"], "penwidth": "2.6"},
     "current": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "3"},
@@ -41,7 +57,13 @@ _MARKS: Final[dict[str, dict[str, str]]] = {
 
 
 def draw_recipe(
-    recipe: Recipe, *, board: bool = True, direction: str = "TB", run: RunView | None = None, spare: int = 0
+    recipe: Recipe,
+    *,
+    board: bool = True,
+    direction: str = "TB",
+    run: RunView | None = None,
+    spare: int = 0,
+    collapsed: Collection[str] = (),
 ) -> Drawing:
     """Return the Drawing of a recipe, with a run on it if there is one; the run changes colours and texts only.
 
@@ -50,9 +72,10 @@ def draw_recipe(
         direction: which way the graph grows: TB, LR, BT or RL.
         run: where a run stands.
         spare: how many rows the table keeps for keys that come up later, for a view that is not drawn again.
+        collapsed: the regions that are drawn as one box each, by id; what such a box shows sums up what is inside.
 
     Raises:
-        AgentNbError: U205, there is no such direction.
+        AgentNbError: U205, there is no such direction; U206, there is no such region.
     """
     from agentnb.draw.drawing import Drawing
 
@@ -66,7 +89,8 @@ def draw_recipe(
                 do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of these four"),
             )
         )
-    return Drawing(recipe, picture_of(recipe, board=board, direction=direction, run=run, spare=spare))
+    picture = picture_of(recipe, board=board, direction=direction, run=run, spare=spare)
+    return Drawing(recipe, folded(picture, collapsed, run))
 
 
 def dot_text(picture: Picture) -> str:
@@ -127,7 +151,8 @@ def _nest(graph: graphviz.Digraph, picture: Picture, parent: str) -> None:
 def _box(box: Box) -> dict[str, Any]:
     look = {
         "width": f"{box.width / 72:.3f}", "height": f"{box.height / 72:.3f}", "tooltip": words(box.tip),
-        "shape": box.shape, "style": "filled,rounded" if box.shape == "box" else "filled", "penwidth": "1.2",
+        "shape": "box" if box.shape == "pill" else box.shape, "penwidth": "1.2",
+        "style": "filled,rounded" if box.shape in ("box", "pill") else "filled",
         "fillcolor": COLOURS[box.family], "color": COLOURS[f"{box.family}-line"],
     }  # fmt: skip
     if box.kind == "start" and not box.id:
@@ -136,17 +161,28 @@ def _box(box: Box) -> dict[str, Any]:
         look |= _MARKS.get(mark, {})
     if "failed" in box.marks:
         look["style"] += ",dashed"
+    return {**look, "label": f"<{_said(box)}>"}
+
+
+def _said(box: Box) -> str:
+    """What stands in a box: its caption with the count, its lines, its notes."""
     caption = f"{box.caption} {box.count}".strip() + (" ●" if "breakpoint" in box.marks else "")
+    small = f'<FONT POINT-SIZE="8" COLOR="{COLOURS[f"{box.family}-text"]}">{markup(caption)}</FONT>'
     lines = "<BR/>".join(map(markup, box.lines))
-    colour = COLOURS[f"{box.family}-text"]
-    return {**look, "label": f'<<FONT POINT-SIZE="8" COLOR="{colour}">{markup(caption)}</FONT><BR/>{lines}>'}
+    note = f'<BR/><FONT POINT-SIZE="8" COLOR="{COLOURS["edge-text"]}">'
+    notes = "".join(f"{note}{markup(each)}</FONT>" for each in box.notes)
+    if box.caption:
+        return f"{small}<BR/>{lines}{notes}"
+    return f"{lines} {small}{notes}" if caption else f"{lines}{notes}"
 
 
 def _link(graph: graphviz.Digraph, link: Link) -> None:
     said = (
         {"tooltip": words(link.tip), "label": words(f" {link.label} " if link.label else "")} if link.index >= 0 else {}
     )
-    look = _EDGE_LOOK.get(link.kind, {}) | ({"penwidth": "2.2"} if "taken" in link.marks else {})
+    look = _EDGE_LOOK.get(link.kind, {})
+    for mark in link.marks:
+        look = look | _EDGE_MARKS.get(mark, {})
     graph.edge(link.source, link.target, **look, **said)
 
 

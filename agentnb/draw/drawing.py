@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.draw.dot import dot_text
 from agentnb.draw.mermaid import mermaid_text
 from agentnb.draw.patch import Patch, patch_of
-from agentnb.draw.picture import Picture, edge_words
+from agentnb.draw.picture import Picture, edge_words, reacts
+from agentnb.draw.reactive import reactive_lines
 from agentnb.draw.svg import write_svg
 from agentnb.draw.text import clean
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from agentnb.draw.geometry import Geometry
+    from agentnb.draw.picture import Box
     from agentnb.draw.view import RunView
     from agentnb.recipe.model import Node, Recipe
 
@@ -73,7 +75,7 @@ class Drawing:
     @property
     def text(self) -> str:
         """The picture in words: the nodes in order, where each leads, and where the run stands."""
-        return "\n".join(_lines(self.recipe, self.picture))
+        return "\n".join((reactive_lines if reacts(self.recipe) else _lines)(self.recipe, self.picture))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -155,13 +157,19 @@ def _lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
         words = clean(edge_words(edge))
         kind = "" if edge.kind in ("sequential", "conditional", "route") else f" ({edge.kind})"
         ways.setdefault(edge.source, []).append(f"-> {clean(edge.target)}{f' [{words}]' if words else ''}{kind}")
-    for node in list(recipe.nodes.values())[:_MOST_NODES]:
-        box = shown[node.id]
-        marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
-        yield f"{'> ' if 'current' in box.marks else '  '}{_node_line(node)}{f'  <{marks}>' if marks else ''}"
+    nodes = [node for node in recipe.nodes.values() if node.id in shown]
+    for node in nodes[:_MOST_NODES]:
+        yield _box_line(shown[node.id], _node_line(node))
         yield from (f"      {way}" for way in ways.get(node.id, ()))
-    if len(recipe.nodes) > _MOST_NODES:
-        yield f"  and {len(recipe.nodes) - _MOST_NODES} more nodes"
+    if len(nodes) > _MOST_NODES:
+        yield f"  and {len(nodes) - _MOST_NODES} more nodes"
+    for id in picture.folds.regions if picture.folds else ():
+        yield _box_line(shown[id], f"{clean(id)} ({shown[id].caption})")
+
+
+def _box_line(box: Box, said: str) -> str:
+    marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
+    return f"{'> ' if 'current' in box.marks else '  '}{said}{f'  <{marks}>' if marks else ''}"
 
 
 def _node_line(node: Node) -> str:

@@ -13,8 +13,9 @@ from agentnb.draw.text import width_of
 
 Rectangle = tuple[float, float, float, float]
 _INCH = 72.0
+FOLD = 14.0  # room beside a title for the button that a page has there
 _CHEAP = "splines=line nslimit=2 nslimit1=2 mclimit=0.3"
-_MANY = 300
+MANY = 300  # lines above which a layout is asked for with less care
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Geometry:
 
 def skeleton(picture: Picture, *, cheap: bool = False) -> str:
     """Return the DOT text that a layout engine is given: our own names and sizes, not a word of the recipe."""
-    many = "nslimit=4 nslimit1=4 mclimit=0.5" if len(picture.links) > _MANY else ""
+    many = "nslimit=4 nslimit1=4 mclimit=0.5" if len(picture.links) > MANY else ""
     lines = [
         f"digraph {{ graph [rankdir={picture.direction} nodesep=0.3 ranksep=0.42 {_CHEAP if cheap else many}]",
         'node [shape=box fixedsize=true label=""] edge [arrowsize=0.7]',
@@ -65,7 +66,7 @@ def _nest(picture: Picture, parent: str) -> Iterator[str]:
 
 def title_width(area: Area) -> float:
     """Return how wide an area's title is at most, in points."""
-    return width_of(area.title, TITLE_SIZE) + 6
+    return width_of(area.title, TITLE_SIZE) + 6 + FOLD
 
 
 def _line(link: Link) -> str:

@@ -84,7 +84,7 @@ COLOURS: Final[dict[str, str]] = {
     "react": "#fdeef6",
     "react-line": "#e08ab8",
     "react-text": "#a3286c",
-    "event": "#fffbfd",
+    "event": "#fdf1f7",
     "event-line": "#d99bbb",
     "event-text": "#a3286c",
     "plain": "#f7f8fa",
@@ -132,7 +132,7 @@ DARK: Final[dict[str, str]] = {
     "react": "#432036",
     "react-line": "#c6719e",
     "react-text": "#f8afd4",
-    "event": "#271c24",
+    "event": "#33202c",
     "event-line": "#a4668a",
     "event-text": "#f8afd4",
     "plain": "#22262d",
@@ -164,7 +164,7 @@ _SHEET: Final = """
 @ .cluster>text{fill:$faint}
 @ .node .shape{stroke-width:1.2;stroke-dasharray:none}
 @ .node .count{font-weight:bold}
-@ .node .note{fill:$faint}
+@ .node .note{fill:$edge-text}
 @ .node .dot{display:none;fill:$failed;stroke:$paper;stroke-width:1.5}
 @ .node.breakpoint .dot{display:inline}
 @ .start .shape{fill:$edge;stroke:none}
@@ -182,6 +182,16 @@ _SHEET: Final = """
 @ .edge-event polygon{fill:$react-line}
 @ .edge-hears path,@ .edge-tells path{stroke:$event-line}
 @ .edge-hears polygon,@ .edge-tells polygon{fill:$event-line}
+@ .edge-relation path,@ .edge-causes path{stroke:$edge}
+@ .node.new .shape,@ .node.self .shape{stroke:$accent;stroke-width:2.4;fill:$accent-fill}
+@ .node.changed .shape{stroke:$written-bar;stroke-width:2.4;fill:$written}
+@ .node.removed .shape{stroke:$failed;stroke-width:1.6;stroke-dasharray:5 3;fill:$paper}
+@ .node.removed .label{text-decoration:line-through}
+@ .node.ghost .shape,@ .node.rest .shape{stroke-dasharray:2 3}
+@ .edge.new path{stroke:$accent;stroke-width:2.4}
+@ .edge.new polygon{fill:$accent}
+@ .edge.removed path{stroke:$failed;stroke-dasharray:5 3}
+@ .edge.removed polygon{fill:$failed}
 @ .edge.may path{stroke-dasharray:2 3}
 @ .edge.later{display:none}
 @ .edge.later.taken{display:inline}
@@ -222,14 +232,15 @@ _FAMILY_SHEET: Final = """
 @ .family-{f} .kind{fill:${f}-text}
 """
 _RUN_SHEET: Final = """
-@.has-run .node .shape{fill:$paper}
+@.has-run .node:not(.kind-thing) .shape{fill:$paper}
 @.has-run .visited.family-{f} .shape{fill:${f}}
 """
 _STATE_SHEET: Final = """
-@.has-run .node.last .shape{stroke:$accent;stroke-width:2.2;stroke-dasharray:7 2}
+@.has-run .node.last .shape{stroke:$accent;stroke-width:1.8;stroke-dasharray:6 2}
 @.has-run .node.next .shape{stroke:$accent;stroke-width:2}
 @.has-run .node.waiting .shape{stroke:$waiting;stroke-width:2.6;fill:$waiting-fill}
 @.has-run .node.current .shape{stroke:$accent;stroke-width:3;fill:$accent-fill;filter:drop-shadow(0 0 3px $accent)}
+@.has-run .node.current .shape{stroke-dasharray:none}
 @.has-run .node.current.waiting .shape{stroke:$waiting;fill:$waiting-fill;filter:drop-shadow(0 0 3px $waiting)}
 @.has-run .node.failed .shape{stroke:$failed;stroke-width:2.6;stroke-dasharray:6 3;fill:$failed-fill}
 """

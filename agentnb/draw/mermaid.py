@@ -26,6 +26,7 @@ _SHAPES: Final = {
     "tab": ("[[", "]]"),
     "folder": ("[[", "]]"),
     "octagon": ("([", "])"),
+    "pill": ("([", "])"),
 }
 _ARROWS: Final = {
     "parallel": "==>",
@@ -40,6 +41,8 @@ _LINE_COLOURS: Final = {
     "error": "failed",
     "timeout": "waiting",
     "event": "react-line",
+    "hears": "event-line",
+    "tells": "event-line",
     "enter": "area-line",
     "leave": "area-line",
 }

@@ -3,7 +3,8 @@
 A patch is measured against the picture without a run, so any patch can follow any other. It has five parts:
 
 - `nodes`: node id -> {"classes": the marks that `g.node[data-node]` has beside its own, "count": text of `.count`}
-- `edges`: the edge's place in the recipe, as text -> {"classes": marks of `g.edge[data-edge]`}
+- `edges`: the edge's place in the recipe (of behaviours: the line's in the picture), as text ->
+  {"classes": marks of `g.edge[data-edge]`}
 - `rows`: the row's place, as text -> {"key", "label", "value", "tip", "classes"} for `g.row[data-index]`: the texts of
   `.key`, `.value` and `title`, and `data-row` and `.value[data-key]`; all classes of the group
 - `flows`: "read ID" or "write ID" -> {"node", "way", "classes", "line", "heads", "tip"}: the `d` of the paths `.line`
@@ -20,7 +21,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agentnb.draw.board import BoardTable, Flow, Row, board_table
-from agentnb.draw.picture import count_text, edge_marks
+from agentnb.draw.picture import count_text, edge_marks, reacts
+from agentnb.draw.reactive import reactive_patch
 from agentnb.draw.svg_board import board_place, flow_classes, flow_lines, row_classes
 from agentnb.draw.text import safe
 
@@ -36,20 +38,38 @@ PARTS = ("nodes", "edges", "rows", "flows", "board")
 
 def patch_of(recipe: Recipe, picture: Picture, geometry: Geometry, view: RunView) -> Patch:
     """Return what this state of a run changes in `picture`, which was laid out as `geometry`. Pure, and plain JSON."""
-    patch: Patch = {part: {} for part in PARTS}
-    for id in _touched(view):
-        if id in recipe.nodes and (marks := view.marks(id)):
-            patch["nodes"][safe(id)] = {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
-    for index in sorted(view.taken):
-        if 0 <= index < len(recipe.edges):
-            patch["edges"][str(index)] = {"classes": list(edge_marks(index, view))}
-    if picture.board:
-        room = len(picture.board.rows) + picture.board.spare
-        table = board_table(recipe, view, spare=picture.board.spare, room=room)
+    patch: Patch = {part: {} for part in PARTS} | marks_of(recipe, picture, view)
+    table = table_of(recipe, picture, view)
+    if picture.board and table:
         patch["rows"] = {str(index): _row(row) for index, row in enumerate(table.rows)}
         patch["flows"] = _flows(picture, picture.board, table, geometry)
         patch["board"] = {"more": table.last_line}
     return patch
+
+
+def marks_of(recipe: Recipe, picture: Picture, view: RunView) -> Patch:
+    """Return the parts `nodes` and `edges` of a patch, for which nothing need be laid out."""
+    if picture.folds:
+        view = picture.folds.view(view)
+    known = recipe.nodes if picture.folds is None else {**recipe.nodes, **picture.folds.regions}
+    nodes = {
+        safe(id): {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
+        for id in _touched(view) if id in known and (marks := view.marks(id))
+    }  # fmt: skip
+    if reacts(recipe):
+        events, edges = reactive_patch(recipe, picture, view)
+        return {"nodes": nodes | events, "edges": edges}
+    places = (index for index in sorted(view.taken) if 0 <= index < len(recipe.edges))
+    return {"nodes": nodes, "edges": {str(index): {"classes": list(edge_marks(index, view))} for index in places}}
+
+
+def table_of(recipe: Recipe, picture: Picture, view: RunView) -> BoardTable | None:
+    """Return the board as it is in this state of a run, with as many rows as the picture's; None where it has none."""
+    if picture.board is None:
+        return None
+    room = len(picture.board.rows) + picture.board.spare
+    table = board_table(recipe, view, spare=picture.board.spare, room=room)
+    return table if picture.folds is None else picture.folds.table(table)
 
 
 def changed(before: Patch, after: Patch) -> Patch:

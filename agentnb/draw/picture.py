@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentnb.draw.board import BoardTable, board_table
-from agentnb.draw.look import family_of, shape_of
+from agentnb.draw.look import BEHAVIORS, family_of, shape_of
 from agentnb.draw.order import order_of
 from agentnb.draw.shapes import size_around
 from agentnb.draw.text import clean, cut, width_of, wrap
@@ -21,18 +21,23 @@ from agentnb.recipe.model import ROOT
 from agentnb.recipe.words import END, choices
 
 if TYPE_CHECKING:
+    from agentnb.draw.folding import Folds
     from agentnb.recipe.model import Edge, Node, Recipe
 
 LABEL_SIZE, KIND_SIZE, EDGE_SIZE, TITLE_SIZE = 11.0, 8.0, 9.0, 9.0
 LINE, KIND_LINE = 14.0, 11.0
-_LABEL_WIDTH, _EDGE_WIDTH, _TITLE_WIDTH = 150.0, 130.0, 220.0
-_DOT = 12.0
+NOTE_SIZE, NOTE_LINE = 8.0, 10.5
+_LABEL_WIDTH, EDGE_WIDTH, _TITLE_WIDTH = 150.0, 130.0, 220.0
+START = 12.0
 _NO_RUN = RunView()
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node of the picture; kind `start` is the mark before an entry node."""
+    """A node of the picture; kind `start` is the mark before an entry node.
+
+    `count` stands beside the caption; without a caption, beside the last line. `notes` are small lines below these.
+    """
 
     name: str
     id: str
@@ -47,6 +52,7 @@ class Box:
     area: str = ""
     marks: tuple[str, ...] = ()
     count: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,9 @@ class Area:
 class Picture:
     """A recipe ready to be drawn; `with_run` says whether a run lies on it.
 
-    `order` are pairs of boxes of which the second stands below the first, where no link says so.
+    `order` are pairs of boxes of which the second stands below the first, where no link says so. `later` are lines that
+    a run may show: they are laid over what stands there, and are out of sight until a patch marks them `taken`.
+    `folds` says what boxes of closed regions stand for; `what` says before the title what is drawn.
     """
 
     title: str
@@ -99,6 +107,9 @@ class Picture:
     board: BoardTable | None
     with_run: bool = False
     order: tuple[tuple[str, str], ...] = ()
+    later: tuple[Link, ...] = ()
+    folds: Folds | None = None
+    what: str = "recipe"
 
 
 def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int = 0) -> Picture:
@@ -106,12 +117,16 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
 
     `spare` is how many rows the board has for keys that come up later; 0 gives it just the rows that it needs.
     """
+    if reacts(recipe):
+        from agentnb.draw.reactive import reactive_picture
+
+        return reactive_picture(recipe, board=board, direction=direction, run=run, spare=spare)
     view = run or _NO_RUN
     homes = _homes(recipe)
     areas = _areas(recipe, homes)
     names = {scope: area.name for scope, area in areas.items()}
     boxes = {
-        id: _box(f"n{number}", node, names.get(homes.get(id, node.scope), ""), view)
+        id: box_of(f"n{number}", node, names.get(homes.get(id, node.scope), ""), view)
         for number, (id, node) in enumerate(_all_nodes(recipe).items())
     }
     edges = [_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
@@ -130,6 +145,12 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
     )
 
 
+def reacts(recipe: Recipe) -> bool:
+    """Say whether a recipe is one of behaviours, and drawn with the types of events between them."""
+    behaviors = bool(recipe.nodes) and all(node.kind in BEHAVIORS for node in recipe.nodes.values())
+    return behaviors and all(edge.kind == "event" for edge in recipe.edges)
+
+
 def _all_nodes(recipe: Recipe) -> dict[str, Node]:
     """The recipe's nodes, and one of kind `missing` for each end of an edge that names none of them."""
     from agentnb.recipe.model import Node
@@ -138,9 +159,11 @@ def _all_nodes(recipe: Recipe) -> dict[str, Node]:
     return {**recipe.nodes, **{end: Node(end, "missing") for end in ends}}
 
 
-def _box(name: str, node: Node, area: str, view: RunView) -> Box:
+def box_of(name: str, node: Node, area: str, view: RunView | None, label: str = "") -> Box:
+    """Return the box of a node, with a run's marks on it; `label` stands in place of the node's own."""
+    view = view or _NO_RUN
     shape = shape_of(node.kind)
-    lines = wrap(node.label or node.id, _LABEL_WIDTH, LABEL_SIZE) or ("(no name)",)
+    lines = wrap(label or node.label or node.id, _LABEL_WIDTH, LABEL_SIZE) or ("(no name)",)
     caption = cut(clean(node.kind), _LABEL_WIDTH, KIND_SIZE)
     text = max(width_of(f"{caption} ×999", KIND_SIZE), 40.0, *(width_of(line, LABEL_SIZE) for line in lines))
     width, height = size_around(shape, text, LINE * len(lines) + KIND_LINE)
@@ -163,7 +186,7 @@ def _link(index: int, edge: Edge, boxes: Mapping[str, Box], view: RunView) -> Li
     tip = f"{edge.source} → {edge.target}\n{edge.kind} {edge.condition}".strip()
     return Link(
         f"e{index}", boxes[edge.source].name, boxes[edge.target].name, edge.kind, ends, index,
-        cut(clean(words), _EDGE_WIDTH, EDGE_SIZE), tip, edge_marks(index, view),
+        cut(clean(words), EDGE_WIDTH, EDGE_SIZE), tip, edge_marks(index, view),
     )  # fmt: skip
 
 
@@ -232,7 +255,7 @@ def _starts(recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]) 
             entries += [(id, names[region.id]) for id in region.entry if id in boxes]
     marks, links = [], []
     for number, (id, area) in enumerate(dict.fromkeys(entries)):
-        marks.append(Box(f"s{number}", "", "start", "ellipse", "plain", (), "", f"starts at {id}", _DOT, _DOT, area))
+        marks.append(Box(f"s{number}", "", "start", "ellipse", "plain", (), "", f"starts at {id}", START, START, area))
         links.append(Link(f"t{number}", f"s{number}", boxes[id].name, "start", ("", id)))
     return marks, links
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Final
 
-from agentnb.draw.geometry import Geometry, read_geometry, skeleton
+from agentnb.draw.geometry import MANY, Geometry, read_geometry, skeleton
 from agentnb.draw.picture import Picture
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
@@ -93,17 +93,21 @@ def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
 
 
 def _tries(picture: Picture, text: str, first: str, seconds: float) -> Iterator[Geometry]:
-    """Each layout that comes about. One that is too slow is tried with straight lines, then left to the plain one."""
+    """Each layout that comes about. One that is too slow is tried with straight lines, then left to the plain one.
+
+    A large graph leaves most of the time to the straight lines: if it does not come soon, it does not come.
+    """
     chosen = os.environ.get(VARIABLE, "").strip()
+    share = 0.6 if len(picture.links) <= MANY else 0.3
     for name in (first,) if chosen else BACKENDS[BACKENDS.index(first) : -1]:
         if name == "plain" or not _is_there(name):
             continue
         try:
-            yield read_geometry(_graphviz(name, text, "json0", seconds * 0.6).decode(), name)
+            yield read_geometry(_graphviz(name, text, "json0", seconds * share).decode(), name)
         except subprocess.TimeoutExpired:
             try:
                 cheap = skeleton(picture, cheap=True)
-                yield read_geometry(_graphviz(name, cheap, "json0", seconds * 0.4).decode(), name)
+                yield read_geometry(_graphviz(name, cheap, "json0", seconds * (1 - share)).decode(), name)
             except (subprocess.SubprocessError, OSError, ValueError):
                 break
         except (subprocess.SubprocessError, OSError, ValueError):

@@ -34,6 +34,7 @@ _FITS: Final[dict[str, Fit]] = {
     "tab": Fit(1, 28, 1, 26),
     "folder": Fit(1, 28, 1, 26),
     "note": Fit(1, 36, 1, 16),
+    "pill": Fit(1, 22, 1, 10),
 }
 _SAME: Final = {"oval": "ellipse", "circle": "ellipse", "doublecircle": "ellipse", "rect": "box", "rectangle": "box"}
 _POLYGONS: Final[dict[str, tuple[Point, ...]]] = {
@@ -144,6 +145,10 @@ def _tab(w: float, h: float) -> str:
     return rounded([(-w, -h), (-w + ear, -h), (-w + ear + 7, top), (w, top), (w, h), (-w, h)], 5)
 
 
+def _pill(w: float, h: float) -> str:
+    return box(w, h, h)
+
+
 def _note(w: float, h: float) -> str:
     s = min(11.0, w, h)
     fold = f"M{pair((w - s, -h))}v{number(s)}h{number(s)}"
@@ -162,4 +167,5 @@ _DRAWN: Final[dict[str, Callable[[float, float], str]]] = {
     "tab": _tab,
     "folder": _tab,
     "note": _note,
+    "pill": _pill,
 }

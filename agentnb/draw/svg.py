@@ -2,7 +2,7 @@
 
 The promise to a front end, whichever backend laid it out: `g.node[data-node]`, `g.edge[data-source][data-target]
 [data-edge]`, `g.cluster[data-scope]`, `g.row[data-row][data-index]` with `text.value[data-key]`, `g.flow[data-node]
-[data-way]`. `patch.py` says what a live view does with them.
+[data-way]`. `patch.py` says what a live view does with them. `svg[data-graph]` is the size without the board.
 No ids (two pictures may share a page), no scripts, no links, nothing from outside.
 """
 
@@ -12,9 +12,23 @@ from collections.abc import Iterator
 from math import hypot
 from typing import Final
 
+from agentnb.draw.direct import direct_route
 from agentnb.draw.geometry import Geometry, Rectangle, Route
 from agentnb.draw.look import COLOURS, FONT, class_of, own_sheet
-from agentnb.draw.picture import EDGE_SIZE, KIND_LINE, KIND_SIZE, LABEL_SIZE, LINE, TITLE_SIZE, Area, Box, Link, Picture
+from agentnb.draw.picture import (
+    EDGE_SIZE,
+    KIND_LINE,
+    KIND_SIZE,
+    LABEL_SIZE,
+    LINE,
+    NOTE_LINE,
+    NOTE_SIZE,
+    TITLE_SIZE,
+    Area,
+    Box,
+    Link,
+    Picture,
+)
 from agentnb.draw.shapes import Point, box, number, outline, pair
 from agentnb.draw.svg_board import board_parts, board_place
 from agentnb.draw.text import attribute, content
@@ -27,6 +41,8 @@ _LINES: Final = {
     "error": "failed",
     "timeout": "waiting",
     "event": "react-line",
+    "hears": "event-line",
+    "tells": "event-line",
 }
 _LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "invhouse": -5.0}
 
@@ -37,6 +53,7 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     Without `styled` it has no style sheet, for a page that has `look.stylesheet()` already.
     """
     width, height, spot = geometry.width, geometry.height, None
+    alone_size = f"{number(width + 2 * MARGIN)} {number(height + 2 * MARGIN)}"
     if picture.board:
         spot = board_place(picture.board, geometry, picture.direction)
         width, height = max(width, spot[0] + picture.board.width), max(height, spot[1] + picture.board.height)
@@ -48,9 +65,10 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     alone = f' data-static=""{fit}' if styled else ""
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}"{alone} '
-        f'data-layout="{geometry.layout}" width="{number(width)}pt" height="{number(height)}pt" '
+        f'data-layout="{geometry.layout}" data-graph="{alone_size}" '
+        f'width="{number(width)}pt" height="{number(height)}pt" '
         f'viewBox="0 0 {number(width)} {number(height)}" role="img" '
-        f'aria-label="{attribute(f"recipe {picture.title}")}" font-family="{FONT}">'
+        f'aria-label="{attribute(f"{picture.what} {picture.title}")}" font-family="{FONT}">'
     )
     return "\n".join(
         [
@@ -61,6 +79,7 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
             *(_area(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas),
             flows,
             *(_link(link, geometry.routes[link.name]) for link in picture.links if link.name in geometry.routes),
+            *(_link(link, direct_route(picture, link, geometry)) for link in picture.later),
             *(_box(box, geometry.boxes[box.name]) for box in picture.boxes),
             table,
             "</g>\n</svg>",
@@ -87,9 +106,10 @@ def _link(link: Link, route: Route) -> str:
     else:
         source, target = map(attribute, link.ends)
         classes = " ".join(["edge", class_of("edge", link.kind), *link.marks])
+        hidden = ' display="none"' if "later" in link.marks else ""
         opening = (
             f'<g class="{classes}" data-source="{source}" data-target="{target}" '
-            f'data-edge="{link.index}"><title>{content(link.tip)}</title>'
+            f'data-edge="{link.index}"{hidden}><title>{content(link.tip)}</title>'
         )
     label = ""
     if link.label and route.label:
@@ -142,11 +162,19 @@ def _box(box: Box, place: Point) -> str:
 
 
 def _words(box: Box) -> Iterator[str]:
-    top = -(KIND_LINE + LINE * len(box.lines)) / 2 + _LOWERED.get(box.shape, 0.0)
+    head = KIND_LINE if box.caption else 0.0
+    top = -(head + LINE * len(box.lines) + NOTE_LINE * len(box.notes)) / 2 + _LOWERED.get(box.shape, 0.0)
     colour = COLOURS[f"{box.family}-text"]
-    yield _word("kind", top + 8, KIND_SIZE, colour, box.caption, f'<tspan class="count" dx="3">{box.count}</tspan>')
+    size = "" if box.caption else f' font-size="{EDGE_SIZE:g}"'
+    count = f'<tspan class="count" dx="3"{size}>{content(box.count)}</tspan>'
+    if box.caption:
+        yield _word("kind", top + 8, KIND_SIZE, colour, box.caption, count)
     for number_, line in enumerate(box.lines):
-        yield _word("label", top + KIND_LINE + LINE * number_ + 10.5, LABEL_SIZE, COLOURS["ink"], line)
+        more = count if not box.caption and number_ == len(box.lines) - 1 else ""
+        yield _word("label", top + head + LINE * number_ + 10.5, LABEL_SIZE, COLOURS["ink"], line, more)
+    for number_, line in enumerate(box.notes):
+        below = top + head + LINE * len(box.lines) + NOTE_LINE * number_
+        yield _word("note", below + 8.5, NOTE_SIZE, COLOURS["edge-text"], line)
 
 
 def _word(name: str, y: float, size: float, colour: str, text: str, more: str = "") -> str:

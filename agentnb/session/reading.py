@@ -19,7 +19,10 @@ from agentnb.session.requirements import refusal, unmet
 from agentnb.world.people import in_kernel, on_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agentnb.draw.view import RunView
+    from agentnb.engine.breakpoints import Breakpoint
     from agentnb.engine.run import Run
     from agentnb.recipe.model import Node
     from agentnb.session.limits import Limits
@@ -178,13 +181,13 @@ def _step_of_write(history: History, number: int) -> int:
     return history.base + bisect_right(history.s_wend, number)
 
 
-def view_of(run: Run, seen: Seen, breakpoints: frozenset[str]) -> RunView:
-    """Return the run as a picture shows it."""
+def view_of(run: Run, seen: Seen, stops: Sequence[Breakpoint]) -> RunView:
+    """Return the run as a picture shows it, with the breakpoints at nodes and at types of events."""
     from agentnb.draw.view import RunView
 
     nodes, tables = run.plan.nodes, run.tables
     head, found = current(run), failure_of(run)
-    visited, wrote, read, taken = seen.up_to(run)
+    visited, wrote, read, taken, reactions = seen.up_to(run)
     for name in visited:
         if keys := first_keys(run.plan.recipe.nodes[name]):
             read.setdefault(name, set()).update(keys)
@@ -198,13 +201,15 @@ def view_of(run: Run, seen: Seen, breakpoints: frozenset[str]) -> RunView:
         visited=visited,
         failed=frozenset() if found is None or head is None else frozenset({head.node.id}),
         waiting=frozenset(waiting),
-        breakpoints=breakpoints,
+        breakpoints=frozenset(row.node for row in stops if row.node is not None),
         board=here(run).seen(),
         written=frozenset(last_writes),
         read=frozenset(last_reads),
         seen_reads=read,
         seen_writes=wrote,
         taken=taken,
+        reactions=reactions,
+        stops_at=frozenset(row.event for row in stops if row.event is not None and row.node is None),
     )
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agentnb.engine.history import CARRIED, ERROR, STATUS
+from agentnb.session.bulk import MANY, ints, rows_of, unknown
+from agentnb.session.reactions import Reacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agentnb.draw.view import Reactions
     from agentnb.engine.history import History
     from agentnb.engine.run import Run
     from agentnb.recipe.model import Edge
+    from agentnb.session.reactions import Way
 
 Touched = dict[str, set[str]]
 _OF_FAILURES: Final = frozenset({"error", "timeout"})
@@ -31,6 +36,9 @@ class _Rows:
 
     def look(self, history: History) -> None:
         """Read the rows that came since the last time."""
+        if len(history.s_act) - self.row > MANY:
+            self._look_far(history)
+            return
         wrote, codes, before = self.wrote, history.w_code, history.s_wend[self.row]
         went, pushed, size = self.went, history.s_pend[self.row], len(history.s_act)
         for row in range(self.row + 1, size):
@@ -43,7 +51,7 @@ class _Rows:
             failed = history.s_flag[row] & STATUS == ERROR
             for at in range(pushed, history.s_pend[row]):
                 way = (history.s_act[row], history.p_act[at], failed)
-                if way not in went and history.p_val[at] is not CARRIED:
+                if way not in went and history.p_val[at] is not CARRIED and history.tables.acts[way[1]].event < 0:
                     went[way] = row
             pushed = history.s_pend[row]
         self.row = size - 1
@@ -52,6 +60,29 @@ class _Rows:
             if row < size:
                 self.reads.setdefault((history.s_act[row], history.r_code[number] >> 2), row)
         self.read = len(history.r_code)
+
+    def _look_far(self, history: History) -> None:
+        """Read many rows. Most of them tell of nothing new, and only the others are looked at one by one."""
+        begin, size, acts = self.row + 1, len(history.s_act), history.tables.acts
+        act = ints(history.s_act, begin, size)
+        rows, start, end = rows_of(history.s_wend, begin, size)
+        for place, *pair in unknown(act[rows - begin], ints(history.w_code, start, end) >> 2, self.wrote):
+            self.wrote.setdefault((pair[0], pair[1]), int(rows[place]))
+        rows, start, end = rows_of(history.s_pend, begin, size)
+        failed = (ints(history.s_flag, begin, size) & STATUS) == ERROR
+        sources = act[rows - begin] * 2 + failed[rows - begin]
+        known = [(source * 2 + fails, target) for source, target, fails in self.went]
+        for place, source, target in unknown(sources, ints(history.p_act, start, end), known):
+            if history.p_val[start + place] is not CARRIED and acts[target].event < 0:
+                self.went.setdefault((source // 2, target, bool(source % 2)), int(rows[place]))
+        self.row = size - 1
+        begin = bisect_left(history.r_step, history.base + begin, self.read)
+        end = bisect_left(history.r_step, history.base + size, begin)
+        steps = ints(history.r_step, begin, end) - history.base
+        codes = ints(history.r_code, begin, end) >> 2
+        for place, *pair in unknown(act[steps - size + len(act)], codes, self.reads):
+            self.reads.setdefault((pair[0], pair[1]), int(steps[place]))
+        self.read = end
 
     def count_to(self, history: History, row: int) -> Counter[int]:
         """Return how often each activation has run up to a row."""
@@ -68,11 +99,12 @@ class Seen:
 
     def __init__(self) -> None:
         self._rows: dict[History, _Rows] = {}
+        self._reacted = Reacted()
 
-    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int]]:
+    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int], Reactions | None]:
         """Return what was done up to where the run stands: visits by node, keys written, keys read, edges taken.
 
-        An edge is told by its place in `recipe.edges`.
+        An edge is told by its place in `recipe.edges`. The last is what events have done; None where nobody listens.
         """
         ways: set[tuple[str, str, bool]] = set()
         visited: Counter[str] = Counter()
@@ -97,7 +129,24 @@ class Seen:
                 for (source, target, failed), first in rows.went.items()
                 if first <= last and run.tables.acts[target].node >= 0
             }
-        return dict(+visited), wrote, read, set(_taken(run.plan.recipe.edges, ways))
+        edges = run.plan.recipe.edges
+        reactions, heard = self._reacted.up_to(run) if _listens(run) else (None, set())
+        taken = set(_taken(edges, ways)) | set(_gone(edges, heard))
+        return dict(+visited), wrote, read, taken, reactions
+
+
+def _listens(run: Run) -> bool:
+    return any(node.on for node in run.plan.recipe.nodes.values())
+
+
+def _gone(edges: tuple[Edge, ...], ways: set[Way]) -> Iterator[int]:
+    """Yield the places of the edges that events have gone along: their condition names the types, or none."""
+    pairs = {(source, target) for source, _, target in ways}
+    for place, edge in enumerate(edges):
+        if edge.kind == "event" and (edge.source, edge.target) in pairs:
+            types = {edge.condition, *edge.condition.split(", ")}  # a log's edge stands for several
+            if not edge.condition or any((edge.source, type_, edge.target) in ways for type_ in types):
+                yield place
 
 
 def _taken(edges: tuple[Edge, ...], ways: set[tuple[str, str, bool]]) -> Iterator[int]:

@@ -12,8 +12,11 @@ from agentnb.board.secrets import hidden, short
 from agentnb.engine.history import AGAIN, CARRIED, LEAVE, History
 from agentnb.engine.inside import came_to, given_at
 from agentnb.engine.replica import Replica
+from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text
 from agentnb.kinds.context import Context, InContext, strictly
+from agentnb.session.asked import Asked
+from agentnb.session.why_event import Came, came_in, clauses_in, led_to
 from agentnb.trace.reading import edits
 
 if TYPE_CHECKING:
@@ -22,59 +25,62 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One condition: where it leads, what it came to, whether that way was taken, and what it read: (text, value)."""
-
-    condition: str
-    target: str
-    value: Any
-    taken: bool
-    operands: tuple[tuple[str, Any], ...] = ()
-    warning: str = ""
-
-    def line(self) -> str:
-        """Return it as one line of text, without secrets."""
-        read = ", ".join(f"{hidden(text)} = {short(value, text)}" for text, value in self.operands)
-        mark = "->" if self.taken else "  "
-        return (
-            f"{mark} {self.target or 'the end'}: {hidden(self.condition) or 'always'} is {short(self.value)}"
-            + (f"  ({read})" if read else "")
-            + (f"  odd: {hidden(self.warning)}" if self.warning else "")
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Why:
-    """Why the last step led where it did: what its node thought, and each condition with its values."""
+    """Why a step led where it did: what its node thought, and each condition with its values.
+
+    Where it has delivered an event, `came` says which, and `asked` are the clauses that let it come to the node; `went`
+    are then the nodes that wait for what the step has told.
+    """
 
     step: int
     node: str
     thought: str
     went: tuple[str, ...]
     asked: tuple[Asked, ...]
+    came: Came | None = None
 
     def __repr__(self) -> str:
         """Return one line for the step, and one for each condition."""
         if not self.step:
             return "nothing has run yet"
-        goes = f"went to {', '.join(self.went)}" if self.went else "took no way out"
-        said = f": {hidden(self.thought)}" if self.thought else ""
+        if self.came is None:
+            goes = f"went to {', '.join(self.went)}" if self.went else "took no way out"
+            said = f": {hidden(self.thought)}" if self.thought else ""
+        else:
+            goes, said = f"was set off by {self.came}", ""
         lines = [f"step {self.step}, {self.node!r} {goes}{said}", *(f"  {each.line()}" for each in self.asked)]
+        if self.came is not None and self.went:
+            lines.append(f"  what it told sets off {', '.join(self.went)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def why_of(run: Run) -> Why:
-    """Return why the last step up to where a run stands led where it did."""
-    step = run.position
+def why_of(run: Run, at: int | None = None) -> Why:
+    """Return why a step led where it did; `at` left out, the last one up to where a run stands.
+
+    Raises:
+        ExecutionError: X111, there is no such step.
+    """
+    step = run.position if at is None else at
+    if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= run.history.tip:
+        raise ExecutionError(
+            Problem("X111", f"there is no step {step!r}", f"recipe {run.plan.recipe.name!r}",
+                    f"its steps are 1 to {run.history.tip}, and 0 is before the first", "name one of them, or run on")
+        )  # fmt: skip
     if not step:
         return Why(0, "", "", (), ())
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
     note = history.notes.get(step)
     node, went = run.node_of(history.s_act[row]), tuple(_went(run, history, step))
+    came = came_in(run, history, step)
+    if came is not None:
+        thought = "" if note is None else note.thought or ""
+        went = tuple(dict.fromkeys([*went, *led_to(run, history, step)]))
+        asked = (*clauses_in(run, history, step), *asked_in(run, history, step))
+        return Why(step, node, thought, went, asked, came)
     return Why(step, node, "" if note is None else note.thought or "", went, tuple(asked_in(run, history, step)))
 
 

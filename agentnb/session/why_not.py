@@ -12,7 +12,8 @@ from agentnb.engine.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActR
 from agentnb.engine.replica import Replica
 from agentnb.engine.travel import home
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.why import Asked, asked_in
+from agentnb.session.asked import Asked
+from agentnb.session.why import asked_in
 
 if TYPE_CHECKING:
     from agentnb.engine.plan import PlanNode
@@ -86,8 +87,7 @@ class _Past:
 
     def queue(self) -> list[ActRow]:
         """Return what is next, front first."""
-        row = self.step - self.at.base
-        return [self.run.tables.acts[number] for number in self.at.p_act[self.at.s_pos[row] : self.at.s_pend[row]]]
+        return [self.run.tables.acts[number] for number in self.at.queue_after(self.step)]
 
     def events(self) -> list[Event]:
         """Return the events so far; where the run stands here, those of steps in flight too."""

@@ -289,10 +289,11 @@ class Columns:
         acts = _joined([ints(part.p_act, size) for part, _, size in self._ends("s_pend")])
         values = self._list("s_pend", "p_val")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
-        if values.count(None) == len(values):
+        events = self._of_act(lambda row: row.event >= 0, bool)  # what an event sets off is no edge of a node
+        if values.count(None) == len(values) and not events.any():
             return steps[start:], self._nodes[acts[start:]], None
         held = objects(values, len(steps))
-        mine = ~where_is(held, CARRIED)
+        mine = ~(where_is(held, CARRIED) | events[acts])
         mine[:start] = False
         return steps[mine], self._nodes[acts[mine]], held[mine]
 

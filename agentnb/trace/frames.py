@@ -15,10 +15,13 @@ from agentnb.engine.history import PHASES, STATUSES
 from agentnb.expressions.paths import parse_path
 from agentnb.trace.columns import Columns, Objects, Values, least, objects
 from agentnb.trace.lazy import DictSource, LazyArray, ValueSource
-from agentnb.trace.reading import OPS, EdgeRow, Reading
+from agentnb.trace.reading import OPS, Reading
+from agentnb.trace.ways import came_of, ways_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from agentnb.trace.causes import Linked
 
 NAMES = ("steps", "writes", "reads", "edges", "calls", "acts", "events")
 # Where pandas copies what is written into (3 and later), a shallow copy is a frame of its own.
@@ -147,25 +150,30 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     @_Kept
     def edges(self) -> pd.DataFrame:
-        """One row an edge that was taken: step, source, target, kind, condition, value."""
-        steps, target, values = self._columns.taken
-        source = self._columns.node_at(steps)
-        edge = self._edges_of(steps, source, target, values)
-        rows = self._reading.edges
-        kinds = sorted({row.kind for row in rows})
+        """One row a way that was gone: step, source, target, kind, condition, value.
+
+        Of an event that set a node off: the step in which it came there, the node that told of it (NA where it came
+        from outside), kind `event`, its type and its id.
+        """
+        rows, taken = self._reading.edges, ways_of(self._columns)
+        came = came_of(self._columns, taken)
+        kinds = sorted({row.kind for row in rows} | ({"event"} if len(came.steps) else set()))
         texts = sorted({row.condition for row in rows if row.condition})
         # The last entry stands for an edge that the recipe does not name.
         kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=least(len(kinds)))
         place = {text: at for at, text in enumerate(texts)}
         text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=least(len(texts)))
         asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
+        conditions = objects(list(map([*texts, pd.NA].__getitem__, text[taken.edge].tolist())))
+        event = np.full(len(came.steps), kinds.index("event") if len(came.steps) else 0, dtype=kind.dtype)
+        joined = came.joined
         return _frame(
-            step=steps,
-            source=self._nodes(source),
-            target=self._nodes(target),
-            kind=_category(kind[edge], kinds),
-            condition=_objects(map([*texts, pd.NA].__getitem__, text[edge].tolist())),
-            value=_asked(values, asks[edge]),
+            step=joined(taken.steps, came.steps),
+            source=self._nodes(joined(taken.source, came.source)),
+            target=self._nodes(joined(taken.target, came.target)),
+            kind=_category(joined(kind[taken.edge], event), kinds),
+            condition=pd.Series(joined(conditions, came.types), dtype=object, copy=False),
+            value=pd.Series(joined(_asked(taken.values, asks[taken.edge]), came.ids), dtype=object, copy=False),
         )
 
     @_Kept
@@ -263,45 +271,6 @@ class Frames(Mapping[str, pd.DataFrame]):
                     made[step - 1] = hidden(f"{failure.type}: {failure.message}")
         return pd.Series(made, dtype=object, copy=False)
 
-    def _edges_of(
-        self, steps: NDArray[Any], source: NDArray[Any], target: NDArray[Any], values: Objects | None
-    ) -> NDArray[Any]:
-        """Return which edge of the recipe each taken one is; -1 where none of its edges leads there."""
-        size = len(self._reading.nodes)
-        choice: dict[int, list[int]] = {}
-        index = {node.id: at for at, node in enumerate(self._reading.nodes)}
-        for at, row in enumerate(self._reading.edges):
-            choice.setdefault(index[row.source] * size + index[row.target], []).append(at)
-        pair = source * np.int64(size) + target
-        wanted = np.array(sorted(choice), dtype=np.int64)
-        if not len(wanted):
-            return np.full(len(pair), -1)
-        if size <= 1000:
-            edge = np.full(size * size, -1, dtype=np.int32)
-            edge[wanted] = [choice[number][0] for number in wanted.tolist()]
-            edge = edge[pair]
-        else:
-            place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
-            edge = np.where(
-                wanted[place] == pair, np.array([choice[number][0] for number in wanted.tolist()])[place], -1
-            )
-        several = [number for number, edges in choice.items() if len(edges) > 1]
-        for place in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
-            failed = int(self._columns.flag[steps[place] - 1]) >> 2 & 3 == STATUSES.index("error")
-            value = None if values is None else values[place]
-            edge[place] = self._fitting(choice[int(pair[place])], failed, value)
-        return edge
-
-    def _fitting(self, edges: list[int], failed: bool, value: Any) -> int:
-        """Return which of several edges between two nodes was taken: on a failure or not, asked or not."""
-
-        def fits(edge: EdgeRow) -> tuple[bool, bool]:
-            return (edge.kind in {"error", "timeout"}) != failed, (edge.asks or edge.kind == "route") != (
-                value is not None
-            )
-
-        return min(edges, key=lambda at: fits(self._reading.edges[at]))
-
 
 # -- wide ----------------------------------------------------------------------------------------------------------
 
@@ -319,6 +288,23 @@ def wide(reading: Reading, keys: Sequence[str], scope: int) -> pd.DataFrame:
         types = set(map(type, column))
         made[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
     return pd.DataFrame(made, copy=False)
+
+
+def chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
+    """Return a chain of causes as a table; each row is an event with the node in whose step it was told."""
+    found = [
+        {
+            "seq": link.event.seq, "step": link.event.step, "id": link.event.id, "type": hidden(link.event.type),
+            "actor": pd.NA if link.event.actor is None else hidden(link.event.actor),
+            "cause": pd.NA if link.event.cause is None else link.event.cause, "node": node or None,
+            "relation": link.part, "away": link.away, "objects": list(link.about),
+        }
+        for link, node in rows
+    ]  # fmt: skip
+    types = dict.fromkeys(("id", "type", "actor", "cause"), "object") | {"seq": "int64", "step": "Int64"}
+    types |= {"node": "category", "relation": "category", "away": "int64", "objects": "object"}
+    names = ("seq", "step", "id", "type", "actor", "cause", "node", "relation", "away", "objects")
+    return table(found, {name: types[name] for name in names})
 
 
 def head_html(frame: pd.DataFrame, rows: int) -> str:
@@ -367,13 +353,13 @@ def _objects(values: Any) -> pd.Series[Any]:
     return pd.Series(objects(list(values)), dtype=object, copy=False)
 
 
-def _asked(values: Objects | None, asked: NDArray[Any]) -> pd.Series[Any]:
+def _asked(values: Objects | None, asked: NDArray[Any]) -> Objects:
     made = np.full(len(asked), pd.NA, dtype=object)
     if asked.any():
         mine = np.full(int(asked.sum()), None) if values is None else values[asked]
         plain = ATOMS.issuperset(map(type, mine)) and not hides()
         made[asked] = mine if plain else objects([shown(value) for value in mine])
-    return pd.Series(made, dtype=object, copy=False)
+    return made
 
 
 def _all_leaving(values: Objects, target: str) -> Objects:
@@ -395,4 +381,4 @@ def _leaving(value: Any, target: str) -> Any:
     return shown(value, next(filter(is_secret, parse_path(target)), None))
 
 
-__all__ = ["NAMES", "Frames", "cell", "head_html", "table", "wide"]
+__all__ = ["NAMES", "Frames", "cell", "chain_table", "head_html", "table", "wide"]

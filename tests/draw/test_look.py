@@ -18,7 +18,8 @@ TEXTS = [
     *(("ink", fill) for fill in ("paper", "board", "board-head", "read", "written", "accent-fill", "failed-fill")),
     *(("ink", fill) for fill in ("waiting-fill", *FAMILIES)),
     *((f"{family}-text", fill) for family in FAMILIES for fill in (family, "paper", "accent-fill", "waiting-fill")),
-    *(("edge-text", fill) for fill in ("paper", "area")),
+    *(("edge-text", fill) for fill in ("paper", "area", "accent-fill", "written", *FAMILIES)),
+    *((f"{family}-text", fill) for family in FAMILIES for fill in ("accent-fill", "written")),
     *((name, "paper") for name in ("failed", "waiting", "faint")),
     ("faint", "area"),
 ]
@@ -42,7 +43,7 @@ def test_every_text_can_be_read_on_what_lies_below_it(colours):
 
 @pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
 def test_lines_can_be_seen(colours):
-    lines = ["edge", "accent", "failed", "waiting", "react-line"]
+    lines = ["edge", "accent", "failed", "waiting", "react-line", "event-line", "written-bar"]
     assert {name for name in lines if contrast(colours[name], colours["paper"]) < 2.2} == set()
 
 

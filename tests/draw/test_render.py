@@ -1,4 +1,7 @@
+import os
+import shutil
 import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -6,7 +9,7 @@ import pytest
 from agentnb.draw import render
 from agentnb.draw.render import backend, lay_out, png
 from agentnb.errors import AgentNbError
-from tests.draw.recipes import DIRECTIONS, diamond, hostile, picture, support, support_run
+from tests.draw.recipes import DIRECTIONS, diamond, hostile, long, picture, support, support_run
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +120,49 @@ def test_a_slow_layout_is_tried_once_more_with_straight_lines(monkeypatch):
     lay_out(picture(diamond()), seconds=10)
     assert [(name, cheap) for name, cheap, _ in asked] == [("dot", False), ("dot", True)]
     assert sum(seconds for *_, seconds in asked) == pytest.approx(10)
+    asked.clear()
+    lay_out(picture(long(400)), seconds=10)
+    first, second = (seconds for *_, seconds in asked)
+    assert first < second
+
+
+def program(tmp_path, monkeypatch, text):
+    """Put a program called `dot` in the place of the real one; it may ask for `real`, and writes its number down."""
+    pids, real = tmp_path / "pids", shutil.which("dot")
+    head = f"#!{sys.executable}\nimport os, sys, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\n"
+    made = tmp_path / "dot"
+    made.write_text(f"{head}real = {real!r}\nasked = sys.stdin.read()\n{text}\n", encoding="utf-8")
+    made.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
+    return pids
+
+
+@pytest.mark.needs_dot
+def test_a_graph_that_is_too_hard_for_curves_gets_straight_lines(tmp_path, monkeypatch):
+    program(tmp_path, monkeypatch, (
+        "if 'splines=line' not in asked: time.sleep(600)\n"
+        "import subprocess\n"
+        "done = subprocess.run([real, *sys.argv[1:]], input=asked.encode(), capture_output=True)\n"
+        "sys.stdout.buffer.write(done.stdout)"
+    ))  # fmt: skip
+    shown = picture(long(400), board=False)
+    geometry = lay_out(shown, seconds=10)
+    assert geometry.layout == "dot"
+    assert {link.name for link in shown.links} <= set(geometry.routes)
+
+
+def test_a_program_that_never_answers_is_ended_and_the_plain_layout_takes_its_place(tmp_path, monkeypatch):
+    pids = program(tmp_path, monkeypatch, "time.sleep(600)")
+    assert lay_out(picture(support()), seconds=2).layout == "plain"
+    for pid in pids.read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+
+
+def test_a_program_that_writes_nonsense_leaves_it_to_the_plain_layout(tmp_path, monkeypatch):
+    program(tmp_path, monkeypatch, "print('[1, 2]')")
+    assert lay_out(picture(support())).layout == "plain"
 
 
 @pytest.mark.needs_dot

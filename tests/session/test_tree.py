@@ -7,6 +7,7 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
+from agentnb.session.tree import parting
 from agentnb.store import MemoryLog
 from tests.kinds.test_loop import body
 from tests.session.making import boards, broken, calling, counting, looping, path, session
@@ -179,3 +180,14 @@ def test_after_a_reset_a_branch_that_was_left_is_told_once(log, asked_before):
     run.step(2)
     run.reset()
     assert (run.tree().count("left at"), len(run.tree().splitlines())) == (1, 4)
+
+
+def test_two_runs_part_where_their_steps_are_no_longer_the_same():
+    run = session(counting(), {"n": 0})
+    run.run()
+    fork = run.fork(at=2)
+    assert (parting(run, fork), parting(fork, run), parting(run, run)) == (2, 2, 7)
+    run.goto(1).step()
+    (left,) = [one for one in run.forks if one is not fork]
+    assert (parting(run, left), parting(run, fork), parting(fork, left)) == (1, 1, 2)
+    assert parting(run, session(counting(), {"n": 0})) is None

@@ -41,6 +41,25 @@ def test_a_wrong_condition_is_a_problem_at_once():
     assert repr(run.watches) == "no watches"
 
 
+def test_a_text_that_is_a_path_of_the_board_is_that_path():
+    run = session(counting(), {"n": 0, "task#1": {"title": "read", "a.b": 7}, "two words": 1, "n-1": "a key"})
+    for text in ("task#1.title", "task#1.a.b", "two words", "n-1", "n - 1", "task#2"):
+        run.watch(text)
+    *found, later = run.watches.values()
+    assert found == ["read", 7, 1, "a key", -1]
+    assert "X314" in later
+    assert run.edit({"task#2": 5}).watches["task#2"] == 5
+
+
+def test_a_breakpoint_reads_such_a_path_too():
+    run = session(counting(), {"n": 0, "task#1": {"done": False}})
+    run.breakpoints.add(when="task#1.done")
+    run.step()
+    run.edit({"task#1.done": True})
+    run.run()
+    assert run.stopped_by.text == "task#1.done"
+
+
 def test_a_watch_can_be_taken_away():
     run = session(counting(), {"n": 0})
     run.watch("n")

@@ -7,6 +7,7 @@ import agentnb as nb
 from agentnb import load
 from agentnb.board.secrets import hide
 from agentnb.dialects.polaris import Graph
+from agentnb.errors import ExecutionError
 from agentnb.samples import samples
 from agentnb.session import Session
 from tests.dialects.agentruntime.making import edges, line, stepped, text, write
@@ -202,3 +203,16 @@ def test_of_a_kept_run_without_its_recipe_it_says_where_it_went(tmp_path):
     session.close()
     why = nb.open(tmp_path / "runs.db").why()
     assert (why.node, why.went, why.asked) == ("route", ("note",), ())
+
+
+def test_any_step_is_told_wherever_the_run_stands(run):
+    steps = range(len(run.trace) + 1)
+    stood = [run.goto(step).why() for step in steps]
+    run.goto(0)
+    assert [run.why(step) for step in steps] == stood
+
+
+@pytest.mark.parametrize("step", [-1, 99, True, "1"])
+def test_a_step_that_there_is_not_is_a_problem(run, step):
+    with pytest.raises(ExecutionError, match="X111"):
+        run.why(step)

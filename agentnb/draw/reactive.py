@@ -1,0 +1,317 @@
+"""reactive: the picture of behaviours: the types of events stand between them, as small boxes of their own.
+
+A line leads from a type to each behaviour that listens to it, with what it asks of the event; and from a behaviour to
+each type that it tells: as it declares, as its code names, or as the run has shown. A picture is laid out once; what a
+run shows later has its lines in it from the beginning, out of sight until then (`Picture.later`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.board.secrets import short
+from agentnb.draw.board import board_table
+from agentnb.draw.order import order_of
+from agentnb.draw.picture import (
+    EDGE_SIZE,
+    EDGE_WIDTH,
+    LABEL_SIZE,
+    LINE,
+    START,
+    Box,
+    Link,
+    Picture,
+    box_of,
+    count_text,
+    reacts,
+)
+from agentnb.draw.shapes import size_around
+from agentnb.draw.text import clean, cut, safe, width_of, wrap
+
+if TYPE_CHECKING:
+    from agentnb.draw.view import Reactions, RunView
+    from agentnb.recipe.model import Edge, Node, Recipe
+
+ANY: Final = "*"  # what a behaviour listens to that is set off by events of any type
+_TYPE_WIDTH: Final = 150.0
+_LATER: Final = 600  # lines at most that wait out of sight
+
+
+class Way(NamedTuple):
+    """A line: from the type `type` to the node that `hears` it, or from the node that `tells` of it.
+
+    `sure` says that it is declared or was seen; else the node's code names the type, and no more is known.
+    """
+
+    kind: str
+    node: str
+    type: str
+    label: str = ""
+    tip: str = ""
+    sure: bool = True
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from all others."""
+        return self.kind, self.node, self.type
+
+
+def reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int) -> Picture:
+    """Return the picture of a recipe of behaviours, with a run's marks on it if there is one."""
+    ways = list(ways_of(recipe, None if run is None else run.reactions))
+    types, begin = dict.fromkeys(way.type for way in ways), event_ids(recipe)
+    boxes = {id: _behavior(f"n{number}", node, run) for number, (id, node) in enumerate(recipe.nodes.items())}
+    boxes |= {begin + type_: _event(recipe, f"v{number}", type_, run) for number, type_ in enumerate(types)}
+    links = [_link(recipe, number, way, boxes, run) for number, way in enumerate(ways)]
+    later = () if run is not None else _later(recipe, ways, boxes)
+    told = {way.type for way in ways if way.kind == "tells"}
+    outside = [boxes[begin + type_] for type_ in types if type_ not in told and type_ != ANY]
+    starts = [_start(number, box) for number, box in enumerate(outside)]
+    every = (*(link for _, link in starts), *links)
+    return Picture(
+        title=clean(recipe.name),
+        dialect=clean(recipe.dialect),
+        direction=direction,
+        boxes=(*(box for box, _ in starts), *boxes.values()),
+        links=every,
+        areas=(),
+        board=board_table(recipe, run, spare=spare) if board else None,
+        with_run=run is not None,
+        order=order_of(recipe, boxes, every, {}),
+        later=tuple(later),
+    )
+
+
+def event_ids(recipe: Recipe) -> str:
+    """Return what the id of a type of events begins with among a picture's nodes; no node's id begins so."""
+    begin = "event: "
+    while any(id.startswith(begin) for id in recipe.nodes):
+        begin = f"event{begin.removeprefix('event').strip()}: "
+    return begin
+
+
+def event_type(recipe: Recipe, id_: str) -> str | None:
+    """Return the type of events that stands in a recipe's picture under this id; None where a node does, or nothing."""
+    begin = event_ids(recipe)
+    return id_.removeprefix(begin) if reacts(recipe) and id_.startswith(begin) else None
+
+
+def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[Way]:
+    """Yield the lines of a recipe of behaviours, those too that a run has shown."""
+    found: dict[tuple[str, str, str], Way] = {}
+    for way in (*_declared(recipe), *_shown(recipe, reactions)):
+        known = found.get(way.key)
+        if known is None or (way.sure and not known.sure):
+            found[way.key] = way
+    heard = {way.type for way in found.values() if way.kind == "hears"}
+    own = recipe.meta.get("events", {}).get("own")
+    for way in found.values():
+        if way.type in heard or (own is not None and not way.type.startswith(tuple(own))):
+            yield way
+
+
+def _declared(recipe: Recipe) -> Iterator[Way]:
+    """What is known without a run: who listens to what, who declares that it tells of what, and whose code names it."""
+    said = recipe.meta.get("events", {})
+    own = tuple(said.get("own", ()))
+    for node in recipe.nodes.values():
+        asks = tuple(_asks(node))
+        for type_ in node.on:
+            label, tip = ", ".join(asks), "\n".join([f"{node.id} listens to {_any(type_)}", *asks])
+            yield Way("hears", node.id, type_, label, tip)
+    for node, types in said.get("tells", {}).items():
+        for type_, what in types.items():
+            yield Way("tells", node, type_, what, f"{node} declares that it tells of {type_}: {what}")
+    for edge in recipe.edges:
+        for type_ in types_of(recipe, edge) if edge.source in recipe.nodes else ():
+            tip = f"{edge.source} tells of {type_}, and {edge.target} listens to it"
+            yield Way("tells", edge.source, type_, "", tip, sure=not (own and type_.startswith(own)))
+    for node, types in said.get("may", {}).items():
+        for type_ in types:
+            yield Way("tells", node, type_, "", f"{node} may tell of {type_}: its code names it", sure=False)
+
+
+def types_of(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
+    """Return the types of events that an edge between two behaviours stands for: one, or several after commas."""
+    target = recipe.nodes.get(edge.target)
+    if target is not None and edge.condition in target.on:
+        return (edge.condition,)
+    return tuple(filter(None, edge.condition.split(", ")))
+
+
+def _shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[Way]:
+    if reactions is None:
+        return
+    for node, type_ in reactions.told:
+        if node in recipe.nodes:
+            yield Way("tells", node, type_, "", f"{node} has told of {type_}")
+    for type_, node in reactions.heard:
+        if node in recipe.nodes and type_ not in recipe.nodes[node].on and ANY not in recipe.nodes[node].on:
+            yield Way("hears", node, type_, "", f"{node} was set off by {type_}")
+
+
+def _asks(node: Node) -> Iterator[str]:
+    """Yield what a node asks of an event before it is set off, a clause each."""
+    for path, wanted in (node.params.get("where") or {}).items():
+        asked = wanted.items() if isinstance(wanted, Mapping) else [("=", wanted)]
+        yield from (f"{path} {word} {short(value, path)}" for word, value in asked)
+    if node.params.get("relation_type"):
+        yield f"-[{node.params['relation_type']}]-"
+    if node.params.get("pattern"):
+        yield str(node.params["pattern"])
+    if node.params.get("activate_after"):
+        yield f"after {node.params['activate_after']} events"
+
+
+def _any(type_: str) -> str:
+    return "any event but the run's own" if type_ == ANY else type_
+
+
+# -- boxes and lines -------------------------------------------------------------------------------------------------
+
+
+def _behavior(name: str, node: Node, run: RunView | None) -> Box:
+    """Return the box of a behaviour: by its name alone, as what it listens to stands before it."""
+    return box_of(name, node, "", run, label=node.label.split("\n", 1)[0] or node.id)
+
+
+def _event(recipe: Recipe, name: str, type_: str, run: RunView | None) -> Box:
+    """Return the box of a type of events."""
+    lines = wrap("any event" if type_ == ANY else type_, _TYPE_WIDTH, LABEL_SIZE) or ("(no name)",)
+    room = width_of(" ×999", LABEL_SIZE) + max(width_of(line, LABEL_SIZE) for line in lines)
+    width, height = size_around("pill", room, LINE * len(lines))
+    marks, count = event_marks(recipe, type_, run)
+    id_, tip = event_ids(recipe) + type_, f"events: {_any(type_)}"
+    return Box(name, id_, "event", "pill", "event", lines, "", tip, width, height, marks=marks, count=count)
+
+
+def event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tuple[str, ...], str]:
+    """Return the marks that a type of events wears on a run, and how many of it have come, in words."""
+    reactions = None if run is None else run.reactions
+    if reactions is None:
+        return (), ""
+    came = reactions.came.get(type_, 0)
+    if type_ == ANY:
+        own = tuple(recipe.meta.get("events", {}).get("own", ()))
+        came = sum(number for each, number in reactions.came.items() if not (own and each.startswith(own)))
+    last = reactions.last is not None and type_ in (reactions.last[0], _heard_as(recipe, *reactions.last))
+    stops = run is not None and type_ in run.stops_at
+    marks = {"visited": came > 0, "breakpoint": stops, "last": last or type_ in reactions.last_told}
+    return tuple(mark for mark, holds in marks.items() if holds), count_text(came)
+
+
+def _link(recipe: Recipe, number: int, way: Way, boxes: Mapping[str, Box], run: RunView | None) -> Link:
+    event = event_ids(recipe) + way.type
+    ends = (event, way.node) if way.kind == "hears" else (way.node, event)
+    source, target = (boxes[end].name for end in ends)
+    label = cut(clean(way.label), EDGE_WIDTH, EDGE_SIZE)
+    marks = (*(() if way.sure else ("may",)), *way_marks(recipe, way, run))
+    return Link(f"e{number}", source, target, way.kind, ends, number, label, way.tip, marks)
+
+
+def way_marks(recipe: Recipe, way: Way, run: RunView | None) -> tuple[str, ...]:
+    """Return the marks that a line wears on a run: whether it was gone, and whether by the last step."""
+    reactions = None if run is None else run.reactions
+    if reactions is None:
+        return ()
+    last = reactions.last
+    if way.kind == "tells":
+        marks = {
+            "taken": (way.node, way.type) in reactions.told,
+            "last": last is not None and last[1] == way.node and way.type in reactions.last_told,
+        }
+    else:
+        mine = [pair for pair in reactions.heard if pair[1] == way.node and _heard_as(recipe, *pair) == way.type]
+        marks = {"taken": bool(mine), "last": last in mine}
+    return tuple(mark for mark, holds in marks.items() if holds)
+
+
+def _heard_as(recipe: Recipe, type_: str, node: str) -> str:
+    """Return the type whose line a delivery has gone along: its own, or that of any event."""
+    hears = recipe.nodes.get(node)
+    return ANY if hears is not None and ANY in hears.on and type_ not in hears.on else type_
+
+
+def _later(recipe: Recipe, ways: Iterable[Way], boxes: Mapping[str, Box]) -> Iterator[Link]:
+    """Yield the lines that a run may yet show: from each behaviour to each type that it is not known to tell of."""
+    known = list(ways)
+    types = [type_ for type_ in dict.fromkeys(way.type for way in known) if type_ != ANY]
+    keys = {way.key for way in known}
+    new = (Way("tells", node, type_) for node in recipe.nodes for type_ in types)
+    for number, way in enumerate([way for way in new if way.key not in keys][:_LATER], len(known)):
+        tip = f"{way.node} has told of {way.type}"
+        yield replace(_link(recipe, number, way._replace(tip=tip), boxes, None), marks=("later",))
+
+
+def _start(number: int, box: Box) -> tuple[Box, Link]:
+    """Return the mark before a type of events that nobody here tells of, and its line."""
+    tip = "comes from outside, as far as is known"
+    mark = Box(f"s{number}", "", "start", "ellipse", "plain", (), "", tip, START, START)
+    return mark, Link(f"t{number}", mark.name, box.name, "start", ("", box.id))
+
+
+# -- what a run changes ----------------------------------------------------------------------------------------------
+
+
+def reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a run changes at the types of events and at the lines: the parts `nodes` and `edges` of a patch."""
+    begin = event_ids(recipe)
+    nodes: dict[str, Any] = {}
+    for box in picture.boxes:
+        if box.kind == "event":
+            marks, count = event_marks(recipe, box.id.removeprefix(begin), view)
+            if marks:
+                nodes[safe(box.id)] = {"classes": list(marks), "count": count}
+    edges = {}
+    for link in (*picture.links, *picture.later):
+        if link.index >= 0:
+            node, event = link.ends if link.kind == "tells" else link.ends[::-1]
+            marks = way_marks(recipe, Way(link.kind, node, event.removeprefix(begin)), view)
+            if marks:
+                edges[str(link.index)] = {"classes": list(marks)}
+    return nodes, edges
+
+
+# -- in words --------------------------------------------------------------------------------------------------------
+
+
+def reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
+    """Yield the picture in words: each type of events with whom it sets off, each behaviour with what it tells of."""
+    types = [box for box in picture.boxes if box.kind == "event"]
+    yield f"{picture.title} ({picture.dialect}): {len(recipe.nodes)} behaviours, {len(types)} types of events"
+    ways: dict[str, list[str]] = {}
+    names = {box.id: clean(_plain(box, event_ids(recipe))) for box in picture.boxes}
+    for link in picture.links:
+        if link.index >= 0:
+            words = f" [{link.label}]" if link.label else ""
+            sure = " (its code names it)" if "may" in link.marks and "taken" not in link.marks else ""
+            ways.setdefault(link.ends[0], []).append(f"      -> {names[link.ends[1]]}{words}{sure}")
+    for box in picture.boxes:
+        if box.kind == "start":
+            continue
+        kind = "event" if box.kind == "event" else clean(box.kind)
+        marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
+        here = "> " if "current" in box.marks else "  "
+        yield f"{here}{names[box.id]} ({kind}){f'  <{marks}>' if marks else ''}"
+        yield from ways.get(box.id, ())
+
+
+def _plain(box: Box, begin: str) -> str:
+    return box.id.removeprefix(begin) if box.kind == "event" else box.id
+
+
+__all__ = [
+    "ANY",
+    "Way",
+    "event_ids",
+    "event_marks",
+    "event_type",
+    "reactive_lines",
+    "reactive_patch",
+    "reactive_picture",
+    "types_of",
+    "way_marks",
+    "ways_of",
+]

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agentnb as nb
+from agentnb.draw.dot import draw_recipe
+from agentnb.draw.plain import plain_layout
+from agentnb.draw.view import RunView
+from agentnb.errors import AgentNbError
+from agentnb.recipe.model import ROOT, Edge, Node, Region
+from tests.draw.recipes import SVG, groups, hostile, hostile_run, recipe, recipes, support, support_run, texts
+from tests.draw.test_patch import apply, said
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+
+
+def nested():
+    """A loop around two nodes, the second of which owns a subgraph of its own."""
+    nodes = [
+        Node("begin", "tool", writes=("n",)),
+        Node("loop", "loop", bodies=("round",)),
+        Node("first", "tool", scope="round", reads=("n",), writes=("draft",)),
+        Node("sub", "subgraph", scope="round", bodies=("deep",)),
+        Node("inner", "tool", scope="deep", reads=("draft", "n"), writes=("found",)),
+        Node("end", "tool", reads=("found",)),
+    ]
+    edges = [
+        Edge("begin", "loop"),
+        Edge("first", "sub"),
+        Edge("loop", "end"),
+        Edge("inner", "end", "error", condition="Oops"),
+        Edge("first", "end", "error", condition="Ouch"),
+    ]
+    regions = {
+        ROOT: Region(ROOT, ("begin",)),
+        "round": Region("round", ("first",), "Each round", "loop"),
+        "deep": Region("deep", ("inner",), "Deep down", "sub"),
+    }
+    return recipe(nodes, edges, regions=regions)
+
+
+def drawn(closed, run=None, given=None):
+    return draw_recipe(given or nested(), run=run, spare=2, collapsed=closed)
+
+
+def box(drawing, name):
+    (found,) = [box for box in drawing.picture.boxes if box.id == name]
+    return found
+
+
+def test_a_closed_region_is_one_box_with_its_name_and_all_lines_lead_to_it():
+    root = ET.fromstring(drawn(["round"]).bare_svg)
+    assert {group.get("data-node") for group in groups(root, "node")} == {"begin", "loop", "region: round", "end"}
+    (made,) = groups(root, "kind-region")
+    assert "Each round" in texts(made)
+    assert "3 nodes" in texts(made)
+    assert "first, sub, inner" in texts(made)
+    assert groups(root, "cluster") == []
+    ends = {(edge.get("data-source"), edge.get("data-target")) for edge in groups(root, "edge")}
+    assert ends == {("begin", "loop"), ("loop", "end"), ("region: round", "end")}
+    assert "region: round" in {line.get("data-target") for line in groups(root, "enter")}
+
+
+def test_lines_with_the_same_ends_and_kind_are_one_and_its_tip_names_them_all():
+    drawing = drawn(["round"])
+    assert dict(drawing.picture.folds.edges) == {1: -1, 4: 3}
+    (joined,) = [link for link in drawing.picture.links if link.index == 3]
+    assert (joined.label, joined.tip.count("→")) == ("", 2)
+    assert drawing.patch(RunView(taken=frozenset({1, 4})))["edges"] == {"3": {"classes": ["taken"]}}
+
+
+def test_only_what_is_closed_is_closed():
+    drawing = drawn(["deep"])
+    assert dict(drawing.picture.folds.nodes) == {"inner": "region: deep"}
+    assert [area.scope for area in drawing.picture.areas] == ["round"]
+    (area,) = drawing.picture.areas
+    assert box(drawing, "region: deep").area == area.name
+    assert dict(drawn(["deep", "round"]).picture.folds.regions) == {"region: round": "round"}
+
+
+def test_its_marks_sum_up_what_is_inside():
+    run = RunView(
+        current="inner", next=frozenset({"sub", "end"}), visited={"first": 2, "inner": 3, "end": 1},
+        failed=frozenset({"inner"}), waiting=frozenset({"first"}), breakpoints=frozenset({"sub"}),
+    )  # fmt: skip
+    made = box(drawn(["round"], run), "region: round")
+    assert made.marks == ("visited", "waiting", "failed", "current", "breakpoint")
+    assert made.count == "×5"
+    assert box(drawn(["round"], run), "end").marks == ("visited", "next")
+    assert box(drawn(["round"]), "region: round").marks == ()
+
+
+def test_it_reads_and_writes_on_the_board_what_its_nodes_do():
+    table = drawn(["round"]).picture.board
+    flows = {(flow.way, flow.node): [table.rows[row].key for row in flow.rows] for flow in table.flows}
+    assert flows["read", "region: round"] == ["n", "draft"]
+    assert flows["write", "region: round"] == ["draft", "found"]
+    assert [row.key for row in table.rows] == [row.key for row in drawn([]).picture.board.rows]
+
+
+@pytest.mark.parametrize("closed", [["body"], ["oncall"], ["body", "oncall"]])
+@pytest.mark.parametrize("view", [support_run(), RunView(), RunView(current="write", visited={"critic": 3})])
+def test_a_patched_picture_is_the_picture_drawn_with_the_run(closed, view):
+    bare = drawn(closed, given=support())
+    patch = json.loads(json.dumps(bare.patch(view)))
+    assert said(apply(bare.bare_svg, patch)) == said(ET.fromstring(drawn(closed, view, support()).bare_svg))
+
+
+def test_hostile_names_are_closed_too():
+    drawing = hostile()
+    scopes = [area.scope for area in draw_recipe(drawing).picture.areas]
+    root = ET.fromstring(drawn(scopes, hostile_run(), drawing).bare_svg)
+    assert groups(root, "kind-region")
+    assert not [each for each in root.iter() if each.tag in (f"{SVG}script", f"{SVG}b")]
+
+
+def test_the_text_names_the_region_and_not_what_is_inside():
+    text = drawn(["round"], RunView(current="inner", visited={"inner": 1})).text
+    assert "> region: round (3 nodes)  <current, ×1>" in text
+    assert "inner (tool)" not in text
+
+
+def test_a_region_may_be_called_as_a_node_is():
+    given_ = recipe(
+        [Node("region: r", "tool"), Node("a", "tool", scope="r")], regions={"r": Region("r", ("a",), "R", "region: r")}
+    )
+    assert dict(drawn(["r"], given=given_).picture.folds.regions) == {"region: region: r": "r"}
+
+
+def test_a_recipe_and_a_session_are_drawn_with_closed_regions():
+    session = nb.Session(nb.samples("research"))
+    session.step(8)
+    assert "region: look_up (3 nodes)" in session.recipe.draw(collapsed=["look_up"]).text
+    assert "> region: look_up (3 nodes)  <current, ×2>" in session.draw(collapsed=["look_up"]).text
+
+
+def test_a_region_that_is_not_there_is_told():
+    with pytest.raises(AgentNbError) as caught:
+        drawn(["rounds"])
+    (problem,) = caught.value.problems
+    assert (problem.code, "round" in problem.do) == ("U206", True)
+
+
+def subsets(names):
+    return list(chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)))
+
+
+@given(recipes(), st.data())
+def test_whatever_is_closed_nothing_is_lost(given_, data):
+    whole = draw_recipe(given_).picture
+    closed = data.draw(st.sampled_from(subsets([area.scope for area in whole.areas])))
+    picture = draw_recipe(given_, collapsed=closed).picture
+    geometry = plain_layout(picture)
+    assert {one.name for one in picture.boxes} == set(geometry.boxes)
+    assert {area.name for area in picture.areas} == set(geometry.areas)
+    folds = picture.folds
+    inside = {} if folds is None else folds.nodes
+    shown = {one.id for one in picture.boxes}
+    assert {one.id for one in whole.boxes if one.kind != "start"} <= shown | set(inside)
+    assert not shown & set(inside)
+    assert set(inside.values()) <= shown
+    lines = {link.index for link in picture.links}
+    stands = {} if folds is None else folds.edges
+    for link in whole.links:
+        if link.index >= 0:
+            assert (link.index in lines) is (link.index not in stands)
+            assert stands.get(link.index, link.index) in lines | {-1}

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+from agentnb.draw.dot import draw_recipe
+from agentnb.draw.mermaid import to_mermaid
+from agentnb.draw.picture import picture_of, reacts
+from agentnb.draw.reactive import event_ids, event_type, types_of, ways_of
+from agentnb.draw.text import safe
+from agentnb.recipe.model import Edge, Node
+from tests.draw.behaviors import hostile_behaviors, hostile_behaviors_run, shop, shop_run
+from tests.draw.recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups
+from tests.draw.test_dot import run_dot
+from tests.draw.test_patch import apply
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+
+
+def lines(drawing):
+    """Return each line as (from, to, whether it is only supposed)."""
+    boxes = {box.name: box for box in drawing.picture.boxes}
+    return {
+        (*(boxes[end].id.removeprefix("event: ") for end in (link.source, link.target)), "may" in link.marks)
+        for link in drawing.picture.links
+        if link.index >= 0
+    }
+
+
+def classes(group):
+    return set(group.get("class").split())
+
+
+def test_types_of_events_stand_between_those_who_tell_of_them_and_those_who_listen():
+    assert reacts(shop())
+    assert lines(draw_recipe(shop())) == {
+        ("order.came", "take", False),
+        ("take", "object.created", False),
+        ("object.created", "pack", False),
+        ("pack", "packed", True),
+        ("packed", "send", False),
+        ("*", "log", False),
+        ("take", "order.came", True),
+    }
+
+
+def test_a_box_of_a_type_is_small_and_says_its_name_and_a_line_what_is_asked():
+    picture = picture_of(shop(), board=False, direction="TB", run=None)
+    boxes = {box.id: box for box in picture.boxes}
+    type_, behavior = boxes["event: order.came"], boxes["take"]
+    assert (type_.shape, type_.family, type_.lines, type_.caption) == ("pill", "event", ("order.came",), "")
+    assert type_.height < behavior.height
+    assert behavior.lines == ("take",)  # what it listens to stands before it
+    assert (boxes["pack"].family, behavior.family) == ("think", "react")
+    assert boxes["event: *"].lines == ("any event",)
+    labels = {link.ends: link.label for link in picture.links}
+    assert labels["event: object.created", "pack"] == "object.type = 'parcel'"
+    assert labels["event: packed", "send"] == "-[goes_to]-"
+    assert labels["take", "event: object.created"] == "parcel"
+
+
+def test_what_is_asked_is_told_whole_in_the_tip_and_masked():
+    where = {"a": {"<": 1, "!=": 0}, "api_key": "sk-123"}
+    node = Node("n", "behavior", on=("go",), params={"where": where, "pattern": "(a)-[:b]->(c)", "activate_after": 2})
+    (way,) = ways_of(replace(shop(), nodes={"n": node}, edges=(), meta={}))
+    assert way.tip.splitlines() == [
+        "n listens to go", "a < 1", "a != 0", "api_key = '********'", "(a)-[:b]->(c)", "after 2 events",
+    ]  # fmt: skip
+
+
+def test_a_start_stands_before_a_type_that_nobody_here_tells_of():
+    picture = picture_of(shop(), board=False, direction="TB", run=None)
+    ends = {link.ends[1] for link in picture.links if link.kind == "start"}
+    assert ends == set()  # `take` may tell of order.came; any event is everybody's
+    silent = replace(shop(), meta={"events": {"own": (), "tells": {}, "may": {}}}, edges=())
+    picture = picture_of(silent, board=False, direction="TB", run=None)
+    ends = {link.ends[1] for link in picture.links if link.kind == "start"}
+    assert ends == {"event: order.came", "event: object.created", "event: packed"}
+
+
+def test_on_a_run_the_lines_that_it_has_shown_are_there_with_what_has_come():
+    drawing = draw_recipe(shop(), run=shop_run())
+    assert ("pack", "paid", False) in lines(drawing)  # nobody listens to it, but it has been told
+    assert ("pack", "packed", False) in lines(drawing)  # now it is known
+    boxes = {box.id: box for box in drawing.picture.boxes}
+    assert "event: behavior.started" not in boxes  # the run's own events are no news
+    assert (boxes["event: order.came"].count, boxes["event: order.came"].marks) == ("×2", ("visited",))
+    assert boxes["event: object.created"].marks == ("visited", "last")
+    assert boxes["event: packed"].marks == ("visited", "breakpoint", "last")
+    marks = {link.ends: link.marks for link in drawing.picture.links if link.index >= 0}
+    assert marks["event: object.created", "pack"] == marks["pack", "event: packed"] == ("taken", "last")
+    assert marks["event: *", "log"] == marks["event: order.came", "take"] == ("taken",)
+    assert marks["event: packed", "send"] == ()
+    assert marks["take", "event: order.came"] == ("may",)
+    assert "last" in boxes["pack"].marks
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_picture_that_stands_already_is_patched_to_show_the_run(direction):
+    drawing = draw_recipe(shop(), direction=direction, board=False)
+    root = ET.fromstring(drawing.bare_svg)
+    hidden = [group for group in groups(root, "edge") if "later" in classes(group)]
+    assert len(hidden) == 4 * 3 - 3
+    assert all(group.get("display") == "none" for group in hidden)
+    patch = json.loads(json.dumps(drawing.patch(shop_run())))
+    assert patch["nodes"]["event: packed"] == {"classes": ["visited", "breakpoint", "last"], "count": "×1"}
+    shown = ET.fromstring(draw_recipe(shop(), direction=direction, board=False, run=shop_run()).bare_svg)
+    for each in (shown, patched := patched_root(drawing, patch)):
+        assert count_of(each, "event: order.came") == "×2"
+        gone = {(g.get("data-source"), g.get("data-target")) for g in groups(each, "edge") if "taken" in classes(g)}
+        assert gone - {("pack", "event: paid")} == {
+            ("event: order.came", "take"), ("take", "event: object.created"), ("event: object.created", "pack"),
+            ("pack", "event: packed"), ("event: *", "log"),
+        }  # fmt: skip
+    assert count_of(patched, "event: *") == count_of(shown, "event: *")
+
+
+def patched_root(drawing, patch):
+    root = ET.fromstring(drawing.bare_svg)
+    holder = ET.SubElement(root, f"{SVG}g", {"class": "flows"})
+    holder.text = ""
+    return apply(ET.tostring(root, encoding="unicode"), patch)
+
+
+def count_of(root, id_):
+    (group,) = (group for group in groups(root, "node") if group.get("data-node") == id_)
+    return group.find(f".//{SVG}tspan").text
+
+
+def test_a_line_that_only_the_run_knows_of_lies_ready_and_is_shown_by_its_class():
+    drawing = draw_recipe(shop(), board=False)
+    run = shop_run()
+    run = replace(run, reactions=replace(run.reactions, told={("send", "packed"): 1}))
+    indices = {link.ends: str(link.index) for link in drawing.picture.later}
+    assert drawing.patch(run)["edges"][indices["send", "event: packed"]] == {"classes": ["taken"]}
+    sheet = draw_recipe(shop()).svg
+    assert ".edge.later{display:none}" in sheet
+    assert ".edge.later.taken{display:inline}" in sheet
+
+
+def test_no_id_of_a_type_is_a_nodes():
+    nodes = {id: Node(id, "behavior", on=("go", "event: go")) for id in ("event: go", "event:: go")}
+    odd = replace(shop(), nodes=nodes, edges=(), meta={})
+    assert event_ids(odd) not in ("event: ", "event:: ")
+    assert len({box.id for box in picture_of(odd, board=False, direction="TB", run=None).boxes if box.id}) == 4
+    assert event_type(odd, event_ids(odd) + "event: go") == "event: go"
+    assert event_type(odd, "event: go") is None
+    assert event_type(diamond(), "event: go") is None
+
+
+def test_an_edge_of_a_log_stands_for_several_types():
+    nodes = {"a": Node("a", "behavior", on=("go",)), "b": Node("b", "behavior", on=("x", "y, z"))}
+    recipe = replace(shop(), nodes=nodes, edges=(), meta={})
+    assert types_of(recipe, Edge("a", "b", "event", condition="x, w")) == ("x", "w")
+    assert types_of(recipe, Edge("a", "b", "event", condition="y, z")) == ("y, z",)
+
+
+def test_other_recipes_are_drawn_as_ever():
+    assert not reacts(diamond())
+    assert not reacts(replace(shop(), nodes={}, edges=()))
+    assert not reacts(replace(shop(), edges=(Edge("take", "pack"),)))
+
+
+def test_in_words():
+    text = draw_recipe(shop(), run=shop_run()).text
+    assert text.startswith("shop (activegraph): 4 behaviours, 5 types of events\n")
+    assert "  packed (event)  <breakpoint, last, ×1>\n      -> send [-[goes_to]-]" in text
+    assert "      -> order.came (its code names it)" in text
+    assert "> send (relation_behavior)  <current>" in text
+
+
+@pytest.mark.parametrize("run", [None, hostile_behaviors_run()])
+def test_hostile_names_stay_texts(run):
+    drawing = draw_recipe(hostile_behaviors(), run=run)
+    root = ET.fromstring(drawing.svg)
+    names = {name for element in root.iter() for name in element.attrib}
+    assert not [name for name in names if name.startswith("on") or "href" in name or name == "id"]
+    ids = {group.get("data-node") for group in groups(root, "node")}
+    assert set(map(safe, HOSTILE)) <= ids
+    assert "<script" not in drawing.svg
+    assert "<script" not in to_mermaid(hostile_behaviors())
+    assert len(drawing.text.splitlines()) < 200
+    bare = draw_recipe(hostile_behaviors())
+    patch = bare.patch(hostile_behaviors_run())
+    assert set(patch["nodes"]) <= {group.get("data-node") for group in groups(ET.fromstring(bare.svg), "node")}
+
+
+@pytest.mark.needs_dot
+def test_graphviz_reads_hostile_names(dot):
+    shown = run_dot(dot, draw_recipe(hostile_behaviors(), run=hostile_behaviors_run()).dot, "svg")
+    assert "<script" not in shown

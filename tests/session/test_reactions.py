@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from agentnb.samples import reactive
+from tests.session.test_reactive import listening
+
+
+def team():
+    runtime = reactive.team()
+    runtime.run_goal("Write about swifts")
+    return runtime.session
+
+
+def seen(session):
+    return session.view().reactions
+
+
+def test_it_counts_what_has_come_whom_it_set_off_and_who_told_of_it():
+    found = seen(team())
+    assert (found.came["goal.created"], found.came["task.done"], found.came["draft.returned"]) == (1, 3, 1)
+    assert found.heard == {
+        ("goal.created", "plan"): 1, ("object.created", "search"): 3, ("task.done", "unblock"): 3,
+        ("task.ready", "write"): 1, ("draft.returned", "write"): 1, ("object.created", "review"): 2,
+        ("draft.accepted", "publish"): 1,
+    }  # fmt: skip
+    assert (found.told["search", "task.done"], found.told["plan", "object.created"]) == (3, 4)
+    assert not [pair for pair in found.told if pair[1] == "goal.created"]  # that came from outside
+    assert found.last == ("draft.accepted", "publish")
+    assert {"object.created", "patch.applied"} <= found.last_told
+
+
+def test_counts_follow_the_run_forwards_and_back():
+    whole = team()
+    length = len(whole.trace)
+    fresh = [seen(whole.fork(at=k)) for k in range(length + 1)]
+    for k in [*reversed(range(length + 1)), 4, 0, 7, length]:
+        here = seen(whole.goto(k))
+        assert (here.came, here.heard, here.told) == (fresh[k].came, fresh[k].heard, fresh[k].told)
+    assert (seen(whole.goto(0)).heard, seen(whole.goto(0)).last) == ({}, None)
+
+
+def test_another_branch_counts_what_it_shares_and_its_own():
+    session = team()
+    session.goto(2)
+    seen(session)
+    session.emit("goal.created", {"goal": "Another"})
+    session.step(3)
+    found = seen(session)
+    assert (found.came["goal.created"], found.heard["object.created", "search"]) == (2, 3)
+
+
+def test_what_a_step_in_flight_has_told_counts_too():
+    runtime = reactive.team()
+    session = runtime.session
+    session.emit("goal.created", {"goal": "Write about swifts"})
+    while seen(session).came.get("object.created", 0) < 2:
+        session.step_into()
+    assert (session.status, session.position) == ("in_flight", 0)
+    assert seen(session).told["plan", "object.created"] == 2
+
+
+def test_edges_are_taken_when_the_event_is_delivered_and_not_before():
+    session = team()
+    edges = session.recipe.edges
+
+    def taken():
+        return {(edges[place].source, edges[place].target) for place in session.view().taken}
+
+    session.goto(1)
+    assert taken() == set()
+    session.goto(2)
+    assert taken() == {("plan", "search")}
+    session.goto(9)
+    assert ("write", "review") in taken()
+
+
+def test_nodes_that_listen_in_other_recipes_have_reactions_too():
+    run = listening()
+    assert (seen(run).came, seen(run).last) == ({}, None)
+    run.emit("hello").run()
+    assert seen(run).heard == {("hello", "greet"): 1, ("hello", "log"): 1}
+
+
+def test_where_nobody_listens_there_are_none():
+    from tests.session.making import counting, session
+
+    assert seen(session(counting(), {"n": 0})) is None

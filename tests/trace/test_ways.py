@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pandas as pd
+
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.samples import reactive
+from agentnb.session import Session
+from tests.session.making import counting, session
+
+
+def test_of_a_reactive_run_the_edges_are_its_deliveries():
+    team = reactive.team()
+    team.run_goal("Write about swifts")
+    edges = team.session.trace.frames.edges
+    assert edges.step.tolist() == list(range(1, len(team.session.trace) + 1))
+    assert edges.source.isna().tolist() == [True] + [False] * (len(edges) - 1)
+    assert edges[["source", "target", "condition"]].to_numpy().tolist()[-1] == ["review", "publish", "draft.accepted"]
+    assert edges.kind.cat.categories.tolist() == ["event"]
+    events = team.session.trace.frames.events.set_index("id")
+    assert events.loc[edges.value, "type"].tolist() == edges.condition.tolist()
+
+
+def test_each_relation_of_an_event_is_a_delivery_of_its_own():
+    team = reactive.team()
+    team.run_goal("Write about swifts")
+    edges = team.session.trace.frames.edges
+    assert len(edges[edges.target == "unblock"]) == 3
+
+
+def test_of_an_ordinary_run_they_are_what_they_were():
+    run = session(counting(), {"n": 0})
+    run.run()
+    edges = run.trace.frames.edges
+    assert edges.step.tolist() == [1, 2, 3, 4, 5, 6]
+    assert "event" not in edges.kind.cat.categories
+    assert edges.source.notna().all()
+
+
+def test_ways_and_deliveries_of_one_run_stand_in_the_order_of_the_steps():
+    nodes = {
+        "begin": Node("begin", "function", params={"function": lambda board: {"n": 1}}),
+        "after": Node("after", "noop"),
+        "hears": Node("hears", "noop", on=("hello",)),
+        "next": Node("next", "noop"),
+    }
+    run = Session(Recipe("mixed", "test", nodes, (Edge("begin", "after"), Edge("hears", "next")), ("begin",)))
+    run.run()
+    run.emit("hello").run()
+    edges = run.trace.frames.edges
+    assert edges[["step", "target", "kind"]].to_numpy().tolist() == [
+        [1, "after", "sequential"], [3, "hears", "event"], [3, "next", "sequential"],
+    ]  # fmt: skip
+    assert edges.source.isna().tolist() == [False, True, False]
+    assert edges.condition.isna().tolist() == edges.value.isna().tolist() == [True, False, True]
+
+
+def test_before_anything_has_run_there_are_none():
+    edges = reactive.team().session.trace.frames.edges
+    assert len(edges) == 0
+    assert list(edges) == ["step", "source", "target", "kind", "condition", "value"]
+    assert isinstance(edges, pd.DataFrame)
