@@ -11,10 +11,11 @@ import base64
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import PurePath
 from types import NoneType
 from typing import Any, Final, NamedTuple
@@ -22,11 +23,12 @@ from uuid import UUID
 
 from agentnb.board import foreign
 from agentnb.board.revived import DECODERS, Record, name_of, zone_of
-from agentnb.board.secrets import MASK, Masked, hidden, is_secret, masked, short
+from agentnb.board.secrets import MASK, Masked, hidden, hides, is_secret, masked, short
 from agentnb.board.values import ABSENT, Absent, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
 from agentnb.errors import Problem, StoreError
 
 TAG: Final = "$"
+_AS_THEY_ARE: Final = frozenset({str, int, bool, NoneType})
 Json = Any
 
 
@@ -119,7 +121,15 @@ def _registered(cls: type) -> Registered | None:
     return next((_BY_TYPE[base] for base in cls.__mro__ if base in _BY_TYPE), None)
 
 
+@lru_cache(maxsize=4096)
+def _plain(names: tuple[Any, ...]) -> bool:
+    """Say whether these names of a mapping are kept as they are, and what stands under them too."""
+    return TAG not in names and all(name.__class__ is str and not is_secret(name) for name in names)
+
+
 def _mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
+    if not hides() and _AS_THEY_ARE.issuperset(map(type, value.values())) and _plain(tuple(value)):
+        return {**value}  # nearly always: what a step tells
     if TAG not in value and all(name.__class__ is str for name in value):
         pairs = {hidden(name): encode(item, name, lenient=lenient) for name, item in value.items()}
         if len(pairs) == len(value):
@@ -143,6 +153,8 @@ def _sorted(tag: str) -> Callable[[Any, object, bool], Json]:
 
 
 def _moment(value: datetime | time, _: object = None, __: bool = False) -> Json:
+    if value.__class__ is datetime and value.tzinfo is UTC and not value.fold:  # nearly always: each event has one
+        return {TAG: "datetime", "v": value.isoformat()}
     if foreign.is_scalar_of_pandas(value):
         return {TAG: "pandas", **foreign.dump_scalar(value)}
     document: dict[str, Any] = {TAG: "datetime" if isinstance(value, datetime) else "time", "v": value.isoformat()}

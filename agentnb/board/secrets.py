@@ -99,6 +99,30 @@ def hides() -> bool:
     return bool(_HIDDEN)
 
 
+def how_many() -> int:
+    """Return how many texts are masked by their value: where it is another number, what was masked before is old."""
+    return len(_HIDDEN)
+
+
+def settled(text: str) -> int:
+    """Return how many characters of a text that still grows may be shown: nothing to come makes them part of a secret.
+
+    Example:
+        >>> hide("s3cr3t-4711"); settled("the key is s3cr3")
+        11
+    """
+    end = len(text)
+    for secret in _HIDDEN:
+        begins = (size for size in range(min(len(secret) - 1, len(text)), 0, -1) if text.endswith(secret[:size]))
+        end = min(end, len(text) - next(begins, 0))
+    while True:  # no secret may be cut in two by the end
+        around = ((max(end - len(secret) + 1, 0), end + len(secret) - 1, secret) for secret in _HIDDEN)
+        cut = [at for first, last, secret in around if (at := text.find(secret, first, last)) >= 0]
+        if not cut:
+            return end
+        end = min(cut)
+
+
 def hidden(text: str) -> str:
     """Return a text without the secrets in it; a text that is one secret as a whole becomes the mask itself.
 

@@ -90,7 +90,7 @@ class Breakpoints:
         on_hit: int = 1,
         once: bool = False,
     ) -> Breakpoint:
-        """Add a breakpoint and return it; `when` is a condition text, JsonLogic, or a callable of the board.
+        """Add a breakpoint and return it; `when` is a path, a condition text, JsonLogic, or a callable of the board.
 
         Raises:
             ExecutionError: X116, nothing to wait for; X101, X119, there is no such node or edge; X120, a wrong word.
@@ -121,10 +121,10 @@ class Breakpoints:
         problems = [*self._unknown(clauses["node"], clauses["edge"]), *_wrong_words(given["side"], given["on_hit"])]
         if problems:
             raise ExecutionError(*problems)
-        from agentnb.expressions.conditions import as_condition
+        from agentnb.expressions.questions import as_question
 
         when, edge = clauses["when"], clauses["edge"]
-        asked = None if when is None else as_condition(when)
+        asked = None if when is None else as_question(when)
         text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
         given |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
         return Breakpoint(0, **given)

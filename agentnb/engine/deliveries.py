@@ -42,13 +42,15 @@ def advance(run: Run, act: Activation) -> int:
         history.p_act.extend(new)
         history.p_val.extend([CARRIED] * len(new))
     _let_go(run, act)
-    end, here = len(history.p_act), run.pos
-    if history.p_act[here] != act.id:  # a person has let another turn come first
-        rest = history.p_act[here:end].tolist()
+    here = run.pos
+    if history.p_act[here] == act.id:
+        at = history.after(here)
+    else:  # a person has let another turn come first
+        rest = history.queue(here, len(history.p_act))
         rest.remove(act.id)
-        here = _written(run, rest) - 1
+        at = _written(run, rest)
     over = None if act.event < 0 or act.row.about <= LATE else act.event
-    return unfold(run, here + 1, over, emitted)
+    return unfold(run, at, over, emitted)
 
 
 def unfold(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] = ()) -> int:
@@ -65,17 +67,14 @@ def unfold(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] 
         if over is not None and (row is None or row.event != over or row.about <= LATE):
             late = reactive.late(run, _event(run, over, emitted))
             if late:
-                turns = [_number(run, node, event, about) for node, about, event in late]
-                return _written(run, [*turns, *history.p_act[at:]])
+                return _put_before(run, at, [_number(run, node, event, about) for node, about, event in late])
         if row is None or row.node >= 0:
             return at
         over = row.event
         found = reactive.turns(run, _event(run, over, emitted))
         if found:
-            return _written(
-                run, [*(_number(run, name, over, about) for name, about in found), *history.p_act[at + 1 :]]
-            )
-        at += 1
+            return _put_before(run, history.after(at), [_number(run, name, over, about) for name, about in found])
+        at = history.after(at)
 
 
 def settle(run: Run) -> None:
@@ -100,8 +99,15 @@ def append(run: Run, event: Event) -> None:
     history.s_pend[row] = len(history.p_act)
 
 
+def _put_before(run: Run, at: int, turns: Sequence[int]) -> int:
+    """Let turns come before what waits from `at` on, which is not written again; return where the queue begins."""
+    start = _written(run, turns)
+    run.history.put_before(at, start)
+    return start
+
+
 def _written(run: Run, queue: Sequence[int]) -> int:
-    """Write the queue anew, behind what is there; return where it begins."""
+    """Write turns behind what is there; return where they begin."""
     history = run.history
     start = len(history.p_act)
     history.p_act.extend(queue)

@@ -160,8 +160,7 @@ class Record:
     def frontier(self, step: int) -> list[ActRow]:
         """Return what was next after a step, what people did there included."""
         history = next(history for history, _ in reversed(self.parts) if history.base <= step)
-        row = step - history.base
-        return [self.tables.acts[number] for number in history.p_act[history.s_pos[row] : history.s_pend[row]]]
+        return [self.tables.acts[number] for number in history.queue_after(step)]
 
 
 def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> Done:

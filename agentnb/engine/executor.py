@@ -156,7 +156,7 @@ async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
     elif run.flights:
         other = beside(run)
         code = SUSPENDED if other is None else step(run, other)
-    elif run.threaded and (act := run.live[run.history.p_act[run.pos]]).node.slow and not act.what:
+    elif run.threaded and (act := run.activation(run.history.p_act[run.pos])).node.slow and not act.what:
         take_note(run)
         run.flights[act.id] = Flight(act, _threaded(act), run.ns())
         code = SUSPENDED
@@ -170,7 +170,11 @@ async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
     if code == SUSPENDED:
-        code = await fly(run, flight or next_flight(run))
+        took_off, known = flight or next_flight(run), len(run.history.s_act)
+        code = await fly(run, took_off)
+        history = run.history
+        if run.threaded and len(history.s_act) > known and history.s_t1[-1] - history.s_t0[-1] < SLOW_NS:
+            took_off.act.node.slow = False  # it was slow once, when others had the processor perhaps
     return GO if code == LANES else code
 
 

@@ -132,10 +132,8 @@ def _cancel(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> 
     from agentnb.engine.step import finish
 
     code, before = GO, run.position - 1
-    row = before - run.history.base
-    queue = run.history.p_act[run.history.s_pos[row] : run.history.s_pend[row]].tolist()
     seen = {failed.frame.lane.id}
-    for number in queue:
+    for number in run.history.queue_after(before):
         act = run.activation(number)
         lane = act.frame.lane
         if lane.id in seen or lane.parent is None or failed.frame.within(lane):

@@ -109,6 +109,14 @@ def _region(run: Run, act: Activation) -> list[str]:
 # -- moving the frontier on ----------------------------------------------------------------------------------------
 
 
+def onward(run: Run, act: Activation, chosen: Pushes | None) -> int:
+    """Append where a step leads (where it has chosen itself: there), and return where the frontier begins then."""
+    if chosen is None and run.plan.recipe.reactive is not None:  # nothing but events leads on
+        return deliveries.advance(run, act)
+    pushes = ways(run, act) if chosen is None else chosen
+    return advance(run, act, pushes + announced(run, act.work))
+
+
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
     """Append the pushes of a step and return where the frontier begins then.
 
@@ -277,4 +285,5 @@ def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
         run.close_frame(frame.id)
 
 
-__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "leave", "shut", "ways"]
+__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "leave", "onward",
+           "shut", "ways"]  # fmt: skip

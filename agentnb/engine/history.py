@@ -2,6 +2,8 @@
 
 Layout, 33 bytes a step: the activation (4), begin and end in ns (8 + 8), flags (1), where the frontier begins (4), and
 where this step's writes (4) and pushes (4) end. The frontier after step k is the slice `p_act[s_pos[k] : s_pend[k]]`.
+Pushes that come before those that wait are an aside: a queue that begins in one goes on from its end with those that
+waited, and one that comes to it passes it over. So nothing that waits is written again (see `queue`).
 A write row is 20 bytes: code (interned scope and path, and the op), the new value, and what stood under the path's
 first key before. An edge taken IS a push row with its condition's value. Rare things are sparse dicts by step.
 """
@@ -9,10 +11,11 @@ first key before. An edge taken IS a push row with its condition's value. Rare t
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.places import Path
@@ -211,6 +214,8 @@ class History:
     w_old: list[Any] = field(default_factory=list)
     p_act: array[int] = field(default_factory=_ints)
     p_val: list[Any] = field(default_factory=list)
+    asides: dict[int, int] = field(default_factory=dict)  # the first push of each -> behind its last one
+    returns: dict[int, int] = field(default_factory=dict)  # its last push -> where those that waited begin
     r_code: array[int] = field(default_factory=_ints)
     r_step: array[int] = field(default_factory=_ints)
     in_place: set[int] = field(default_factory=set)
@@ -228,6 +233,7 @@ class History:
     counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
     indexed: int = 0
     tops: list[int] = field(default_factory=list)
+    before: int | None = None  # see `inherited`
     plan: Plan | None = None  # what its steps were made with; None where that is not known
 
     def __repr__(self) -> str:
@@ -251,6 +257,35 @@ class History:
         self.s_wend.append(len(self.w_new))
         self.s_pend.append(len(self.p_act))
 
+    def queue(self, row: int, end: int) -> list[int]:
+        """Return the activations of a queue that begins at a push row, from where the pushes end at `end`."""
+        if not self.asides:
+            return self.p_act[row:end].tolist()
+        found = []
+        while row < end:
+            found.append(self.p_act[row])
+            row = self.after(row)
+        return found
+
+    def queue_after(self, step: int) -> list[int]:
+        """Return what was next after a step of this history, front first."""
+        return self.queue(self.s_pos[step - self.base], self.s_pend[step - self.base])
+
+    def after(self, row: int) -> int:
+        """Return where a queue goes on behind one of its push rows."""
+        if row in self.returns:
+            return self.returns[row]
+        row += 1
+        while row in self.asides:
+            row = self.asides[row]
+        return row
+
+    def put_before(self, row: int, start: int) -> None:
+        """Make an aside of the pushes from `start` on: they come before those that wait from `row` on."""
+        end = len(self.p_act)
+        if row < start < end:
+            self.asides[start], self.returns[end - 1] = end, row
+
     def mark_rare(self, step: int) -> None:
         """Note that a step changed the frames, so that it is not undone by its writes alone."""
         if not self.rare or self.rare[-1] < step:
@@ -270,10 +305,31 @@ class History:
 
         Of steps that were in flight together, the one that is committed last may have emitted first.
         """
-        for event in self.events[len(self.tops) :]:
-            self.tops.append(max(event.seq, self.tops[-1] if self.tops else 0))
-        row = bisect_right(self.events, step, key=_at_of)
-        return self.tops[row - 1] if row else 0
+        events, tops = self.events, self.tops
+        for event in events[len(tops) :] if len(tops) < len(events) else ():
+            tops.append(max(event.seq, tops[-1] if tops else 0))
+        row = len(events) if not events or events[-1].at <= step else bisect_right(events, step, key=_at_of)
+        return tops[row - 1] if row else 0
+
+    @property
+    def inherited(self) -> int:
+        """The highest number of an event from before this history: nobody changes that any more."""
+        if self.before is None:
+            above = self.parent
+            self.before = 0 if above is None else max(above.last_event(self.base), above.inherited)
+        return self.before
+
+    def place_of(self, seq: int) -> int:
+        """Return the place of the event with this number; -1 where there is none, or where it is not found at once.
+
+        Events stand in the order of their numbers, mostly without a gap; but those of steps that were in flight
+        together stand in the order in which the steps were committed.
+        """
+        events = self.events
+        place = seq - events[0].seq if events else -1
+        if not 0 <= place < len(events) or events[place].seq != seq:
+            place = bisect_left(events, seq, key=_seq_of)
+        return place if place < len(events) and events[place].seq == seq else -1
 
     def checkpoint_before(self, step: int) -> Checkpoint | None:
         """Return the last checkpoint at or before a step; None when this history has none."""
@@ -288,6 +344,9 @@ class History:
         writes, pushes = self.s_wend[row], self.s_pend[row]
         del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
         del self.p_act[pushes:], self.p_val[pushes:]
+        for table in (self.asides, self.returns):
+            while table and next(reversed(table)) >= pushes:
+                table.popitem()
         reads = bisect_right(self.r_step, step)
         del self.r_step[reads:], self.r_code[reads:]
         if self.in_place and max(self.in_place) >= writes:
@@ -312,9 +371,6 @@ class History:
         return moved
 
 
-def _step_of(checkpoint: Checkpoint) -> int:
-    return checkpoint.step
-
-
-def _at_of(event: Event) -> int:
-    return event.at
+_step_of: Final = attrgetter("step")
+_at_of: Final = attrgetter("at")
+_seq_of: Final = attrgetter("seq")

@@ -17,11 +17,16 @@ MOMENTS: Final = ("step", "error", "end", "change", "token")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text that a model has just said to a node; each `attempt` of a call (from 1) begins anew."""
+    """A piece of text that a model has just said to a node; each `attempt` of a call (from 1) begins anew.
+
+    `call` tells the calls of a node apart: how many models it had asked before. `model` is the name that was asked for.
+    """
 
     node: str
     text: str
     attempt: int = 1
+    call: int = 0
+    model: str = ""
 
 
 class Hooks:

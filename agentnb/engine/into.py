@@ -7,6 +7,7 @@ belongs to its thread; so what such a turn awaits of a loop, it awaits in one th
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.chance import take_note
 from agentnb.engine.flight import Flight, Hold
-from agentnb.engine.loops import Home, in_own_loop
+from agentnb.engine.loops import Errand, Home, ended_beside, in_own_loop
+from agentnb.engine.run import PAUSED
 from agentnb.engine.work import Effect
 from agentnb.errors import ExecutionError, Problem
 
@@ -72,6 +74,12 @@ def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     return bound.drive(work) if isinstance(bound, Inside) else in_own_loop(work)
 
 
+async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """The same for async code: a turn gone into goes on in its own loop, and the one here goes on meanwhile."""
+    bound = next((flight.coro for flight in run.flights.values() if flight.looped and _bound(flight)), None)
+    return await bound.drive_beside(work) if isinstance(bound, Inside) else await work()
+
+
 def stops_at(work: Work) -> bool:
     """Say whether a call of a turn that goes on by itself can be held: not that of a task which it began."""
     flight = work.run.flights.get(work.act.id)
@@ -93,6 +101,8 @@ class Inside(Coroutine[Any, Any, Any]):
         self._greenlet: greenlet | None = None
         self._thread = 0
         self._home: Home | None = None
+        self._errand: Errand | None = None  # it goes on in its own loop at this moment, and is awaited in another one
+        self._given_up = False
 
     @property
     def stands(self) -> bool:
@@ -126,7 +136,14 @@ class Inside(Coroutine[Any, Any, Any]):
         return self._code.__await__()
 
     def close(self) -> None:
-        """Give it up where it stands: its code is left by an exception that none of its handlers takes."""
+        """Give it up where it stands: its code is left by an exception that none of its handlers takes.
+
+        What goes on in its own loop at this moment is cancelled there.
+        """
+        if self._errand is not None:
+            self._given_up = True
+            self._errand.cancel()
+            return
         with suppress(RuntimeError):  # it goes on all the same, but nobody waits for it
             if self._greenlet is None or self._thread == threading.get_ident():
                 self._give_up()
@@ -168,6 +185,26 @@ class Inside(Coroutine[Any, Any, Any]):
         try:
             return in_own_loop(work, self._home)
         finally:
+            if self._ended:
+                self.leave()
+
+    async def drive_beside(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        """Do the same, and let the loop here go on meanwhile."""
+        home = self._home = self._home or Home()
+
+        def sent(then: Callable[[], Any]) -> Errand:
+            self._errand = Errand(work, home, then)
+            return self._errand
+
+        try:
+            return await ended_beside(sent)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._given_up or (task is not None and task.cancelling()):
+                raise
+            return PAUSED
+        finally:
+            self._errand = None
             if self._ended:
                 self.leave()
 

@@ -170,6 +170,10 @@ class Joined:
         for row in rows:
             history.p_val[row] = CARRIED
 
+    def _asides(self, history: History, rows: list[list[int]]) -> None:
+        for start, end, waiting in rows:
+            history.asides[start], history.returns[end - 1] = end, waiting
+
     def _reads(self, history: History, rows: list[list[int]]) -> None:
         history.r_step.extend(rows[0])
         history.r_code.extend(rows[1])
@@ -216,6 +220,7 @@ _TAKEN: Final[dict[str, Callable[[Joined, History, Any], None]]] = {
     "amend": lambda _joined, _history, _rows: None,
     "values": Joined._conditions,  # noqa: SLF001  (parts of it)
     "carried": Joined._carried,  # noqa: SLF001
+    "asides": Joined._asides,  # noqa: SLF001
     "reads": Joined._reads,  # noqa: SLF001
     "rare": Joined._marked,  # noqa: SLF001
     "calls": Joined._calls,  # noqa: SLF001

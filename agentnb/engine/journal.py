@@ -20,6 +20,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from agentnb.board.codec import encode
 from agentnb.engine.alive import LIVE, check_alone
 from agentnb.engine.batches import Batch, begin_catching_up
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
 
 def text_of(document: Any) -> str:
     """Return a document as JSON text."""
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return to_json(document).decode()  # more than twice as fast
+    except ValueError:  # half of a pair of UTF-16, or nested very deep
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
 class Journal:
@@ -289,9 +294,9 @@ class Journal:
             self._keys.setdefault(row.act, []).append(key)
         return True
 
-    def emitted(self, work: Work, event: Event) -> None:
-        """Keep an event of a step."""
-        if self._tell_emit(work.act.id, event) and self.batch is None:
+    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
+        """Keep an event of a step; where not `alone`, with what is told next."""
+        if self._tell_emit(work.act.id, event) and alone and self.batch is None:
             self._try()
 
     def _tell_emit(self, act: int, event: Event) -> bool:

@@ -58,35 +58,75 @@ def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: Home | None 
     """
     if home is None and not in_loop():
         return asyncio.run(work())
-    found: list[Any] = []
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def main() -> int:
-        loops.append(asyncio.get_running_loop())
-        return await work()
-
-    def target(runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
-        try:
-            found.append(runs(main()))
-        except BaseException as error:  # noqa: BLE001  (raised again where it belongs)
-            found.append(error)
-
-    context = contextvars.copy_context()
-    ended = (
-        _begun(lambda: context.run(target, asyncio.run))
-        if home is None
-        else home.begin(lambda runner: context.run(target, runner.run))
-    )
+    errand = Errand(work, home)
     try:
-        ended()
+        errand.ended()
     except BaseException:  # an interrupt: the steps in flight are cancelled, those committed stay
-        for loop in loops:
-            loop.call_soon_threadsafe(_cancel_all, loop)
-        ended()
+        errand.cancel()
+        errand.ended()
         raise
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    return int(found[0])
+    return errand.found()
+
+
+class Errand:
+    """A coroutine on its way in a loop of another thread; `ended` waits for its end, and holds this thread.
+
+    Awaited, it lets the loop here go on meanwhile; cancelled then, it ends there first.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[], Coroutine[Any, Any, int]],
+        home: Home | None = None,
+        then: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self._work, self._then = work, then
+        self._found: list[Any] = []
+        self._loops: list[asyncio.AbstractEventLoop] = []
+        context = contextvars.copy_context()
+        self.ended = (
+            _begun(lambda: context.run(self._run, asyncio.run))
+            if home is None
+            else home.begin(lambda runner: context.run(self._run, runner.run))
+        )
+
+    def _run(self, runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
+        try:
+            self._found.append(runs(self._main()))
+        except BaseException as error:  # noqa: BLE001  (raised again where it belongs)
+            self._found.append(error)
+        self._then()
+
+    async def _main(self) -> int:
+        self._loops.append(asyncio.get_running_loop())
+        return await self._work()
+
+    def cancel(self) -> None:
+        """Cancel what it does there."""
+        for loop in self._loops:
+            loop.call_soon_threadsafe(_cancel_all, loop)
+
+    def found(self) -> int:
+        """Return what it came to, or raise it."""
+        if isinstance(self._found[0], BaseException):
+            raise self._found[0]
+        return int(self._found[0])
+
+
+async def ended_beside(errand: Callable[[Callable[[], Any]], Errand]) -> int:
+    """Begin an errand, and wait for its end while this loop goes on. A cancellation lets it end there first."""
+    here, over = asyncio.get_running_loop(), asyncio.Event()
+    sent, cancelled = errand(lambda: here.call_soon_threadsafe(over.set)), None
+    while not over.is_set():
+        try:
+            await over.wait()
+        except asyncio.CancelledError as error:
+            cancelled = error
+            sent.cancel()
+    sent.ended()
+    if cancelled is not None:
+        raise cancelled
+    return sent.found()
 
 
 def _begun(target: Callable[[], None]) -> Callable[[], Any]:

@@ -13,10 +13,11 @@ from agentnb.board.places import changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine import frontier
-from agentnb.engine.events import enqueue, numbered
+from agentnb.engine.events import enqueue
 from agentnb.engine.flight import under_way
 from agentnb.engine.frames import Activation, Frame
 from agentnb.engine.history import CARRIED, LEAVE, SKIPPED, Act, Event
+from agentnb.engine.numbering import numbered
 from agentnb.engine.run import Run
 from agentnb.engine.step import finish
 from agentnb.engine.travel import open_tip, repair
@@ -70,7 +71,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         BoardError: a value or a path that the board cannot take.
     """
     repair(run)
-    _try(here(run), changes)
+    _try(run, here(run), changes)
     open_tip(run, amend=True)
     scope, history, acts = here(run), run.history, _held(run)
     row, now = run.position - history.base, run.clock.seen()
@@ -85,21 +86,23 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     _keep(run, acts)
 
 
-def _try(scope: Scope, changes: Mapping[str, Any]) -> None:
+def _try(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
     """Raise what these changes would raise: an edit that is refused leaves no branch behind either."""
-    seen = Scope(-1, "trial", scope)
+    seen, reactive = Scope(-1, "trial", scope), run.plan.recipe.reactive
     for text, value in changes.items():
         path = resolve_path(text, seen.seen())
         if scope.open:
             raise closed(scope, path)
         op, new = op_of(value)
         put(seen, path[0], changed(seen.get(path[0]), path[1:], op, freeze(new), path))
+        if reactive is not None:
+            reactive.edited(str(path[0]), seen.get(path[0]))
 
 
 def emit(run: Run, type_: str, payload: Any, actor: str, **words: Any) -> Event:
     """Keep an event from outside, queue it for those that it sets off, and write what it means for the board."""
     reactive, scope, history = run.plan.recipe.reactive, run.root.scope, run.history
-    event = numbered(run, None, type_, payload, actor, **words)
+    event = numbered(run, None, type_, payload, actor, words)
     writes = () if reactive is None else reactive.projected(run, event)  # what is told wrongly is not kept
     history.events.append(event)
     enqueue(run, event)

@@ -53,6 +53,13 @@ class Recorded(Protocol):
         """Return the event that a step has emitted here before; None where nothing is known of it."""
         ...
 
+    def last_event(self) -> int:
+        """Return the highest number of an event that steps still to begin have emitted before; 0 where there is none.
+
+        It is theirs: nobody else is given it.
+        """
+        ...
+
     def over(self, act: int) -> None:
         """Forget the step of an activation: it is committed, or given up."""
         ...
@@ -73,8 +80,8 @@ class Keeping(Protocol):
         """Keep how an attempt ended. What cannot be kept stops the run after its step."""
         ...
 
-    def emitted(self, work: Work, event: Event) -> None:
-        """Keep an event of a step. What cannot be kept stops the run after its step."""
+    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
+        """Keep an event of a step; where not `alone`, with what is told next. What cannot be kept stops the run."""
         ...
 
 

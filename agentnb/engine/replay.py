@@ -48,6 +48,7 @@ class Replay:
         self.compared = 0
         self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
         self._later: dict[int, list[tuple[Act, Callable[[], object]]]] = {}  # what people did while this step was begun
+        self._unseen: dict[int, set[int]] = {}  # events that came while this step was begun, and others before it
         self._masked: set[tuple[int, str]] = set()  # keys of which only a mask, or what came of one, is known here
         for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
             if held.step <= start < end:
@@ -133,7 +134,11 @@ class Replay:
                 stopped = stopped or (act is not None and act.act == "breakpoint")
                 if act is not None and id(act) in self.record.spans:
                     spans[act.new["turn"]] = self.record.spans[id(act)]
-                elif (span := self._during(deed, number, spans.values())) is not None:
+                    continue
+                span = self._during(deed, number, spans.values())
+                if deed.event is not None:
+                    self._keep_from(deed.event.seq, [other for other in spans.values() if other is not span])
+                if span is not None:
                     self._later.setdefault(span[1], []).append((span[0], partial(self._redo, deed, number)))
                 elif not self._redo(deed, number):
                     return False
@@ -150,6 +155,15 @@ class Replay:
         scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
         own = [span for scope, span in scopes if deed.wrote is not None and deed.wrote.scope == scope]
         return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
+
+    def _keep_from(self, seq: int, spans: Iterable[tuple[Act, int]]) -> None:
+        """Have steps of other branches, which end later, see an event only where they had come when it was emitted."""
+        for held, end in spans:
+            self._unseen.setdefault(end, set()).add(seq)
+            self._later.setdefault(end, []).append((held, partial(self._show, seq)))
+
+    def _show(self, seq: int) -> None:
+        self.run.unseen.discard(self.sides.events.get(seq, seq))
 
     def _changes(self, recorded: Done) -> list[Any]:
         """Return what people gave calls of a step to send."""
@@ -176,6 +190,7 @@ class Replay:
         later = self._later.pop(recorded.step, ())
         tape.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
         run.at_emit = (lambda work, _: tape.come(work)) if later else None
+        run.unseen = {self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ())}
         self._ran[recorded.act] = recorded.step
         self.clock.stand(recorded.began)
         if recorded.skipped:
@@ -190,6 +205,7 @@ class Replay:
         rows += compared(recorded, replayed, self.sides, self.level, tape.own_reads)
         for _, _, do in tape.during:  # the step did not come so far
             do()
+        run.unseen = set()
         return self._note(rows, recorded, replayed, tape.unknown)
 
     def _turn(self, recorded: Done) -> Activation | None:

@@ -73,6 +73,10 @@ class Unfinished:
         work.run.clock.now()  # as it was asked then: what comes later is dated alike
         return event
 
+    def last_event(self) -> int:
+        """Return the highest number of an event of theirs."""
+        return max((event.seq for events in self._events.values() for event in events), default=0)
+
     def asked(self) -> Iterator[Asked]:
         """Yield the calls that went out and never came back."""
         for act, calls in self._out.items():

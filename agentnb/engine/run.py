@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
-from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,9 +42,6 @@ PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
 
 
-_seq_of: Final = attrgetter("seq")
-
-
 class Halt:
     """A request to begin no further step; each run call heeds the one that it began with."""
 
@@ -61,15 +56,15 @@ class Run:
 
     `chain` are the histories from the oldest to this run's own (`history`); `at` is the one that it stands in.
     `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
-    `used` counts the steps towards `limit`. `mark` is the next step after which something rare is due.
-    `past` is true where it may stand before steps that are committed, `dirty` while it moves there.
-    `armed` is true when somebody listens, watches or breaks. `threaded` sends calls that may hold others up to
-    threads; `halt` asks the run call that goes on in a loop to begin no further step. `left` are the branches that this
-    run has left. `given` are its inputs, frozen. `chaos` disturbs its calls on purpose, `spending` lets each attempt
-    out or not. `stood` says after which step it stood when the last one began, and what was drawn by then. `recorded`
-    knows calls and events that its next steps have made before, `keeping` is told what a step
-    does before it is committed. `tell` is given node, text and attempt of what a model says while it says it, where
-    somebody listens.
+    `used` counts the steps towards `limit`. `mark` is the next step after which something rare is due. `past` is true
+    where it may stand before steps that are committed, `dirty` while it moves there. `armed` is true when somebody
+    listens, watches or breaks. `threaded` sends calls that may hold others up to threads; `halt` asks the run call that
+    goes on in a loop to begin no further step. `left` are the branches that this run has left. `given` are its inputs,
+    frozen. `chaos` disturbs its calls on purpose, `spending` lets each attempt out or not. `stood` says after which
+    step it stood when the last one began, and what was drawn by then. `recorded` knows calls and events that its next
+    steps have made before, `unseen` are the numbers of events that are there, but came later for the step that is
+    replayed; `keeping` is told what a step does before it is committed. `tell` is given what a model says while it says
+    it, where somebody listens: the words of a hooks.Token.
     `hold` says whether a call is held; `at_emit` is given each event that a node emits, and may stop its turn there.
     `begins` is given each turn's function and returns what is called in its place, `at_retry` is told of each further
     attempt of a call: its number, and what the one before failed with. `run_id` returns the id that it goes by.
@@ -109,10 +104,11 @@ class Run:
         self.chaos: Chaos | None = None
         self.spending: Spending | None = None
         self.recorded: Recorded | None = None
+        self.unseen: set[int] = set()
         self.run_id: Callable[[], str] = str
         self.masks = False  # whether values may be missing that were masked when the run was kept
         self.keeping: Keeping | None = None
-        self.tell: Callable[[str, str, int], None] | None = None
+        self.tell: Callable[[str, str, int, int, str], None] | None = None
         self.begins: Callable[[Activation, Perform], Perform] | None = None
         self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
@@ -196,8 +192,7 @@ class Run:
     def frontier(self) -> list[int]:
         """Return the numbers of the next activations, front first."""
         at = self.at
-        end = at.s_pend[self.position - at.base]
-        return at.p_act[self.pos : end].tolist()
+        return at.queue(self.pos, at.s_pend[self.position - at.base])
 
     # -- writing: the only place where a key of a scope is changed -------------------------------------------
 
@@ -326,10 +321,9 @@ class Run:
         if seq < 0:
             return None
         for history in reversed(self.chain):
-            events = history.events
-            at = bisect_left(events, seq, key=_seq_of)
-            if at < len(events) and events[at].seq == seq:
-                return events[at]
+            place = history.place_of(seq)
+            if place >= 0:
+                return history.events[place]
         found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
         return next(found, None)  # of steps in flight together, the one that is committed last may have emitted first
 
@@ -340,9 +334,17 @@ class Run:
         return seen(self)
 
     def last_event(self) -> int:
-        """Return the highest number of an event of this run; 0 before the first. Those of steps in flight count too."""
+        """Return the highest number of an event of this run; 0 before the first.
+
+        Those of steps in flight count too, and those of steps that were cut and have not begun again.
+        """
+        here = next(history for history in reversed(self.chain) if history.base <= self.position)
+        kept = max(here.last_event(self.position), here.inherited)
+        if self.recorded is not None:
+            kept = max(kept, self.recorded.last_event())
+        if not self.flights:
+            return kept
         flying = [flight.act.work.emitted for flight in tuple(self.flights.values())]  # a copy: a thread may ask
-        kept = max(history.last_event(end) for history, end in self.parts())
         return max([kept, *(emitted[-1].seq for emitted in flying if emitted)])
 
     def calls_before(self, kind: str, node: str | None = None) -> int:
@@ -377,12 +379,6 @@ class Run:
     def node_of(self, act: int) -> str:
         """Return the id of an activation's node."""
         return self.plan.nodes[self.tables.acts[act].node].id
-
-    def new_event(self, work: Work | None, type_: str, payload: Any, actor: str | None = None, **words: Any) -> Event:
-        """Return a new event, numbered after those that are there."""
-        from agentnb.engine.events import numbered
-
-        return numbered(self, work, type_, payload, actor, **words)
 
     def door(self, work: Work, effect: Any) -> Coroutine[Any, Any, Any]:
         """Do an effect; see `effects.perform`."""

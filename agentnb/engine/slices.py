@@ -52,6 +52,18 @@ class Mark:
     events: int = 0
     calls: int = 0
 
+    def stays(self, history: History) -> bool:
+        """Say whether nothing has come to the rows that are kept: no act of a person, nothing that was amended."""
+        row = self.rows - 1
+        return (
+            row >= 0
+            and (history.s_pos[row], history.s_wend[row], history.s_pend[row]) == self.last
+            and len(history.people) == self.people
+            and len(history.events) == self.events
+            and len(history.calls) == self.calls
+            and len(history.r_step) == self.reads
+        )
+
 
 class Slicer:
     """Gives the slices of one run, one after the other. It numbers histories in the order in which it meets them.
@@ -125,8 +137,8 @@ class Slicer:
         Raises:
             StoreError: L401, a value can be kept by no codec; then nothing counts as kept.
         """
-        taken = [(number, *self._part(number, size)) for number, size in
-                 sorted((self.know(history), size) for history, size in histories)]  # fmt: skip
+        sizes = sorted([(self.know(history), size) for history, size in histories])
+        taken = [(number, *self._part(number, size)) for number, size in sizes]
         parts = [part for _, part, _ in taken if part]
         tables, kept = self._rows_of_tables() if parts or rows else ({}, self.kept)
         for number, _, mark in taken:
@@ -153,6 +165,8 @@ class Slicer:
         history, mark = self.histories[number], self.marks[number]
         first, tip = mark.rows, history.base + size - 1
         if size < first:
+            return [], mark
+        if size == first and mark.stays(history):
             return [], mark
         rare: Json = {}
         last = (0, 0, 0)
@@ -199,6 +213,11 @@ class Slicer:
     def _pushed(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add what is known of the pushes besides where they lead."""
         start, end = rows
+        if history.asides and (
+            aside := [[at, history.asides[at], history.returns[history.asides[at] - 1]]
+                      for at in range(start, end) if at in history.asides]
+        ):  # fmt: skip
+            rare["asides"] = aside
         values = history.p_val[start:end]
         if values.count(None) == len(values):
             return
@@ -330,7 +349,8 @@ def whole_call(call: Call, *, lenient: bool = False) -> list[Any]:
 
 def whole_event(event: Event, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of an event as JSON."""
-    return _coded(event, 0, 1, 8, lenient=lenient)
+    seq, step, *said, payload, at, mark = event
+    return [seq, step, *map(encode, said), encode(payload, lenient=lenient), at, encode(mark)]
 
 
 def _failure(step: int, failure: Failure) -> list[Any]:

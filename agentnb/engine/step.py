@@ -18,6 +18,7 @@ from agentnb.engine.effects import Spent
 from agentnb.engine.flight import Flight, under_way
 from agentnb.engine.frames import Activation
 from agentnb.engine.history import FAIL, LEAVE, RUN, Note
+from agentnb.engine.numbering import committed
 from agentnb.engine.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.travel import repair
 from agentnb.engine.work import Again, Enter, Outcome
@@ -169,8 +170,7 @@ def commit(
             frontier.follow(run, act)
         pos = run.pos + 1
     else:
-        pushes = frontier.ways(run, act) if chosen is None else chosen
-        pos = frontier.advance(run, act, pushes + frontier.announced(run, work))
+        pos = frontier.onward(run, act, chosen)
     return finish(run, act, began, LEAVE if act.what else RUN, pos)
 
 
@@ -208,7 +208,7 @@ def _flush(run: Run, act: Activation, number: int) -> None:
     """Keep the events and calls of a step under its number, and forget what it held."""
     work = act.work
     if work.emitted:
-        run.history.events.extend([event._replace(step=number, at=number) for event in work.emitted])
+        run.history.events.extend(committed(work.emitted, number))
     for call in work.calls:
         run.history.calls.append(call if call.step == number else call._replace(step=number))
     work.reset()

@@ -11,6 +11,7 @@ from agentnb.clock import Clock, TickingClock
 from agentnb.engine.alike import is_known, unlike
 from agentnb.engine.divergence import Divergence, Level, inside
 from agentnb.engine.effects import Spent, sent_of
+from agentnb.engine.numbering import numbered
 from agentnb.engine.recording import error_of
 
 if TYPE_CHECKING:
@@ -118,10 +119,14 @@ class Tape:
         place = len(work.emitted)
         if place >= len(self.recorded.events):
             return None
-        then, now = self.recorded.events[place], work.run.new_event(work, type, payload)
-        if then.seq < now.seq and (work.run.event(then.seq) or any(one.seq == then.seq for one in work.emitted)):
+        then, now = self.recorded.events[place], numbered(work.run, work, type, payload, None, {})
+        if then.seq < now.seq and _is_taken(work, then.seq):
             return now._replace(time=then.time)  # its number is another's here
         return now._replace(seq=then.seq, id=then.id, time=then.time)
+
+    def last_event(self) -> int:
+        """Return 0: what the step emits is numbered in its place."""
+        return 0
 
     def over(self, act: int) -> None:
         """Forget nothing: each step has a tape of its own."""
@@ -135,6 +140,12 @@ class Tape:
                        f"it called {row.kind} {row.name!r}, and the replay does not")
             for row in rows
         ]  # fmt: skip
+
+
+def _is_taken(work: Work, seq: int) -> bool:
+    """Say whether an event has this number, up to where the run stands: what is behind that is of the record."""
+    kept = (event for history, end in work.run.parts() for event in history.events if event.at <= end)
+    return any(event.seq == seq for event in (*kept, *work.emitted))
 
 
 __all__ = ["EPOCH", "Tape", "ThenClock", "Unrecorded"]

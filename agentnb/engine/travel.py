@@ -147,9 +147,8 @@ def restore(run: Run, step: int) -> None:
             _roll(run, history, start, end, checkpoint.writes)
         else:
             _roll(run, history, history.base, end, 0)
-    row = step - target.base
-    start = target.s_pos[row]
-    for number in target.p_act[start : target.s_pend[row]]:
+    start = target.s_pos[step - target.base]
+    for number in target.queue_after(step):
         if run.tables.acts[number].node >= 0:
             run.activation(number)
     past = target is not run.history or step < target.tip

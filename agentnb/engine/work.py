@@ -10,6 +10,7 @@ from agentnb.board.places import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
 from agentnb.engine.inside import given_at, last_inside
+from agentnb.engine.numbering import numbered, retold
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 StepType = Literal["TOOL_EXECUTION", "INTERACTION", "REASONING", "SYSTEM_EVENT"]
 Phase = Literal["start", "resume"]
+Keep = Literal["now", "next", "step"]
 
 
 class Append:
@@ -232,17 +234,25 @@ class Work:
         self.busy = True
         self.own.append(((path,) if isinstance(path, str) else path, value))
 
-    def emit(self, type: str, payload: Any = None, actor: str | None = None, **words: Any) -> Event:
-        """Emit an event and return it, numbered; this node sees it at once. `words`: see `events.numbered`."""
+    def emit(
+        self, type: str, payload: Any = None, actor: str | None = None, *, keep: Keep = "now", **words: Any
+    ) -> Event:
+        """Emit an event and return it, numbered; this node sees it at once.
+
+        Args:
+            keep: when a run that is kept keeps it: `now`; with what this step tells `next`, where that a step begins
+                is all that it says; or with the `step` itself, where nothing is done after it but the commit.
+            words: see `numbering.numbered`.
+        """
         self._alive(f"emit {type!r}")
         self.busy = True
         run = self.run
         known = None if run.recorded is None else run.recorded.emitted(self, type, payload)
         with run.numbering:
-            event = run.new_event(self, type, payload, actor, **words) if known is None else _told(known, actor, words)
+            event = numbered(run, self, type, payload, actor, words) if known is None else retold(known, actor, words)
             self.emitted.append(event)
-        if run.keeping is not None and known is None and self.act.node.kind.keeps:
-            run.keeping.emitted(self, event)
+        if run.keeping is not None and known is None and keep != "step" and self.act.node.kind.keeps:
+            run.keeping.emitted(self, event, alone=keep == "now")
         if run.at_emit is not None:
             run.at_emit(self, event)
         return event
@@ -378,14 +388,6 @@ def _inside(copied: Any, frozen: Any, rest: Path) -> Any:
         copied = getattr(copied, str(key), ABSENT) if fields else look(copied, (key,))
         frozen = look(frozen, (key,))
     return copied
-
-
-def _told(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
-    """Return an event that was emitted before as its node tells it now, with the number, id and time that it had."""
-    if actor is None and not words:
-        return event
-    said = {name: words[name] for name in ("cause", "mark") if name in words}
-    return event._replace(actor=event.actor if actor is None else actor, **said)
 
 
 def op_of(value: Any) -> tuple[int, Any]:

@@ -36,6 +36,12 @@ def bind(node: Node, world: Any) -> Perform:
             if not verdict["approved"]:
                 why = f"the call of {name!r} was denied" + (f": {verdict['reason']}" if verdict["reason"] else "")
                 found = {"success": False, "result": None, "error": why, "details": None, "metrics": None}
+            elif "arguments" in verdict:  # a person has changed them, and approved those
+                parameters = verdict["arguments"]
+                result = toolbox.refused(name, parameters, allowed)
+                why = None if result is None else str(result.error)
+                found = None if result is None else {**result.to_dict(), "metrics": None}
+                work.write("decision", {**decision, "parameters": parameters})
         if why is not None:
             work.write("tools_executed", Append({"name": name, "parameters": parameters, **(found or {})}))
             error = Refused(_refused(node, name, why))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from agentnb.errors import Place, Problem
 
@@ -73,6 +73,42 @@ class Reactive(Protocol):
 
     def projected(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:
         """Return what an event from outside writes on the board: path, value."""
+        ...
+
+    def edited(self, key: str, value: Any) -> None:
+        """Raise where a person would leave a value on the board that nothing here can read."""
+        ...
+
+
+class Leave(NamedTuple):
+    """What lies on a run's board and waits for a person's leave: asked for by a node, or by somebody else (`node`).
+
+    `free` are the arguments that a person may change before it is decided.
+    """
+
+    id: str
+    node: str
+    name: str
+    arguments: Mapping[str, Any]
+    free: tuple[str, ...] = ()
+
+
+class Approvals(Protocol):
+    """What waits for a person's leave while no node waits for it: the run goes on beside it.
+
+    It keeps nothing of a run: all that waits follows from the run's board and events, and a decision is an event.
+    """
+
+    def waiting(self, run: Any) -> Sequence[Leave]:
+        """Return what waits where the run stands, in the order in which it was asked for."""
+        ...
+
+    def decide(self, session: Any, leave: Leave, verdict: Mapping[str, Any]) -> None:
+        """Do what was asked for, or refuse it: the verdict is `approved`, `by` whom, and the `reason`."""
+        ...
+
+    def change(self, session: Any, leave: Leave, arguments: Mapping[str, Any]) -> None:
+        """Put other arguments in place of those that leave was asked for."""
         ...
 
 
@@ -197,7 +233,8 @@ class Recipe:
     puts them over `init`. `finish` is called once, with inputs and board, when a run has come to its end.
     `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node has none of them those
     of kind `error` ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
-    `reactive` says which nodes an event sets off; None leaves that to the types that they listen to.
+    `reactive` says which nodes an event sets off; None leaves that to the types that they listen to. `approvals` knows
+    what waits on the board for a person's leave; None where only nodes ask for it.
     `requires` must hold before the first step; `scenarios` are the recipe's own tests.
     `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
     """
@@ -218,6 +255,7 @@ class Recipe:
     init: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     reactive: Reactive | None = None
+    approvals: Approvals | None = None
     requires: tuple[Requirement, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -250,11 +288,19 @@ class Recipe:
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def draw(self, board: bool = True, direction: str = "TB") -> Any:
-        """Return the Drawing of this recipe; `board` puts the blackboard's table beside it."""
+    def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Any:
+        """Return the Drawing of this recipe; `board` puts the blackboard's table beside it.
+
+        Args:
+            direction: which way it grows: TB, LR, BT or RL.
+            collapsed: regions, by id, that are drawn as one box each, which sums up what is inside.
+
+        Raises:
+            AgentNbError: U205, there is no such direction; U206, there is no such region.
+        """
         from agentnb.draw.dot import draw_recipe
 
-        return draw_recipe(self, board=board, direction=direction)
+        return draw_recipe(self, board=board, direction=direction, collapsed=collapsed)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)

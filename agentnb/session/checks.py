@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.secrets import hidden, is_secret, short
@@ -19,6 +20,7 @@ from agentnb.recipe.words import fits, listed, types_of
 if TYPE_CHECKING:
     from agentnb.session.core import Core
 
+SLOWEST: Final = 0.001  # steps a second
 _INPUTS: Final = "Session(inputs=...)"
 
 
@@ -246,3 +248,20 @@ def refuse_step(session: Core, step: Any) -> None:
                 "name one of them, or run on",
             )
         )
+
+
+def check_speed(steps: Any) -> float | None:
+    """Return how many steps a second a live run makes at most; None: as many as it can.
+
+    Raises:
+        ExecutionError: X128, it is no number, or it is too small.
+    """
+    if steps is None:
+        return None
+    if isinstance(steps, int | float) and not isinstance(steps, bool) and SLOWEST <= steps < inf:
+        return float(steps)
+    raise ExecutionError(
+        Problem("X128", f"{steps!r} is no speed", "session.speed",
+                f"it is a number of steps a second, {SLOWEST:g} or more, or None for as fast as it goes",
+                "write for example session.speed = 3")
+    )  # fmt: skip

@@ -35,6 +35,7 @@ from agentnb.session.tree import Branches
 from agentnb.session.until import Until
 from agentnb.session.watches import Watches
 from agentnb.session.wiring import ready, world_of
+from agentnb.session.writers import Writers
 from agentnb.world.chaos import Chaos
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Core(Lasting):
         self._until: Until | None = None
         self._into = False
         self._view = Board(lambda: people.here(self.engine))
-        self._seen = Seen()
+        self._seen, self._writers = Seen(), Writers()
         self.live = Live(self)  # type: ignore[arg-type]  # every Core is a Session
         self._unsure = False
         self._kept: Run | None = None
@@ -159,8 +160,8 @@ class Core(Lasting):
         run.at_emit = into.stop if self._into else None
         run.tell = self._heard if rows.get("token") else None
 
-    def _heard(self, node: str, text: str, attempt: int) -> None:
-        self.hooks.tell("token", Token(node, text, attempt))
+    def _heard(self, *said: Any) -> None:
+        self.hooks.tell("token", Token(*said))
 
     def _after(self, act: Activation, code: int) -> int:
         """After a step, where somebody listens: tell, then say whether the run stops here."""
@@ -271,7 +272,7 @@ class Core(Lasting):
         self._run_id = None if self._given_id is None else f"{self._given_id}-{self._begun}"
         self.engine = run
         self.limits.apply(run)
-        self._seen, self._trace, self.stopped_by = Seen(), None, None
+        self._seen, self._writers, self._trace, self.stopped_by = Seen(), Writers(), None, None
         self._arm()
         if self.journal is not None:
             self.keep_in(stored.begin(self, self.journal.log, self.journal.batch or "step"))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.engine import into, people
 from agentnb.engine.deliveries import settle
 from agentnb.engine.executor import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.flight import running_loop
 from agentnb.engine.history import FAIL
-from agentnb.engine.run import FAILED, GO, NEVER, PAUSED, SUSPENDED
+from agentnb.engine.run import FAILED, GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.step import step
 from agentnb.session import reading
 from agentnb.session import until as stops
-from agentnb.session.checks import check_locked, not_inside, not_running
+from agentnb.session.checks import check_locked, check_speed, not_inside, not_running
 from agentnb.session.requirements import advise, unmet
 from agentnb.session.walking import Walker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from agentnb.engine.flight import Flight, Hold
     from agentnb.engine.frames import Activation
@@ -45,22 +47,6 @@ class Driver(Walker):
         self._refuse("step()")
         before = self.engine.position
         self._safely(lambda: any(not self._begin_step() or self._one() == FAILED or self._held() for _ in range(n)))
-        self.changed()
-        return self._last(before)
-
-    async def astep(self, n: int = 1) -> SimulationStep | None:
-        """Like `step`, for async code."""
-        self._refuse("astep()")
-        before = self.engine.position
-        for _ in range(n):
-            if not self._begin_step():
-                break
-            if into.entered(self.engine) is None:
-                await self._asafely(step_in_loop(self.engine))
-            else:
-                self._safely(self._end_inside)
-            if reading.failure_of(self.engine) is not None or self._held():
-                break
         self.changed()
         return self._last(before)
 
@@ -184,16 +170,25 @@ class Driver(Walker):
         return self._last(before)
 
     def _step_inside(self) -> None:
+        with self._goes_in():
+            if self._begin_step() and (turn := self._turn()) is not None:
+                self._one(self._entering(turn))
+
+    @contextmanager
+    def _goes_in(self) -> Iterator[None]:
+        """Hold calls and events on the way."""
         self._into = True
         self._arm()
         try:
-            if self._begin_step() and (turn := self._turn()) is not None:
-                run = self.engine
-                flight = run.flights.get(turn.id)
-                self._one(into.enter(run, turn) if flight is None and turn.what != FAIL else flight)
+            yield
         finally:
             self._into = False
             self._arm()
+
+    def _entering(self, turn: Activation) -> Flight | None:
+        """Return the flight of a turn that is stepped into; None where its failure only is passed on."""
+        flight = self.engine.flights.get(turn.id)
+        return into.enter(self.engine, turn) if flight is None and turn.what != FAIL else flight
 
     # -- to where something says stop --------------------------------------------------------------------------------
 
@@ -207,21 +202,6 @@ class Driver(Walker):
         try:
             self._safely(lambda: self._run_here(until, max_steps))
         finally:
-            self.hooks.tell("end", self)
-        self.changed()
-        return self.trace
-
-    async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
-        """Like `run`, for async code."""
-        self._refuse("arun()")
-        try:
-            goes = list[bool]()
-            if self._aim(until, max_steps):
-                self._safely(lambda: goes.append(self._goes_on()))
-            if goes == [True]:
-                await self._asafely(run_in_loop(self.engine, self.tick))
-        finally:
-            self.ended()
             self.hooks.tell("end", self)
         self.changed()
         return self.trace
@@ -254,22 +234,30 @@ class Driver(Walker):
 
     def _aim(self, until: Any, max_steps: int | None) -> bool:
         """Set where a run is to stop; say whether it begins at all."""
-        run = self.engine
         if not self._begin_step(each=True):
             return False
-        run.halt.on = False
+        goes = self.aim(until, max_steps) and not self.stops_here()
+        if not goes:
+            self.ended()
+        return goes
+
+    def aim(self, until: Any = None, max_steps: int | None = None) -> bool:
+        """Set where the next run is to stop; say whether that lies ahead."""
+        run = self.engine
+        run.halt = Halt()
         end = NEVER if max_steps is None else run.position + max_steps
         if isinstance(until, int) and not isinstance(until, bool):
             end = min(end, until)
         elif until is not None:
             self._until = self._asked(until)
-        self._arm()
+            self._arm()
         run.stop_at = end
         run.set_mark()
-        if end <= run.position or self.stops_here():
-            self.ended()
-            return False
-        return True
+        return end > run.position
+
+    def is_there(self) -> bool:
+        """Say whether the run stands where the next one is to stop."""
+        return self._until is not None and self._until.met()
 
     def stops_here(self) -> bool:
         """Say whether a breakpoint stands before the very first step."""
@@ -285,22 +273,47 @@ class Driver(Walker):
 
     # -- live ----------------------------------------------------------------------------------------------------
 
-    def start(self) -> Self:
+    def start(self, until: Any = None) -> Self:
         """Run on the kernel's loop while other cells and buttons work; `pause()` and `await wait()` go with it.
 
         Where it goes on already, since a person's answer, there is nothing to start.
+
+        Args:
+            until: as that of `run`; a run that asks a person on its way goes on to there after the answer.
         """
         if not (self.live.going and self.live.answered):
             self._refuse("start()")
-            self.live.loop_here()
+            here = self.live.loop_here() is running_loop()
             self._let_go(each=True)
-            goes = list[bool]()
-            self._safely(lambda: goes.append(self._goes_on()))
-            if goes == [True]:
+            self.live.aim = until
+            if self.aim(until) and (here or self._comes_out()):
                 self.live.start()
             else:
+                self.ended()
                 self.changed()
         return self
+
+    def _comes_out(self) -> bool:
+        """Let a node that was stepped into in this thread come to its end, before a run goes on in another one."""
+        goes = list[bool]()
+        self._safely(lambda: goes.append(self._goes_on()))
+        return goes == [True]
+
+    @property
+    def speed(self) -> float | None:
+        """How many steps a second a run makes that `start()` has begun, at most; None: as many as it can.
+
+        It may be set while the run goes on. With a speed set, branches take turns, one step at a time.
+
+        Raises:
+            ExecutionError: X128, it is no number above 0.
+        """
+        return self.live.speed
+
+    @speed.setter
+    def speed(self, steps: float | None) -> None:
+        self.live.set_speed(check_speed(steps))
+        self.moved()
 
     async def wait(self, timeout: float | None = None) -> SimulationTrace:  # noqa: ASYNC109  (a public name)
         """Wait until the run that `start()` began has stopped; return the trace."""

@@ -113,8 +113,7 @@ def _turns(run: Run, step: int) -> Iterator[ActRow]:
     numbers = dict.fromkeys(
         number for history, end in zip(chain, ends, strict=True) for number in history.s_act[: end - history.base + 1]
     )
-    row = step - last.base
-    numbers |= dict.fromkeys(last.p_act[last.s_pos[row] : last.s_pend[row]])
+    numbers |= dict.fromkeys(last.queue_after(step))
     yield from (rows[number] for number in numbers if number != NOBODY and rows[number].node >= 0)
 
 

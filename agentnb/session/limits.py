@@ -113,10 +113,11 @@ class Limits:
 
     def _over_events(self, run: Run, used: Used) -> Iterator[str]:
         """Yield the limits of events that are reached, in view of what comes next."""
-        budget, queue, history, position = self.budget, run.frontier(), run.at, run.position
-        number = run.tables.acts[queue[0]].event if queue else -1
-        if budget.max_events is not None:
-            waiting = _waiting(history, position, queue) if run.plan.reacts else 0
+        budget, history, position = self.budget, run.at, run.position
+        empty = run.pos >= history.s_pend[position - history.base]
+        number = -1 if empty else run.tables.acts[history.p_act[run.pos]].event
+        if budget.max_events is not None and used.events >= budget.max_events:  # else the queue need not be counted
+            waiting = _waiting(history, position, run.frontier()) if run.plan.reacts else 0
             half = number >= 0 and has_set_off(history, number, position)
             if used.events - waiting >= budget.max_events and not half:
                 yield "max_events"

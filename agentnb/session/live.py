@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.executor import run_in_loop
+from agentnb.engine.deliveries import settle
 from agentnb.engine.flight import in_loop, running_loop
-from agentnb.engine.run import Halt
+from agentnb.engine.run import PAUSED, Halt
 from agentnb.engine.travel import repair
 from agentnb.errors import ExecutionError, Problem, StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agentnb.engine.run import Run
     from agentnb.session.session import Session
 
@@ -33,6 +36,9 @@ class Live:
         self.here = 0  # how many calls of this session are at work that await nothing: what they call may not move it
         self.onward = False  # whether the run that asks a person now was begun by start(), and goes on after it
         self.answered = False  # whether it goes on since a person's answer, and not since a call of start()
+        self.aim: Any = None  # what start() was asked to stop at
+        self.speed: float | None = None  # steps a second; see Session.speed
+        self._stirred: asyncio.Event | None = None  # set to end the rest after a step
         self._alarm: asyncio.TimerHandle | None = None
         self._late: asyncio.Task[Any] | None = None
 
@@ -76,7 +82,7 @@ class Live:
             loop.call_soon_threadsafe(self._begin, self.begun)
 
     def _begin(self, number: int) -> None:
-        before, self._ended = self._task, asyncio.Event()
+        before, self._ended, self._stirred = self._task, asyncio.Event(), asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._go(number, before, self._ended))
 
     async def _go(self, number: int, before: asyncio.Task[None] | None, ended: asyncio.Event) -> None:
@@ -103,16 +109,58 @@ class Live:
     async def _run(self, number: int) -> None:
         session, run = self._session, self._session.engine
         session.open_tip()
+        settle(run)  # what has been told from outside may set nobody off
         run.threaded, before = True, run.threaded
         try:
             if session.may_go() and not session.stops_here():
                 session.changed()
-                await run_in_loop(run, session.tick)
+                await self._on(run)
         finally:
             run.threaded = before
             if number == self.begun:
                 repair(run)
                 session.ended()
+
+    # -- how fast it goes ----------------------------------------------------------------------------------------
+
+    async def _on(self, run: Run) -> None:
+        """Go on until something says stop; where a speed is set, with a rest after each step."""
+        session, halt, end = self._session, run.halt, run.stop_at
+        while True:
+            run.stop_at = end if self.speed is None else min(end, run.position + 1)
+            run.set_mark()
+            code = await session.run_awaited()
+            if code != PAUSED or halt.on or not run.stop_at <= run.position < end:
+                return
+            session.ready_to_keep()
+            session.tick()
+            await self._rest(halt, run.ns)
+            if halt.on:
+                return
+
+    async def _rest(self, halt: Halt, ns: Callable[[], int]) -> None:
+        """Wait as long as the speed says, whatever it changes to meanwhile; a pause ends the wait."""
+        began = ns()
+        while self.speed is not None and not halt.on and self._stirred is not None:
+            left = 1 / self.speed - (ns() - began) / 1e9
+            self._stirred.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), max(left, 0))
+            if not self._stirred.is_set():
+                return
+
+    def _stir(self) -> None:
+        if self._stirred is not None and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stirred.set)
+
+    def set_speed(self, steps: float | None) -> None:
+        """Take another speed, in steps a second, from the next step on; None: as fast as it goes."""
+        self.speed = steps
+        run = self._session.engine
+        if self.going and steps is not None:
+            run.stop_at = min(run.stop_at, run.position + 1)
+            run.mark = 0
+        self._stir()
 
     # -- a question whose time runs out --------------------------------------------------------------------------
 
@@ -120,6 +168,9 @@ class Live:
         """Go on with a run that asked a person and was begun by start(), now that the answer is there."""
         runs = self._loop is not None and self._loop.is_running()
         if self.onward and runs and not self.moves and self._session.may_go():
+            if not self._session.aim(self.aim) or self._session.is_there():
+                self._session.ended()
+                return
             self.start()
             self.answered = True
 
@@ -151,7 +202,7 @@ class Live:
         if session.engine is not engine or self.moves:
             return
         if late and self.onward:
-            session.start()
+            session.start(self.aim)
         elif late:
             self._late = asyncio.get_running_loop().create_task(session.astep())
         else:  # a clock's second is not quite another's
@@ -163,10 +214,12 @@ class Live:
             run = self._session.engine
             run.halt.on = True
             run.mark = 0  # so that a run without a loop looks up after its step
+            self._stir()
 
     def drop(self) -> None:
         """End it here and now: what is in flight is cancelled, the task finds out when its turn comes."""
         self._session.engine.halt.on = True
+        self._stir()
         if self.going:
             self.going = False
             self.begun += 1

@@ -12,10 +12,11 @@ from agentnb.engine.resuming import Asked, unanswered
 from agentnb.errors import ExecutionError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from agentnb.engine.flight import Flight
     from agentnb.engine.run import Run
+    from agentnb.recipe.model import Leave
 
 
 Kind = Literal["answer", "approval", "call"]
@@ -25,8 +26,11 @@ Kind = Literal["answer", "approval", "call"]
 class Pending:
     """One thing that waits for a person: a node's question (`answer`, `approval`), or a held call (`call`).
 
+    An approval may wait on the board, too, while no node waits for it and the run goes on beside it.
+
     `arguments` are what was asked or is about to be sent; `answer` is what came back, where the call is held after it.
     `left` are the seconds that were left to answer when this was asked for; None where there is no end to them.
+    `free` are the names of the arguments that may be changed; None where all of them may.
     """
 
     id: str
@@ -36,6 +40,7 @@ class Pending:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = ABSENT
     left: float | None = None
+    free: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         """Return one line, without secrets."""
@@ -46,7 +51,23 @@ class Pending:
 def pending_of(run: Run) -> tuple[Pending, ...]:
     """Return what waits for a person, in the order in which it was asked."""
     held = [_pending(flight, kind) for flight in run.flights.values() if (kind := _kind(flight)) is not None]
-    return (*held, *(known for _, known in waiting_since(run)), *map(_masked, masks.unknown(run)))
+    known = (known for _, known in waiting_since(run))
+    return (*held, *map(_of_leave, leaves(run)), *known, *map(_masked, masks.unknown(run)))
+
+
+def leaves(run: Run) -> Sequence[Leave]:
+    """Return what waits on the board for a person's leave."""
+    approvals = run.plan.recipe.approvals
+    return () if approvals is None else approvals.waiting(run)
+
+
+def leave_of(run: Run, wanted: str | None) -> Leave | None:
+    """Return what waits on the board, by its id or its node; the first where nothing is named; None for no such."""
+    return next((each for each in leaves(run) if wanted is None or wanted in (each.id, each.node)), None)
+
+
+def _of_leave(leave: Leave) -> Pending:
+    return Pending(leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free)
 
 
 def waiting_since(run: Run) -> list[tuple[Asked, Pending]]:
@@ -85,11 +106,9 @@ def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
     Raises:
         ExecutionError: X115, nothing of that kind waits.
     """
-    for flight in run.flights.values():
-        if _kind(flight) == kind:
-            known = _pending(flight, kind)
-            if wanted is None or wanted in (known.node, known.id):
-                return flight
+    found = flight_of(run, kind, wanted)
+    if found is not None:
+        return found
     waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in pending_of(run)) or "nothing"
     late = [flight.act.node.id for flight in run.flights.values() if flight.hold is not None and flight.hold.late]
     if late:
@@ -105,14 +124,50 @@ def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
     )
 
 
-def change(flight: Flight, arguments: Mapping[str, Any] | None, answer: Any) -> None:
-    """Change a held call: what it sends, or what it comes back with; an answer before it goes out replaces it."""
+def flight_of(run: Run, kind: Kind, wanted: str | None) -> Flight | None:
+    """Return the flight that waits, as `held` does; None where none does."""
+    for flight in run.flights.values():
+        if _kind(flight) == kind:
+            known = _pending(flight, kind)
+            if wanted is None or wanted in (known.node, known.id):
+                return flight
+    return None
+
+
+def changed_in(flight: Flight) -> Mapping[str, Any] | None:
+    """Return the arguments that a person has put in place of those that leave is asked for; None where nobody has."""
     hold = flight.hold
     assert hold is not None
+    now = freeze(dict(hold.effect.arguments))
+    asked = [sent for _, effect, sent, _ in flight.act.work.out.values() if effect.kind == "approval"]
+    return None if not asked or asked[-1] == now else now
+
+
+def change(flight: Flight, arguments: Mapping[str, Any] | None, answer: Any) -> None:
+    """Change a held call: what it sends, or what it comes back with; an answer before it goes out replaces it.
+
+    X127: the answer of an approval is changed, which is given by approving or denying.
+
+    Raises:
+        ExecutionError: X127, an approval is answered so.
+    """
+    hold = flight.hold
+    assert hold is not None
+    if answer is not ABSENT and hold.kind == "approval":
+        raise no_answer(hold.effect.name)
     if arguments is not None:
         hold.effect = replace(hold.effect, arguments={key: thaw(freeze(value)) for key, value in arguments.items()})
     if answer is not ABSENT:
         hold.answer, hold.answered = answer, True
+
+
+def no_answer(name: str) -> ExecutionError:
+    """Return what is raised where an approval is given another answer than leave, or none."""
+    return ExecutionError(
+        Problem("X127", f"{name!r} asks for leave, and has no answer to change", "change(answer=...)",
+                "an approval is granted or denied; only what it asks leave for can be changed",
+                "call approve(id) or deny(id, reason)")
+    )  # fmt: skip
 
 
 def held_at(run: Run) -> str:

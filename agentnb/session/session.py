@@ -17,9 +17,21 @@ from agentnb.engine.run import GO
 from agentnb.engine.travel import open_tip
 from agentnb.errors import ExecutionError, StoreError
 from agentnb.session import reading
+from agentnb.session.awaited import Awaited
 from agentnb.session.checks import not_running, refuse_step
-from agentnb.session.driver import Driver
-from agentnb.session.pending import Kind, Pending, change, held, held_at, pending_of
+from agentnb.session.graphs import Graphs
+from agentnb.session.pending import (
+    Kind,
+    Pending,
+    change,
+    changed_in,
+    flight_of,
+    held,
+    held_at,
+    leave_of,
+    no_answer,
+    pending_of,
+)
 from agentnb.session.replaying import ReplayReport, replayed
 from agentnb.session.standing import Standing
 from agentnb.session.why import Why, why_of
@@ -27,15 +39,14 @@ from agentnb.session.why_not import WhyNot, why_not_of
 from agentnb.world.people import verdict
 
 if TYPE_CHECKING:
-    from agentnb.draw.drawing import Drawing
-    from agentnb.draw.view import RunView
     from agentnb.engine.history import Event
     from agentnb.errors import Problem
     from agentnb.recipe.model import Recipe
+    from agentnb.session.writers import Writer
     from agentnb.trace.trace import SimulationStep
 
 
-class Session(Driver):
+class Session(Awaited, Graphs):
     """One run of a recipe: step it, go back, edit, fork; every step stays in its history.
 
     A failure of a recipe is never raised: the run stands at the failed node, `status` is `failed` and `error` says why.
@@ -141,6 +152,8 @@ class Session(Driver):
     def approve(self, id: str | None = None, by: str | None = None) -> SimulationStep | None:
         """Approve what a node asks leave for, and commit its step; a run that `start()` began then goes on.
 
+        What waits on the board is done at once, as an act where the run stands; there is no step to commit then.
+
         Args:
             id: of what is in `pending`, or its node; the first approval where it is left out.
             by: who has decided it.
@@ -148,7 +161,7 @@ class Session(Driver):
         Raises:
             ExecutionError: X115, nothing waits for an approval.
         """
-        return self._give("approval", id, "approve", verdict(approved=True, by=by), by)
+        return self._decide("approve", id, by)
 
     def deny(self, id: str | None = None, reason: str = "", by: str | None = None) -> SimulationStep | None:
         """Deny what a node asks leave for, as `approve` grants it; the node is told the reason.
@@ -156,7 +169,22 @@ class Session(Driver):
         Raises:
             ExecutionError: X115, nothing waits for an approval.
         """
-        return self._give("approval", id, "deny", verdict(approved=False, by=by, reason=reason), by)
+        return self._decide("deny", id, by, reason)
+
+    def _decide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+        """Grant or deny what a node waits for, or what waits on the board: there no step ends by it."""
+        not_running(self, f"{act}()")
+        self._take_up("approval", wanted)
+        approved = act == "approve"
+        flight, leave = flight_of(self.engine, "approval", wanted), leave_of(self.engine, wanted)
+        if flight is None and leave is not None and self.recipe.approvals is not None:
+            self.recipe.approvals.decide(self, leave, verdict(approved=approved, by=by, reason=reason))
+            self.live.go_on()
+            self.changed()
+            return None
+        changed = None if flight is None or not approved else changed_in(flight)
+        said = verdict(approved=approved, by=by, reason=reason, arguments=changed)
+        return self._give("approval", wanted, act, said, by)
 
     def _give(
         self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
@@ -181,12 +209,23 @@ class Session(Driver):
     def change(self, id: str, arguments: Mapping[str, Any] | None = None, answer: Any = ABSENT) -> Self:
         """Change a held call: what it sends, or what it answers (before it goes out, the answer replaces it).
 
+        Of an approval, what leave is asked for may be changed: then `approve` lets it be done so.
+
         Raises:
-            ExecutionError: X115, there is no such call.
+            ExecutionError: X115, there is no such call or approval; X126, X127, of an approval something is changed
+                that cannot be.
         """
         not_running(self, "change()")
         self._take_up("call", id)
-        flight = held(self.engine, "call", id)
+        self._take_up("approval", id)
+        leave, flight = leave_of(self.engine, id), flight_of(self.engine, "approval", id)
+        if leave is not None and flight is None and self.recipe.approvals is not None:
+            if answer is not ABSENT:
+                raise no_answer(leave.name)
+            self.recipe.approvals.change(self, leave, {**leave.arguments, **(arguments or {})})
+            self.changed()
+            return self
+        flight = flight or held(self.engine, "call", id)
         change(flight, arguments, answer)
         people.note(self.engine, "change", flight.act.node.id, ABSENT, answer if arguments is None else dict(arguments))
         self.changed()
@@ -300,7 +339,7 @@ class Session(Driver):
         return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
 
     def watch(self, expression: Any) -> Self:
-        """Watch a condition text, JsonLogic, or a callable of the board; `watches` shows its value where it stands."""
+        """Watch a path of the board, a condition text, JsonLogic, or a callable; `watches` shows its value here."""
         self.watches.add(expression)
         self.changed()
         return self
@@ -309,9 +348,17 @@ class Session(Driver):
         """Return the step that wrote what stands at a path; 0 for the inputs, None where nobody did."""
         return reading.who_wrote(self.engine, path, self.engine.position if at is None else at)
 
-    def why(self) -> Why:
-        """Return why the last step led where it did: each condition of its node with the values that it read."""
-        return why_of(self.engine)
+    def writers(self) -> dict[str, Writer]:
+        """Return who last wrote each key of the board: the step and its node; "" the inputs, None a person's edit."""
+        return self._writers.of(self.engine, self._view)
+
+    def why(self, at: int | None = None) -> Why:
+        """Return why a step (left out: the last one) led where it did: each condition with the values that it read.
+
+        Raises:
+            ExecutionError: X111, there is no such step.
+        """
+        return why_of(self.engine, at)
 
     def why_not(self, behavior: str, at: int | str | None = None) -> WhyNot:
         """Return what kept a node from firing: an event that has not come, a delivery that waits, ways not taken.
@@ -329,17 +376,6 @@ class Session(Driver):
     def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
         """Call `listener` at a moment (step, error, end, change, token); return the function that ends it."""
         return self.hooks.add(to, listener)
-
-    def view(self) -> RunView:
-        """Return where the run stands, for a picture."""
-        stops = frozenset(row.node for row in self.breakpoints if row.enabled and row.node is not None)
-        return reading.view_of(self.engine, self._seen, stops)
-
-    def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
-        """Return the recipe's drawing with the run on it."""
-        from agentnb.draw.dot import draw_recipe
-
-        return draw_recipe(self.recipe, board=board, direction=direction, run=self.view())
 
     def controls(self) -> Any:
         """Return new ipywidgets controls bound to this session: buttons, a slider, the box for an answer."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agentnb.engine.effects import ASKED
-from agentnb.engine.history import Call, Event, History
+from agentnb.engine.history import LATE, ActRow, Call, Event, History
 
 PATCH: Final = "patch.applied"
 _STEP: Final = attrgetter("step")
@@ -64,18 +64,23 @@ class Used(NamedTuple):
 class Account:
     """What the rows of one history have used, with what came before it; each list has an entry for its start."""
 
-    __slots__ = ("__weakref__", "before", "calls", "deep", "depths", "events", "first", "heard", "ns", "rows", "turns")
+    __slots__ = (
+        *("__weakref__", "before", "begun", "calls", "deep", "depths", "events", "first", "heard", "ns", "places"),
+        *("rows", "turns"),
+    )
 
     def __init__(self, before: Used) -> None:
         self.before = before
         self.ns: array[int] = array("q", [0])
         self.calls: list[Paid] = [before.paid]
-        self.events: list[int] = [before.patches]  # how many of them are patches
-        self.turns: list[int] = [before.events]  # how many of them have, or will have, a turn of their own
-        self.depths: dict[str | int, tuple[int, int]] = {}  # id and number of an event -> its position, its depth
+        self.events: array[int] = array("I", [before.patches])  # how many of them are patches
+        self.turns: array[int] = array("I", [before.events])  # how many of them have, or will have, a turn of their own
+        self.depths: array[int] = array("I")  # of each event
+        self.places: dict[str, int] = {}  # id of an event -> its place; only where one is looked for by its id
         self.rows = 1  # how many rows have been looked through for deliveries
-        self.heard: list[int] = []  # the steps of nodes that an event has set off
-        self.deep: list[int] = [before.depth]
+        self.heard: array[int] = array("I")  # the steps of nodes that an event has set off
+        self.deep: array[int] = array("I", [before.depth])
+        self.begun: array[int] = array("I", [before.calls])  # how many of them were more than a turn that is put off
         self.first: dict[int, int] = {}  # event -> the first step that it has set off
 
     def ns_up_to(self, history: History, step: int) -> int:
@@ -110,14 +115,37 @@ class Account:
 
     def events_up_to(self, history: History, step: int) -> int:
         """Return how many events of this history there are up to a step."""
-        end = bisect_right(history.events, step, key=_AT)
-        while len(self.events) <= end:
-            event = history.events[len(self.events) - 1]
-            self.depths[event.id] = self.depths[event.seq] = (event.at, _depth(history, event))
-            self.events.append(self.events[-1] + (event.type == PATCH))
+        events = history.events
+        end = len(events) if not events or events[-1].at <= step else bisect_right(events, step, key=_AT)
+        if len(self.depths) < end:
             reactive = None if history.plan is None else history.plan.recipe.reactive
-            self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
+            del self.events[len(self.depths) + 1 :], self.turns[len(self.depths) + 1 :]  # an interrupt came between
+            for event in events[len(self.depths) : end]:
+                self.events.append(self.events[-1] + (event.type == PATCH))
+                self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
+                self.depths.append(self._depth(history, event))
         return end
+
+    def _depth(self, history: History, event: Event) -> int:
+        """Return how deep an event follows from others; nearly always from the one that its node answers to."""
+        if event.step is not None and event.step > history.base:
+            place = history.place_of(history.tables.acts[history.s_act[event.step - history.base]].event)
+            if 0 <= place < len(self.depths) and event.cause in (None, history.events[place].id):
+                return self.depths[place] + 1
+        return _depth(history, event)
+
+    def depth_of(self, history: History, event: str | int, step: int) -> int | None:
+        """Return how deep an event of this history is, as known up to a step; None where it is not there."""
+        end = self.events_up_to(history, step)
+        if isinstance(event, int):
+            place = history.place_of(event)
+            if place < 0 and event > history.inherited:  # of steps that were in flight together
+                place = next((at for at in range(end) if history.events[at].seq == event), -1)
+        else:
+            for at in range(len(self.places), end):
+                self.places[history.events[at].id] = at
+            place = self.places.get(event, -1)
+        return self.depths[place] if 0 <= place < end else None
 
     def heard_up_to(self, history: History, step: int) -> int:
         """Return how many steps of this history an event has set off, up to one of them."""
@@ -128,12 +156,21 @@ class Account:
                 here = history.base + row
                 while self.heard and self.heard[-1] >= here:  # an interrupt came between
                     self.heard.pop()
-                del self.deep[len(self.heard) + 1 :]
+                del self.deep[len(self.heard) + 1 :], self.begun[len(self.heard) + 1 :]
                 self.first.setdefault(event, here)
                 self.heard.append(here)
+                self.begun.append(self.begun[-1] + (not _puts_off(history, acts[history.s_act[row]])))
                 self.deep.append(max(self.deep[-1], depth_of(history, event, step)))
             self.rows = row + 1
         return bisect_right(self.heard, step)
+
+
+def _puts_off(history: History, act: ActRow) -> bool:
+    """Say whether a step is only the putting off of its node: the turn itself comes later."""
+    plan = history.plan
+    if plan is None or plan.recipe.reactive is None or act.about <= LATE:
+        return False
+    return bool(plan.nodes[act.node].node.params.get("activate_after"))
 
 
 _accounts: Final[WeakKeyDictionary[History, Account]] = WeakKeyDictionary()
@@ -166,7 +203,7 @@ def used_up_to(history: History, step: int) -> Used:
         return Used(
             paid,
             before.ns + ns,
-            before.calls + heard,
+            account.begun[heard],
             account.deep[heard],
             account.turns[events],
             account.events[events],
@@ -191,11 +228,9 @@ def depth_of(history: History, event: str | int, step: int) -> int:
     with _lock:
         here: History | None = history
         while here is not None:
-            account = _account(here)
-            account.events_up_to(here, step)
-            found = account.depths.get(event)
-            if found is not None and found[0] <= step:
-                return found[1]
+            found = _account(here).depth_of(here, event, step)
+            if found is not None:
+                return found
             step, here = min(step, here.base), here.parent
         return 0
 

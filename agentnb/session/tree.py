@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import takewhile
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine import travel
@@ -29,6 +31,7 @@ class Branches:
         self.made: list[Session] = []
         self.old: list[Run] = []
         self._told: dict[Run, int] = {}  # how many of a run's left branches have become sessions
+        self._asked = RLock()  # a screen may be painted in another thread
 
     def fork(
         self,
@@ -97,16 +100,20 @@ class Branches:
 
     def all(self) -> tuple[Session, ...]:
         """Return every fork; a branch that was left becomes a session when it is first asked for."""
-        session = self._session
+        with self._asked:
+            self._from_before()
+            self._left(self._session.engine)
+            return tuple(self.made)
+
+    def _from_before(self) -> None:
+        """Make sessions of the runs from before each reset."""
         for run in self.old:
             journal = run.keeping if isinstance(run.keeping, Journal) else None
-            found = self._session_of(run, f"{session.name}, before reset", getattr(journal, "run_id", None))
+            found = self._session_of(run, f"{self._session.name}, before reset", getattr(journal, "run_id", None))
             found.keep_in(journal)
             found.branches._told[run] = self._told.pop(run, 0)  # noqa: SLF001  (what is left to tell is its own)
             self.made.append(found)
         self.old.clear()
-        self._left(session.engine)
-        return tuple(self.made)
 
     def _left(self, run: Run) -> None:
         for chain, tip in run.left[self._told.get(run, 0) :]:
@@ -147,6 +154,16 @@ class Branches:
         for fork in forks:
             lines += self._lines(fork, depth + 1, here, kept)
         return lines
+
+
+def parting(session: Core, other: Core) -> int | None:
+    """Return up to which step two runs share their steps; None where they have none of their history in common."""
+    here, there = session.engine.chain, other.engine.chain
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(here, there, strict=False)))
+    if not shared:
+        return None
+    ends = [chain[shared].base if shared < len(chain) else chain[-1].tip for chain in (here, there)]
+    return min(ends)
 
 
 def _all(session: Any) -> list[Any]:

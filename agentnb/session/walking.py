@@ -10,6 +10,8 @@ from agentnb.session.checks import check_until, not_inside, refuse_step
 from agentnb.session.core import Core
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agentnb.trace.trace import SimulationTrace
 
 
@@ -56,16 +58,23 @@ class Walker(Core):
 
         No breakpoint counts a hit: nothing runs.
         """
+        for _ in self._going_back(until):
+            self.tick()
+        return self.trace
+
+    def _going_back(self, until: Any) -> Iterator[None]:
+        """Pause what moves it; then go back a step at a time, until something is met."""
         numbered = isinstance(until, int) and not isinstance(until, bool)
         end = max(until, 0) if numbered else 0
         asked = None if until is None or numbered else self._asked(until)
-        if not self.breakpoints.rows and asked is None and end < self.engine.position:
-            self.goto(end)
-        while self.engine.position > end:
-            self.back()
-            if (asked is not None and asked.met()) or self._breaks_back():
-                break
-        return self.trace
+        met = not self.breakpoints.rows and asked is None
+        self.goto(min(end, self.engine.position) if met else self.engine.position)
+        yield
+        while not met and self.engine.position > end:
+            self._travel(travel.undo, self.engine)
+            met = self._breaks_back() or (asked is not None and asked.met())
+            yield
+        self.moved()
 
     def _breaks_back(self) -> bool:
         """Say whether a breakpoint is met where the run has come back to."""

@@ -16,14 +16,14 @@ class Watches(Mapping[str, Any]):
         self._asked: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
 
     def add(self, expression: Any) -> str:
-        """Watch a condition text, JsonLogic, or a callable of the board; return the name that it is shown under.
+        """Watch a path of the board, a condition text, JsonLogic, or a callable; return the name that it goes by.
 
         Raises:
             RecipeError: the condition is wrong.
         """
-        from agentnb.expressions.conditions import as_condition
+        from agentnb.expressions.questions import as_question
 
-        asked = as_condition(expression)
+        asked = as_question(expression, self._board())
         text = str(getattr(asked, "text", "") or getattr(expression, "__name__", "watch"))
         self._asked[text] = asked
         return text

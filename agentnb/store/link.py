@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
@@ -77,11 +77,14 @@ class Link:
         Raises:
             StoreError: it cannot be kept.
         """
-        with self._in_our_words():
+        try:
             cursor = self._begin(begins=begins)
             act(cursor)
             self.unsure.add(run_id)
             cursor.execute("COMMIT")
+        except BaseException as error:
+            self._in_our_words(error)
+            raise
         self.unsure.discard(run_id)
         if self._claiming is not None:
             run_id, name, _ = self._claiming
@@ -94,7 +97,7 @@ class Link:
         Raises:
             StoreError: it cannot be kept.
         """
-        with self._in_our_words():
+        try:
             cursor, sure = self._open(write=True), run_id not in self.unsure
             self.unsure.add(run_id)
             try:
@@ -105,19 +108,18 @@ class Link:
                 if sure:
                     self.unsure.discard(run_id)
                 raise
+        except BaseException as error:
+            self._in_our_words(error)
+            raise
         if kept or sure:
             self.unsure.discard(run_id)
         return kept
 
-    @contextlib.contextmanager
-    def _in_our_words(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            self._after(error)
-            told = self._told(error)
-            if told is error:
-                raise
+    def _in_our_words(self, error: BaseException) -> None:
+        """Leave no transaction open after an error, and raise it in our words, if it is the database's."""
+        self._after(error)
+        told = self._told(error)
+        if told is not error:
             raise told from printable(error)
 
     def _begin(self, *, begins: bool) -> Any:

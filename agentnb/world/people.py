@@ -15,7 +15,7 @@ from agentnb.errors import ExecutionError, Problem
 
 WAIT: Final = object()  # the answer that says: a person has to come
 _ALONE: Final = ContextVar("_ALONE", default=False)
-_VERDICT: Final = frozenset({"approved", "by", "reason"})
+_VERDICT: Final = frozenset({"approved", "by", "reason", "arguments"})
 _TYPED: Final = dict.fromkeys(("y", "yes", "approve"), True) | dict.fromkeys(("n", "no", "deny"), False)
 
 
@@ -75,13 +75,19 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
 # -- approvals ---------------------------------------------------------------------------------------------------------
 
 
-def verdict(*, approved: bool, by: str | None = None, reason: str = "") -> Any:
-    """Return what an approval is answered, frozen: `approved`, `by` whom, and the `reason` that was given."""
-    return freeze({"approved": approved, "by": by, "reason": reason})
+def verdict(*, approved: bool, by: str | None = None, reason: str = "", arguments: Any = None) -> Any:
+    """Return what an approval is answered, frozen: `approved`, `by` whom, and the `reason` that was given.
+
+    Where other `arguments` are approved than leave was asked for, the verdict has them too.
+    """
+    changed = {} if arguments is None else {"arguments": arguments}
+    return freeze({"approved": approved, "by": by, "reason": reason, **changed})
 
 
 def verdict_of(given: Any, where: str = "Session(answers=...)") -> Any:
     """Return the verdict that an answer stands for: True, False, the verdict as a mapping, or a line of text.
+
+    A mapping may have `arguments`, which are approved in place of those that leave was asked for.
 
     Raises:
         ExecutionError: X124, it is none of these.
@@ -89,9 +95,10 @@ def verdict_of(given: Any, where: str = "Session(answers=...)") -> Any:
     found = typed_verdict(given) if isinstance(given, str) else {"approved": given}
     found = given if isinstance(given, Mapping) else found
     if isinstance(found, Mapping) and isinstance(found.get("approved"), bool) and found.keys() <= _VERDICT:
-        by, reason = found.get("by"), found.get("reason")
+        by, reason, arguments = found.get("by"), found.get("reason"), found.get("arguments")
         by, reason = None if by is None else str(by), "" if reason is None else str(reason)
-        return verdict(approved=found["approved"], by=by, reason=reason)
+        arguments = dict(arguments) if isinstance(arguments, Mapping) else None
+        return verdict(approved=found["approved"], by=by, reason=reason, arguments=arguments)
     raise ExecutionError(
         Problem(
             "X124",

@@ -108,7 +108,8 @@ class World:
             case "llm":
                 request, attempts = self._request(effect, work), _Attempts()
                 _begun(work, "llm")
-                return lambda _asked: self._complete(attempts.telling(request, work), work)
+                model = request.model or str(getattr(self.model_of(work.node), "model", None) or "")
+                return lambda _asked: self._complete(attempts.telling(request, work, model), work)
         raise ExecutionError(
             Problem(
                 "X301",
@@ -163,7 +164,7 @@ class _Attempts:
     def __init__(self) -> None:
         self.last = 0
 
-    def telling(self, request: LLMRequest, work: Work) -> LLMRequest:
+    def telling(self, request: LLMRequest, work: Work, model: str) -> LLMRequest:
         """Return the request of the next attempt; where somebody listens to the run's tokens, it is told them."""
         heard = work.run.tell
         if heard is None:
@@ -173,7 +174,7 @@ class _Attempts:
 
         def tell(text: str) -> None:
             if attempt == self.last and not work.dead and (end is None or monotonic() < end):
-                heard(work.node.id, text, attempt)
+                heard(work.node.id, text, attempt, request.of_node, model)
 
         return replace(request, tell=tell)
 

@@ -5,7 +5,19 @@ from dataclasses import dataclass
 import pytest
 
 from agentnb.board import secrets
-from agentnb.board.secrets import MASK, Masked, hidden, hide, hides, is_secret, masked, short, shown
+from agentnb.board.secrets import (
+    MASK,
+    Masked,
+    hidden,
+    hide,
+    hides,
+    how_many,
+    is_secret,
+    masked,
+    settled,
+    short,
+    shown,
+)
 from agentnb.board.values import freeze
 
 
@@ -75,3 +87,25 @@ def test_a_long_value_is_cut_and_still_masked(none_hidden):
     assert "s3c" not in short("y" * 195 + "s3cret-4711", width=400)
     assert short("v", "password") == repr(MASK)
     assert short({"a": 1}) == "{'a': 1}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("nothing of it", "nothing of it"), ("it is se77", "it is "), ("it is se77led-4711", "it is se77led-4711"),
+     ("s", ""), ("se77led-4711 and se7", "se77led-4711 and "), ("", "")],
+)  # fmt: skip
+def test_of_a_text_that_grows_only_what_no_secret_can_begin_in_is_settled(text, shown):
+    hide("se77led-4711")
+    assert text[: settled(text)] == shown
+
+
+def test_no_secret_is_cut_in_two_by_what_may_be_the_beginning_of_another():
+    hide("one-abcd", "cd-other")
+    assert settled("it is one-abcd") == len("it is ")
+    assert hidden("it is one-abcd"[: settled("it is one-abcd ")]) == "it is ********"
+
+
+def test_how_many_texts_are_hidden_grows_with_each():
+    before = how_many()
+    hide("another-one-4714")
+    assert how_many() == before + 1

@@ -114,3 +114,76 @@ def test_going_back_finds_the_queue_as_it_was(run):
     for position in reversed(range(len(queues))):
         travel.goto(run, position)
         assert waiting(run) == queues[position]
+
+
+@pytest.fixture
+def long_queue(run):
+    """A run in which many events wait to be matched, and some are put off or come from the steps themselves."""
+    emit_from_outside(run, "one", None)
+    for number in range(100):
+        emit_from_outside(run, "two" if number % 7 else "later", None)
+    deliveries.settle(run)
+    return run
+
+
+def test_nothing_that_waits_is_written_again_where_an_event_sets_something_off(long_queue):
+    run, before = long_queue, len(long_queue.history.p_act)
+    steps = 0
+    while waiting(run):
+        step(run)
+        steps += 1
+    assert steps == 1 + 2 * 85 + 15
+    assert len(run.history.p_act) - before <= steps  # not one more than the turns that were set off
+    assert path(run)[:5] == ["first", "first", "second", "second", "second"]
+
+
+def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(long_queue):
+    from agentnb.engine import people, travel
+
+    run, queues = long_queue, [waiting(long_queue)]
+    for number in range(30):
+        step(run)
+        if number == 9:
+            people.set_next(run, "second")
+        if number in (4, 5, 20):
+            emit_from_outside(run, "two", None)
+        queues.append(waiting(run))
+    for position in (30, 7, 29, 0, 12, 11, 10, 30):
+        travel.goto(run, position)
+        assert waiting(run) == queues[position]
+    travel.goto(run, 12)
+    fork = travel.forked(run, run.plan, 12)
+    assert waiting(fork) == queues[12]
+    while waiting(fork):
+        step(fork)
+    assert len(path(fork)) > 30
+
+
+def test_such_a_queue_is_kept_and_read_again(long_queue):
+    from agentnb.engine.revival import dump, revive
+
+    run, queues = long_queue, [waiting(long_queue)]
+    for _ in range(20):
+        step(run)
+        queues.append(waiting(run))
+    other = revive(run.plan, dump(run))
+    from agentnb.engine import travel
+
+    for position in (20, 3, 11):
+        travel.goto(other, position)
+        assert waiting(other) == queues[position]
+
+
+def test_what_an_interrupt_has_left_of_such_a_queue_is_undone(long_queue):
+    from agentnb.engine.step import repair
+
+    run = long_queue
+    step(run)
+    queue, rows = waiting(run), len(run.history.p_act)
+    deliveries._put_before(run, run.history.after(run.pos), run.frontier()[:1])
+    run.history.w_new.append("cut here")
+    repair(run)
+    assert (waiting(run), len(run.history.p_act)) == (queue, rows)
+    while waiting(run):
+        step(run)
+    assert len(path(run)) == 1 + 2 * 85 + 15

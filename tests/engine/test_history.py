@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentnb.engine.travel import branch, forked, goto, repair
+from agentnb.engine.travel import branch, forked, goto, open_tip, repair
 from agentnb.engine.work import Effect
 from tests.engine.making import data, one, run_of
 from tests.engine.shapes import branches, go_on, step
@@ -101,3 +101,28 @@ def test_a_history_knows_what_its_steps_were_made_with():
     goto(fork, 0)
     branch(fork)
     assert [history.plan for history in (run.history, *fork.chain)] == [run.plan, run.plan, other]
+
+
+def test_an_event_is_found_by_its_number_however_the_steps_were_committed():
+    run = run_of(*[lambda work: work.emit("x") and None] * 4)
+    for _ in range(4):
+        one(run)
+    history = run.history
+    assert [history.place_of(seq) for seq in range(6)] == [-1, 0, 1, 2, 3, -1]
+    one_, two, three, four = history.events
+    history.events[:] = [one_, three, two, four]  # two were in flight together
+    assert [run.event(seq) for seq in range(1, 5)] == [one_, two, three, four]
+    assert run.event(5) is None
+
+
+def test_a_branch_numbers_on_after_what_came_before_it_and_not_after_what_it_has_left():
+    run = run_of(*[lambda work: work.emit("x") and None] * 5)
+    for _ in range(4):
+        one(run)
+    goto(run, 2)
+    open_tip(run)
+    assert (run.history.inherited, run.last_event()) == (2, 2)
+    one(run)
+    assert [event.seq for event in run.events()] == [1, 2, 3]
+    goto(run, 1)
+    assert run.last_event() == 1

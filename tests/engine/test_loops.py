@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from agentnb.engine.loops import Home, in_own_loop
+from agentnb.engine.loops import Errand, Home, ended_beside, in_own_loop
 
 WORD = ContextVar("WORD", default="")
 
@@ -134,3 +134,63 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
     assert found == ["ended"]
     assert in_own_loop(where(found), home) == 7
     home.leave()
+
+
+@pytest.mark.parametrize("staying", [False, True])
+def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
+    found, home = [], Home() if staying else None
+    gate = threading.Event()
+
+    async def work():
+        while not gate.is_set():  # noqa: ASYNC110  (set in another thread)
+            await asyncio.sleep(0.001)
+        found.append(threading.current_thread() is threading.main_thread())
+        return 7
+
+    async def main():
+        task = asyncio.create_task(ended_beside(lambda then: Errand(work, home, then)))
+        for _ in range(5):
+            await asyncio.sleep(0.001)
+        assert not task.done()
+        gate.set()
+        return await task
+
+    assert asyncio.run(main()) == 7
+    assert found == [False]
+    if home is not None:
+        home.leave()
+
+
+def test_an_errand_that_is_cancelled_ends_there_first():
+    found, home, begun = [], Home(), threading.Event()
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            found.append("ended")
+
+    async def main():
+        task = asyncio.create_task(ended_beside(lambda then: Errand(work, home, then)))
+        while not begun.is_set():  # noqa: ASYNC110  (set in another thread)
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert found == ["ended"]
+
+    asyncio.run(main())
+    assert in_own_loop(where(found), home) == 7
+    home.leave()
+
+
+def test_what_an_errand_raises_is_raised_where_it_is_awaited():
+    async def breaks():
+        raise ValueError("there")
+
+    async def main():
+        with pytest.raises(ValueError, match="there"):
+            await ended_beside(lambda then: Errand(breaks, None, then))
+
+    asyncio.run(main())

@@ -93,3 +93,15 @@ def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
     Session(made_of(role="reviewer")).run()
     Session(made_of()).run()
     assert asked == ["Refund? (for role reviewer)", "Refund?"]
+
+
+def test_an_answer_that_does_not_fit_its_schema_fails_the_node_and_is_asked_for_again():
+    made = nx.DiGraph()
+    made.add_node("ask", kind="human", prompt="How many?", schema={"type": "integer", "maximum": 5}, output="n")
+    run = session(made)
+    run.step()
+    assert dict(run.pending[0].arguments)["schema"] == {"type": "integer", "maximum": 5}
+    run.answer("many")
+    assert (run.status, run.error.code) == ("failed", "X144")
+    run.retry()
+    assert run.answer(3).outputs == {"n": 3}

@@ -56,3 +56,38 @@ def test_a_scripted_verdict_is_one() -> None:
     session.run()
     assert session.board["result"]["success"]
     assert session.trace.frames.calls.kind.tolist() == ["llm", "approval", "tool"]
+
+
+def asked_for(n):
+    """A session whose model wants to call `ok` with n=1, and which a person approves with another n."""
+    session = executor(call("ok", n=1), require_approval=True).session("go")
+    session.run()
+    (waits,) = session.pending
+    session.change(waits.id, arguments={"n": n})
+    session.approve(waits.id, by="ann")
+    return session
+
+
+def test_what_is_approved_with_other_parameters_is_called_with_those() -> None:
+    session = asked_for(7)
+    session.run()
+    calls = session.trace.frames.calls.set_index("kind")
+    assert (calls.arguments["approval"], calls.arguments["tool"]) == ({"n": 1}, {"n": 7})
+    assert session.board["tools_executed"][0]["parameters"] == {"n": 7}
+    assert session.trace.frames.acts["act"].tolist() == ["change", "approve"]
+    assert session.replay().ok
+
+
+def test_parameters_that_do_not_fit_are_not_called_though_a_person_has_given_them() -> None:
+    session = asked_for("x")
+    session.run()
+    assert "Input validation failed" in session.board["tools_executed"][0]["error"]
+    assert "tool" not in session.trace.frames.calls.kind.tolist()
+    assert session.replay().ok
+
+
+def test_a_verdict_may_bring_its_own_parameters() -> None:
+    answers = [{"approved": True, "arguments": {"n": 5}}]
+    session = executor(call("ok", n=1), require_approval=True).session("go", answers=answers)
+    session.run()
+    assert session.board["tools_executed"][0]["parameters"] == {"n": 5}

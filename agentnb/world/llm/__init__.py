@@ -33,7 +33,7 @@ A client makes one attempt: retries, back-off and time-outs of a node are the en
 `trace.frames.calls`, with its tokens and cost. What fails is an LLMError (base.py), or a TimeoutError.
 
 Streaming: `session.subscribe(listener, to="token")` is given each piece of text as it arrives; without a listener
-nothing is streamed.
+nothing is streamed. A cockpit listens, and shows the text while it comes.
 
 A client of one's own answers an LLMRequest with an LLMResponse, at once or as an awaitable:
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from agentnb.board.values import thaw
 from agentnb.world.llm.base import LLMRequest, LLMResponse, told
 
 
@@ -11,10 +14,20 @@ def mocked(name: str) -> str:
 
 
 class SimulatedClient:
-    """Answers every request with a text that names the node, and nothing else."""
+    """Answers every request with a text that names the node; one that names a schema, with a value that fits it."""
 
     made_up = True
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the simulated answer."""
+        """Return the simulated answer.
+
+        Raises:
+            ExecutionError: X408, no value that fits the schema was found.
+        """
+        schema = request.settings.get("schema")
+        if schema is not None:
+            from agentnb.world.filled import filled  # it reads schemas: only where there is one
+
+            made = filled(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
+            return told(LLMResponse(json.dumps(made, ensure_ascii=False), model="simulated"), request)
         return told(LLMResponse(mocked(request.node), model="simulated"), request)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from agentnb.samples import samples
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMRequest
@@ -20,3 +22,13 @@ def test_it_can_speak_for_a_session():
         "Mocked output from outline",
         "Mocked output from answer",
     }
+
+
+def test_a_schema_is_kept_to():
+    schema = {"type": "object", "properties": {"title": {"type": "string"}, "n": {"type": "integer", "minimum": 3}},
+              "required": ["title", "n"]}  # fmt: skip
+    request = LLMRequest((), node="writer", settings={"schema": schema})
+    made, again = (json.loads(SimulatedClient().complete(request).content) for _ in range(2))
+    assert made == again
+    assert made["title"].startswith("title")
+    assert made["n"] >= 3

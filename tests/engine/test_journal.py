@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import json
+from functools import reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.engine.journal import text_of
+
+plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+documents = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(documents)
+def test_a_document_is_the_same_when_it_is_read_again(document):
+    assert json.loads(text_of(document)) == document
+
+
+@pytest.mark.parametrize(
+    "document",
+    [["half of a pair \ud800"], {"\udc00": 1}, reduce(lambda inner, _: [inner], range(400), 1), [2**80, -(2**70)]],
+    ids=["text", "name", "deep", "large"],
+)
+def test_what_is_rare_is_written_too(document):
+    assert json.loads(text_of(document)) == document
+
+
+def test_it_is_written_without_blanks_and_in_its_own_letters():
+    assert text_of({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'
