@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.board.values import thaw
 from agentnb.engine.chance import drawn
+from agentnb.engine.done import Record
 from agentnb.session.opening import reopened
 from agentnb.store import MemoryLog
 from tests.engine.shapes import SHAPES
@@ -30,21 +32,33 @@ PLAYS = st.lists(st.one_of(st.just(("go", "step_into")), ACT), min_size=4, max_s
 @given(doing=ASKED, play=PLAYS, lasts=st.booleans())
 def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, lasts):
     session = kept(name, doing, MemoryLog() if lasts else None)
-    for verb, word in known(name, play):
+    for verb, word in play:
         session = done(session, verb, word)
         finds_nothing(session)
     finds_nothing(ended(session))
 
 
-def known(name, play):
-    """Return a play without what a replay does at another place: some events that a person emits amid a held step.
+def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_come():
+    session = kept("branches", ["human"])
+    for verb, word in (("go", "step"), ("go", "step_into"), ("emit", "outside"), ("go", "step_into"), ("go", "step")):
+        session = done(session, verb, word)
+    ended(session)
+    record = Record(session.engine)
+    assert record.run.plan.nodes[record.done(3).act.node].id == "first"
+    ((before, _, after),) = (thaw(wrote.new) for wrote in record.done(3).writes if wrote.path == ("seen first",))
+    assert (before[2], after[2]) == (0, 1)
+    finds_nothing(session)
 
-    Beside other branches it is not known which of their steps came before them. And where a held step was cut, it has
-    not begun yet when the run is opened again; its replay takes it up where it was held, so the queue is another one.
-    """
-    cut = [verb for verb, _ in play].index("reopen") if ("reopen", None) in play else len(play)
-    until = {"branches": 0, "reactive": cut}.get(name, len(play))
-    return [act for at, act in enumerate(play) if at < until or act[0] != "emit"]
+
+def test_an_event_from_outside_takes_no_number_of_a_step_that_was_cut():
+    session = kept("reactive", ["emit"], MemoryLog())
+    for verb, word in (("go", "step_into"), ("reopen", None), ("emit", "outside")):
+        session = done(session, verb, word)
+    ended(session)
+    events = session.events
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert {event.id: event.type for event in events}["evt_003"] == "greeting.done"
+    finds_nothing(session)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.errors import LLMBehaviorError, ReplayDivergenceError, ToolError
     from agentnb.dialects.activegraph.events import Event
     from agentnb.dialects.activegraph.graph import Graph
+    from agentnb.dialects.activegraph.graph_stores import GraphStore, InMemoryGraphStore
     from agentnb.dialects.activegraph.models import LLMMessage, LLMProvider, LLMResponse, ToolCall
     from agentnb.dialects.activegraph.objects import Object, Patch, PendingApproval, Relation
     from agentnb.dialects.activegraph.observing import configure_logging
@@ -47,6 +48,7 @@ _HOMES = {
         "errors": "LLMBehaviorError ReplayDivergenceError ToolError",
         "events": "Event",
         "graph": "Graph",
+        "graph_stores": "GraphStore InMemoryGraphStore",
         "models": "LLMMessage LLMProvider LLMResponse ToolCall",
         "objects": "Object Patch PendingApproval Relation",
         "observing": "configure_logging",
@@ -70,7 +72,9 @@ __all__ = [
     "Frame",
     "FrozenClock",
     "Graph",
+    "GraphStore",
     "IDGen",
+    "InMemoryGraphStore",
     "LLMBehavior",
     "LLMBehaviorError",
     "LLMCache",

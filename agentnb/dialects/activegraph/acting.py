@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.values import ABSENT, freeze
+from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import InvalidPatchLifecycleState, ReservedFieldError
-from agentnb.dialects.activegraph.events import canonical
+from agentnb.dialects.activegraph.events import canonical, frozen
+from agentnb.dialects.activegraph.given import wrong
 from agentnb.dialects.activegraph.projection import check_op, diff, projected
 from agentnb.dialects.activegraph.times import text_of
 from agentnb.errors import Problem
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.ledger import Ledger
     from agentnb.engine.history import Event as Kept
     from agentnb.engine.run import Run
-    from agentnb.engine.work import Work
+    from agentnb.engine.work import Keep, Work
     from agentnb.session import Session
 
 RESERVED = "provenance"
@@ -69,15 +70,16 @@ class Hand(ABC):
 
     def add_object(self, type_: str, data: Mapping[str, Any], evidence: Sequence[str] | None = None) -> Any:
         """Create an object, and return it frozen."""
-        data = _own(data, "add_object")
-        made = {"id": self.ledger.ids.object(type_), "type": type_, "data": data, "version": 1}
+        id_ = self.ledger.ids.object(type_)  # an id is drawn first: one of something that is refused names nothing
+        made = {"id": id_, "type": type_, "data": check_own(data, "add_object"), "version": 1}
         made["provenance"] = self._stamp(self.actor, evidence)
         return self.emit("object.created", {"object": made, "id": made["id"]}).payload["object"]
 
     def add_relation(self, source: str, target: str, type_: str, data: Mapping[str, Any] | None = None) -> Any:
         """Create a relation, and return it frozen."""
-        data = _own(data or {}, "add_relation")
-        made = {"id": self.ledger.ids.relation(), "source": source, "target": target, "type": type_, "data": data}
+        id_ = self.ledger.ids.relation()
+        made = {"id": id_, "source": source, "target": target, "type": type_}
+        made["data"] = check_own(data or {}, "add_relation")
         made["provenance"] = self._stamp(self.actor, None)
         payload = {"relation": made, "id": made["id"], "source": source, "target": target}
         return self.emit("relation.created", payload).payload["relation"]
@@ -118,7 +120,7 @@ class Hand(ABC):
     def patch_object(self, target: str, updates: Mapping[str, Any], rationale: str | None = None,
                      evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
         """Merge fields into an object's data at once, and return the patch, frozen."""
-        updates = _own(updates, "patch_object")
+        updates = check_own(updates, "patch_object")
         found = self.ledger.object(target)
         if found is ABSENT:
             raise KeyError(f"unknown object: {target}")
@@ -129,7 +131,7 @@ class Hand(ABC):
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None,
                       rationale: str | None = None, evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
         """Propose a change of an object as it is now, and return the patch, frozen."""
-        value = _own(value, "propose_patch")
+        value = check_own(value, "propose_patch")
         check_op(op)
         target = target.removeprefix("object:").removeprefix("relation:")
         patch = self._patch(target, op, value, by, rationale, evidence, "proposed")
@@ -162,7 +164,7 @@ class Hand(ABC):
 
         X505: a patch is decided a second time.
         """
-        patch: Any = self.ledger.get(patch_id) if patch_id in self.ledger.patches else ABSENT
+        patch: Any = self.ledger.patch(patch_id)
         if patch is ABSENT:
             raise KeyError(f"unknown patch: {patch_id}")
         if patch["status"] != "proposed":
@@ -181,14 +183,14 @@ class Inside(Hand):
         self.work = work
 
     def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
-             frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
-        """Tell an event as one of the step that is being made."""
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None,
+             keep: Keep = "now") -> Kept:  # fmt: skip
+        """Tell an event as one of the step that is being made; `keep` says when it is kept, see `Work.emit`."""
         ledger, work = self.ledger, self.work
-        kept = freeze(canonical(payload))
-        writes = projected(ledger, type_, kept)
-        words = {} if when is None else {"time": when}
         id_ = ledger.event_id() if id_ is None else id_
-        event = work.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        kept = frozen(payload)
+        writes = projected(ledger, type_, kept)
+        event = work.emit(type_, kept, actor or "", keep=keep, id=id_, cause=cause, mark=frame, time=when)
         for key, value in writes:
             work.write((key,), value)
         ledger.told(event, writes)
@@ -209,10 +211,10 @@ class Outside(Hand):
              frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
         """Tell an event as an act of a person, where the run stands."""
         ledger = self.ledger.sync()
-        kept = freeze(canonical(payload))
+        id_ = ledger.event_id() if id_ is None else id_
+        kept = frozen(payload)
         writes = projected(ledger, type_, kept)
         words = {} if when is None else {"time": when}
-        id_ = ledger.event_id() if id_ is None else id_
         drawn = dict(ledger.ids.counters)
         self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
         ledger.ids.kept(drawn)  # the act may have begun a branch, whose log did not hold it yet
@@ -234,14 +236,17 @@ def made_in(run: Run) -> str:
     return run.run_id()
 
 
-def _own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
+def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
     """Return data that holds nothing of the graph's own.
 
     X506: what somebody makes has a field that only the graph itself writes.
 
     Raises:
         ReservedFieldError: X506, it does.
+        InvalidArgumentType: X519, it is no mapping.
     """
+    if not isinstance(data, Mapping):
+        raise wrong(data, f"graph.{method}()", "a mapping of fields")
     if RESERVED in data:
         raise ReservedFieldError(
             Problem("X506", f"the field {RESERVED!r} cannot be given", f"graph.{method}()",
@@ -255,4 +260,4 @@ def _rejected(patch: Any, reason: str, version: int) -> dict[str, Any]:
     return {"patch_id": patch["id"], "target": patch["target"], "reason": reason, "current_version": version}
 
 
-__all__ = ["Hand", "Inside", "Outside"]
+__all__ = ["Hand", "Inside", "Outside", "check_own", "made_in"]

@@ -6,22 +6,28 @@ Neither raises at the door: an answer says in itself that it is a failure, so th
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.secrets import masked
+from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.caches import LLMCache, ToolCache
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, UnknownToolError
 from agentnb.dialects.activegraph.events import canonical
-from agentnb.dialects.activegraph.models import messages_from, response_dict, response_of
+from agentnb.dialects.activegraph.models import Asked, messages_from, response_dict, response_of
 from agentnb.dialects.activegraph.tools import Tool, ToolContext
 from agentnb.engine.work import Effect
+from agentnb.errors import AgentNbError
 from agentnb.world.llm import base
+from agentnb.world.world import asked_before
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.party import Party
     from agentnb.engine.work import Work
 
+TOO_MANY: Final = 429  # the status of a server that is asked too often
+UNKNOWN_HERE: Final = frozenset({401, 403})  # those of one that does not let this key in
 AGAIN: Final = frozenset({"llm.network_error", "llm.rate_limited"})
 
 
@@ -49,6 +55,14 @@ class Asking:
         self.caching = (caching[0] or caches[0] is not None, caching[1] or caches[1] is not None)
         self.llm_cache, self.tool_cache = caches[0] or LLMCache(), caches[1] or ToolCache()
 
+    def retries(self, attempts: int | None, first: float | None, most: float | None) -> dict[str, Any]:
+        """Return how often a model is asked again, and when, in the words of a Runtime; None: as it is here."""
+        return {
+            "llm_retry_max_attempts": self.attempts if attempts is None else attempts,
+            "llm_retry_initial_delay_seconds": self.delays[0] if first is None else first,
+            "llm_retry_max_delay_seconds": self.delays[1] if most is None else most,
+        }
+
     def know(self, events: Iterable[Any]) -> None:
         """Take what a log tells of into the caches that are used."""
         known = list(events)
@@ -67,22 +81,31 @@ class Asking:
         """Return what a model has answered to this before, where that is used."""
         return self.llm_cache.get(prompt_hash) if self.caching[0] else None
 
-    async def ask(self, work: Work, words: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the model once, and return its answer as its event tells it, or {"failed": ...}."""
-        provider = self.party.llm
+    async def ask(self, work: Work, words: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model once, and return its answer as its event tells it, or {"failed": ...}.
+
+        `words` are what it is asked with, and afterwards what it was: a person may have changed what was held.
+        """
+        provider, given = self.party.llm, dict(words)
 
         def asked(**now: Any) -> Any:
             began = perf_counter()
             try:
-                found = response_dict(provider.complete(**_changed(words, sent, now)))
+                answer = provider.complete(**_changed(given, sent, now), **_asker(provider, work, words["model"]))
+                return later(answer, began) if inspect.isawaitable(answer) else _told(response_dict(answer))
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
                 return base.LLMResponse({"failed": _failure(error, words["model"], perf_counter() - began)})
-            usage = base.Usage(found["input_tokens"], found["output_tokens"], found["cost_usd"])
-            return base.LLMResponse(found, found["model"], usage)
+
+        async def later(answer: Awaitable[Any], began: float) -> Any:
+            try:
+                return _told(response_dict(await answer))
+            except Exception as error:  # noqa: BLE001  (as above)
+                return base.LLMResponse({"failed": _failure(error, words["model"], perf_counter() - began)})
 
         sent = canonical({"model": words["model"], "system": words["system"],
                           "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
         answer = await work.call(Effect("llm", words["model"], sent, target=asked))
+        words |= _changed(given, sent, thaw(work.calls[-1].arguments))
         return response_of(getattr(answer, "content", answer), words["model"])
 
     async def wait(self, work: Work, attempt: int, failure: Mapping[str, Any]) -> None:
@@ -147,9 +170,28 @@ class Asking:
             return {"failed": {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}}
 
 
+def _told(found: dict[str, Any]) -> base.LLMResponse:
+    """Return an answer with what it took."""
+    usage = base.Usage(found["input_tokens"], found["output_tokens"], found["cost_usd"])
+    return base.LLMResponse(found, found["model"], usage)
+
+
+def _asker(provider: Any, work: Work, model: str) -> dict[str, Any]:
+    """Return who asks, for a client of agentnb: its scripts go by the node, and by how often it was asked before."""
+    if not isinstance(provider, Asked):
+        return {}
+    node, heard, of_node = work.node.id, work.run.tell, asked_before(work, "llm", work.node.id)
+    asker: dict[str, Any] = {"node": node, "number": asked_before(work, "llm"), "of_node": of_node}
+    if heard is not None:
+        asker["tell"] = lambda text: work.dead or heard(node, text, 1, of_node, model)
+    return {"asker": asker}
+
+
 def _changed(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """Return the words that a model is asked with, with what a person has changed of what is sent."""
-    new = {name: value for name, value in now.items() if name in sent and value != sent[name]}
+    new = {
+        name: value for name, value in now.items() if name in sent and masked(value, name) != masked(sent[name], name)
+    }
     if "messages" in new:
         new["messages"] = messages_from(new["messages"])
     return {**words, **new}
@@ -196,8 +238,13 @@ def _failure(error: Exception, model: str, seconds: float) -> dict[str, Any]:
     if isinstance(error, LLMBehaviorError) or (isinstance(reason, str) and reason.startswith("llm.")):
         extras = getattr(error, "extra", None) or getattr(error, "payload_extras", None) or {}
         return {**said, "reason": reason, "extra": canonical(extras)}
-    refused = isinstance(error, base.LLMError) and not error.again
-    return {**said, "reason": "llm.request_error" if refused else "llm.network_error", "extra": {"model": model}}
+    if not isinstance(error, AgentNbError):  # nobody knows it: it may be the way to the model
+        return {**said, "reason": "llm.network_error", "extra": {"model": model}}
+    status, after = getattr(error, "status", None), getattr(error, "retry_after", None)
+    again = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
+    refused = "llm.auth_error" if status in UNKNOWN_HERE else "llm.request_error"
+    extra = {"model": model} if after is None else {"model": model, "retry_after_seconds": after}
+    return {**said, "reason": again if getattr(error, "again", False) else refused, "extra": extra}
 
 
 __all__ = ["AGAIN", "Asking", "Paid"]

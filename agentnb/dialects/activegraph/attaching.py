@@ -37,6 +37,7 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     run.root.acts.clear()
     run.live.clear()
     session.recipe = recipe
+    session._trace = None  # noqa: SLF001  (it knew the nodes that there were)
     if session.name == GRAPH:  # nobody has named it yet
         session.name = name
     if since_of(run) != since:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from agentnb.dialects.activegraph.budgets import own_limits_of
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, RegistrationError
+from agentnb.dialects.activegraph.given import check_behavior, check_name, check_view, types_in
 from agentnb.dialects.activegraph.patterns import Pattern, pattern_of
 from agentnb.dialects.activegraph.where import check
 from agentnb.errors import Problem
@@ -24,7 +26,8 @@ class Behavior:
     """A function `(event, graph, ctx)` that events set off.
 
     It is set off by events of the types in `on` ("*" and an empty `on`: of any but the run's own) whose payload `where`
-    holds for, where its `pattern` fits the graph. `activate_after` puts it off by so many events.
+    holds for, where its `pattern` fits the graph. `activate_after` puts it off by so many events, and it is set off no
+    more where its `budget` is used up: max_behavior_calls, max_llm_calls, max_tool_calls, max_patches, max_cost_usd.
     """
 
     name: str
@@ -43,6 +46,9 @@ class Behavior:
         """Read the pattern, and how long it is put off; check the function and its `where`."""
         check_kind(self.name, self.fn)
         check(self.where)
+        check_view(self.view_spec, f"behaviour {self.name!r}")
+        self.on = types_in(self.on)
+        self.budget = own_limits_of(self.name, self.budget)
         if self.pattern is not None and self.pattern_matcher is None:
             self.pattern_matcher = pattern_of(self.pattern)
         if self.activate_after is not None:
@@ -137,6 +143,22 @@ def check_arity(fn: Callable[..., Any], wanted: tuple[str, ...], decorator: str)
             ) from None
 
 
+def check_schema(given: Any, word: str) -> None:
+    """Raise where something that is to be a schema cannot be one: no pydantic model, or one that JSON cannot tell.
+
+    Raises:
+        TypeError: it is so.
+    """
+    if given is None:
+        return
+    if not isinstance(given, type) or not hasattr(given, "model_validate"):
+        raise TypeError(f"{word}={given!r} is no pydantic model: give a class that is a BaseModel")
+    try:
+        given.model_json_schema()  # type: ignore[attr-defined]  # every pydantic model has it
+    except Exception as error:  # pydantic has several, and a field may raise its own
+        raise TypeError(f"{word}={given.__name__} cannot be told as a JSON Schema: {error}") from error
+
+
 def named(fn: Callable[..., Any], name: str | None) -> str:
     """Return the name of a behaviour: the one that is given, else its function's."""
     return name or fn.__name__
@@ -161,12 +183,13 @@ def behavior(
         where: what must hold of the payload: dotted path -> value or {operator: value}.
         view: what of the graph it is shown: {"around": "event.payload.id", "depth": 1, "include_types": [...],
             "recent_events": 50}; left out, all of it and the last 50 events.
+        budget: what it may use in one run; where that is used up, it is set off no more.
         pattern: what must be there, see agentnb.dialects.activegraph.patterns.
         activate_after: by how many events it is put off.
 
     Raises:
         TypeError: the function does not take the three.
-        RegistrationError: R320, the pattern cannot be read; R321, it cannot be put off so.
+        RegistrationError: R320, the pattern cannot be read; R321, it cannot be put off so; R331, of its budget.
 
     Example:
         >>> @behavior(on=["goal.created"])
@@ -176,9 +199,11 @@ def behavior(
         'plan'
     """
 
+    check_name(name, "behavior")
+
     def made(fn: Callable[..., None]) -> Behavior:
         check_arity(fn, ("event", "graph", "ctx"), "behavior")
-        found = Behavior(named(fn, name), fn, list(on or ()), own(where), own(view), list(creates or ()),
+        found = Behavior(named(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()),
                          own(budget), priority, pattern, None, activate_after)  # fmt: skip
         register(found)
         return found
@@ -205,13 +230,15 @@ def relation_behavior(
 
     Raises:
         TypeError: the function does not take the four.
-        RegistrationError: R320, R321, as for `behavior`.
+        RegistrationError: R320, R321, R331, as for `behavior`.
     """
+
+    check_name(relation_type, "relation_behavior")
 
     def made(fn: Callable[..., None]) -> RelationBehavior:
         check_arity(fn, ("relation", "event", "graph", "ctx"), "relation_behavior")
         found = RelationBehavior(
-            named(fn, name), fn, relation_type, list(on or ()), own(where), own(view), list(creates or ()),
+            named(fn, name), fn, relation_type, types_in(on), own(where), own(view), list(creates or ()),
             own(budget), priority, pattern, None, activate_after,
         )  # fmt: skip
         register(found)
@@ -221,8 +248,8 @@ def relation_behavior(
 
 
 def own(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a copy of a mapping; None for None."""
-    return None if given is None else dict(given)
+    """Return a copy of a mapping; None for None, and what is no mapping as it is."""
+    return dict(given) if isinstance(given, Mapping) else given
 
 
 # -- the registry ------------------------------------------------------------------------------------------------------
@@ -241,7 +268,12 @@ def clear_registry() -> list[Any]:
 
 
 def register(behavior_obj: Any) -> None:
-    """Register a behaviour that was made before; it takes the place of one that the same lines made before."""
+    """Register a behaviour that was made before; it takes the place of one that the same lines made before.
+
+    Raises:
+        InvalidArgumentType: X519, it is no behaviour.
+    """
+    check_behavior(behavior_obj, "register()")
     for number, known in enumerate(_REGISTRY):
         if _written(known) == _written(behavior_obj):  # the cell of a notebook that it is in has run again
             _REGISTRY[number] = behavior_obj
@@ -254,5 +286,5 @@ def _written(behavior_obj: Any) -> tuple[Any, ...]:
     return behavior_obj.name, getattr(fn, "__module__", None), getattr(fn, "__qualname__", fn)
 
 
-__all__ = ["Behavior", "RelationBehavior", "behavior", "check_arity", "check_kind", "clear_registry", "get_registry",
-           "named", "own", "put_off", "register", "relation_behavior"]  # fmt: skip
+__all__ = ["Behavior", "RelationBehavior", "behavior", "check_arity", "check_kind", "check_schema", "clear_registry",
+           "get_registry", "named", "own", "put_off", "register", "relation_behavior"]  # fmt: skip

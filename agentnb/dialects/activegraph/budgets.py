@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from typing import Any
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
 
-from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
+from agentnb.board.secrets import short
+from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration, RegistrationError
 from agentnb.dialects.activegraph.status import KNOWN_LIMITS, as_payload, snapshot
-from agentnb.errors import Problem, did_you_mean
+from agentnb.engine.budget import Budget as Counted
+from agentnb.errors import ExecutionError, Problem, did_you_mean
+
+# What one behaviour may be limited by; the others are of a run as a whole.
+OWN_LIMITS: Final = ("max_behavior_calls", "max_llm_calls", "max_tool_calls", "max_patches", "max_cost_usd")
 
 
 class Budget:
@@ -72,7 +77,7 @@ def limits_of(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
     X511: a budget names a limit that there is not.
 
     Raises:
-        InvalidRuntimeConfiguration: X511, there is no such limit.
+        InvalidRuntimeConfiguration: X511, there is no such limit; X202, a cost is no number.
     """
     given = limits.limits if isinstance(limits, Budget) else dict(limits or {})
     for name in given:
@@ -82,7 +87,45 @@ def limits_of(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
                         did_you_mean(str(name), KNOWN_LIMITS, "use one of them"))
             )  # fmt: skip
     found = {name: value for name, value in given.items() if value is not None}
-    return {name: Decimal(str(value)) if name == "max_cost_usd" else value for name, value in found.items()}
+    return {name: _dollars(value) if name == "max_cost_usd" else value for name, value in found.items()}
 
 
-__all__ = ["Budget", "limits_of"]
+def _dollars(value: Any) -> Decimal:
+    """X202: a limit is no number of 0 or more."""
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        raise InvalidRuntimeConfiguration(
+            Problem("X202", f"{short(value)} is no limit", "budget, max_cost_usd",
+                    "a limit is a number of 0 or more, or None", "give a number")
+        ) from None  # fmt: skip
+
+
+def own_limits_of(name: str, limits: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the limits of one behaviour, each in the type that is counted in.
+
+    R331: a behaviour's own budget has a limit that only a run has, or one that there is not; or its value is none.
+
+    Raises:
+        RegistrationError: R331, it is so.
+    """
+    if limits is None:
+        return None
+    for limit in limits:
+        if limit not in OWN_LIMITS:
+            why = f"what one behaviour may use: {', '.join(OWN_LIMITS)}"
+            raise _no_limit(name, f"has no limit {str(limit)!r}", why,
+                            did_you_mean(str(limit), OWN_LIMITS, "limit the run: Runtime(budget={...})"))  # fmt: skip
+    try:
+        known = Counted.of(limits_of(limits), {})
+    except ExecutionError as error:
+        problem = error.problems[0]
+        raise _no_limit(name, f"cannot be kept to: {problem.what}", problem.why, problem.do) from None
+    return {limit: getattr(known, limit) for limit in OWN_LIMITS if getattr(known, limit) is not None}
+
+
+def _no_limit(name: str, what: str, why: str, do: str) -> RegistrationError:
+    return RegistrationError(Problem("R331", f"the budget of {name!r} {what}", f"behaviour {name!r}, budget", why, do))
+
+
+__all__ = ["OWN_LIMITS", "Budget", "limits_of", "own_limits_of"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentnb.dialects.activegraph.approvals import Approvals
 from agentnb.dialects.activegraph.errors import ApprovalNotFoundError
 from agentnb.dialects.activegraph.objects import PendingApproval, approval_of
 from agentnb.errors import Problem
@@ -18,7 +19,7 @@ class Decisions:
 
     graph: Graph
     party: Party
-    _hand: Any
+    session: Any
 
     def pending_approvals(self) -> list[PendingApproval]:
         """Return what waits for a decision, in the order in which it was asked for."""
@@ -31,14 +32,8 @@ class Decisions:
         Raises:
             ApprovalNotFoundError: X513, nothing of that id waits.
         """
-        asked, cause = self._asked(approval_id), self._proposed(approval_id)
-        hand, data = self._hand(), asked.data
-        for check in self.party.checks:
-            data = dict(check("object", asked.object_type, data))
-        said = {"approval_id": approval_id, "object_type": asked.object_type, "approved_by": approved_by}
-        granted = hand.tell("approval.granted", said, actor="runtime", cause=cause, frame=hand.frame)
-        hand.actor, hand.cause = approved_by or "user", granted.id
-        return str(hand.add_object(asked.object_type, data)["id"])
+        self._asked(approval_id)
+        return Approvals(self.party).grant(self.session, approval_id, approved_by)
 
     def deny(self, approval_id: str, reason: str = "", denied_by: str | None = None) -> None:
         """Refuse what was asked for; a behaviour may listen to `approval.denied`.
@@ -46,10 +41,8 @@ class Decisions:
         Raises:
             ApprovalNotFoundError: X513, nothing of that id waits.
         """
-        asked, cause = self._asked(approval_id), self._proposed(approval_id)
-        hand = self._hand()
-        said = {"approval_id": approval_id, "object_type": asked.object_type, "denied_by": denied_by, "reason": reason}
-        hand.tell("approval.denied", said, actor="runtime", cause=cause, frame=hand.frame)
+        self._asked(approval_id)
+        Approvals(self.party).refuse(self.session, approval_id, reason, denied_by)
 
     def _asked(self, approval_id: str) -> PendingApproval:
         """Return an approval that waits.
@@ -64,10 +57,6 @@ class Decisions:
                         "look at runtime.pending_approvals()")
             )  # fmt: skip
         return found
-
-    def _proposed(self, approval_id: str) -> str | None:
-        asked = (event for event in self.graph.ledger.events() if event.type == "approval.proposed")
-        return next((event.id for event in asked if event.payload["approval_id"] == approval_id), None)
 
 
 __all__ = ["Decisions"]

@@ -7,8 +7,7 @@ Told are `pattern.matched`, `behavior.started`, what the behaviour itself tells,
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.dialects.activegraph.acting import Inside
@@ -25,7 +24,7 @@ from agentnb.errors import Problem
 
 if TYPE_CHECKING:
     from agentnb.engine.history import Event as Kept
-    from agentnb.engine.work import Perform, Work
+    from agentnb.engine.work import Keep, Perform, Work
 
 
 def performer(behavior: Any, party: Party | None) -> Perform:
@@ -48,11 +47,12 @@ class Delivery:
         turn = self.begin(work)
         if turn is None:
             return {}
-        with turn.failing(), acting(turn.ledger, work), turn.drawing():
-            if turn.relation is None:
-                self.behavior.fn(turn.event, turn.graph, turn.ctx, **self._settings())
-            else:
-                self.behavior.fn(turn.relation, turn.event, turn.graph, turn.ctx, **self._settings())
+        about = () if turn.relation is None else (turn.relation,)
+        try:
+            turn.call(self.behavior.fn, *about, turn.event, turn.graph, turn.ctx, **self._settings())
+        except Exception as error:
+            turn.failed(error)
+            raise
         turn.completed()
         return {}
 
@@ -98,12 +98,12 @@ class Turn:
         self.relation: Relation | None = None
         self.beside: dict[str, Any] = {}  # what `behavior.completed` tells besides
 
-    def tell(self, type_: str, payload: Mapping[str, Any]) -> Kept:
+    def tell(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
         """Tell of the turn itself, in the runtime's name."""
         said = {"behavior": self.behavior.name, "event_id": self.kept.id, **payload}
         if self.party.live(self.work.run):
             self.party.watch(type_, said)
-        return self.hand.tell(type_, said, actor="runtime", cause=self.kept.id, frame=self.party.frame_id)
+        return self.hand.tell(type_, said, actor="runtime", cause=self.kept.id, frame=self.party.frame_id, keep=keep)
 
     def match(self, *, late: bool) -> None:
         """Give the behaviour what its pattern has found when the event's turn came; tell of it, but for a late turn."""
@@ -131,7 +131,7 @@ class Turn:
 
     def completed(self) -> None:
         """Tell that the turn has ended well."""
-        self.tell("behavior.completed", {**self.graph.counters, **self.beside})
+        self.tell("behavior.completed", {**self.graph.counters, **self.beside}, "step")
 
     def put_off(self, about: int) -> None:
         """Tell that the turn comes later, and when."""
@@ -140,26 +140,20 @@ class Turn:
         self.tell("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
                                          **more})  # fmt: skip
 
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Keep what is drawn of chance."""
+    def call(self, fn: Callable[..., Any], *given: Any, **words: Any) -> None:
+        """Run code of the behaviour: what it does to its graph, by any name, and what it draws is part of its step."""
+        ledger, work = self.ledger, self.work
+        before, ledger.acting = ledger.acting, work
         try:
-            yield
+            fn(*given, **words)
         finally:
-            self.ledger.end(self.work)
-
-    @contextmanager
-    def failing(self) -> Iterator[None]:
-        """Tell of a failure, and let it go on: it is the step's."""
-        try:
-            yield
-        except Exception as error:
-            if not self.work.dead:
-                self.failed(error)
-            raise
+            ledger.acting = before
+            ledger.end(work)
 
     def failed(self, error: Exception) -> None:
-        """Tell that the turn has failed."""
+        """Tell that the turn has failed; of one that was given up before nothing is told."""
+        if self.work.dead:
+            return
         said: dict[str, Any] = {
             "exception_type": type(error).__name__,
             "message": str(error),
@@ -168,17 +162,7 @@ class Turn:
         reason = getattr(error, "reason", None)
         if isinstance(reason, str):
             said |= {"reason": reason, **getattr(error, "extra", {})}
-        self.tell("behavior.failed", said)
-
-
-@contextmanager
-def acting(ledger: Ledger, work: Work) -> Iterator[None]:
-    """Let what a behaviour does to its graph by any name count as part of its step."""
-    before, ledger.acting = ledger.acting, work
-    try:
-        yield
-    finally:
-        ledger.acting = before
+        self.tell("behavior.failed", said, "step")
 
 
 def _relation(work: Work, number: int) -> Relation:
@@ -206,4 +190,4 @@ def as_matched(ledger: Ledger, work: Work) -> Any:
     return ledger if not before else Then({**run.root.scope.data, **before})
 
 
-__all__ = ["Delivery", "Turn", "acting", "as_matched", "performer"]
+__all__ = ["Delivery", "Turn", "as_matched", "performer"]

@@ -74,6 +74,10 @@ class InvalidRuntimeConfiguration(GraphError, ValueError):
     """A runtime is given what does not fit together."""
 
 
+class InvalidArgumentType(InvalidRuntimeConfiguration, TypeError):
+    """Something is given that is of another sort than it should be."""
+
+
 class BehaviorNotFoundError(GraphError, LookupError):
     """There is no behaviour of that name."""
 
@@ -90,8 +94,10 @@ class AmbiguousToolError(GraphError, ValueError):
     """Several tools have that short name."""
 
 
-class EventNotFoundError(GraphError, LookupError):
+class EventNotFoundError(GraphError, KeyError):
     """There is no event of that id."""
+
+    __str__ = UnknownObjectError.__str__
 
 
 class PackError(ActiveGraphError, RecipeError):
@@ -132,7 +138,7 @@ class ToolError(_Reasoned):
     """A call of a tool that failed: tool.timeout, tool.invalid_input, tool.execution_error ..."""
 
 
-class UnknownToolError(ToolError):
+class UnknownToolError(ToolError, RuntimeError):
     """A model asks for a tool that its behaviour does not name."""
 
 

@@ -9,12 +9,14 @@ from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.acting import Hand, Inside, Outside
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.events import Event, event_of, events_of
+from agentnb.dialects.activegraph.given import is_a
+from agentnb.dialects.activegraph.graph_stores import GraphStore
 from agentnb.dialects.activegraph.ledger import Ledger, ledger_of
 from agentnb.dialects.activegraph.objects import Object, Patch, Relation, object_of, patch_of, relation_of
-from agentnb.dialects.activegraph.reading import Chain, chains, near
+from agentnb.dialects.activegraph.reading import Chain, chains, direction_of, near
 from agentnb.dialects.activegraph.recipes import recipe_of_behaviors
 from agentnb.dialects.activegraph.times import Clock, IDGen, engine_clock, time_of
-from agentnb.dialects.activegraph.where import Where, holds, of_object
+from agentnb.dialects.activegraph.where import Where, check, holds, of_object
 from agentnb.errors import Problem
 
 if TYPE_CHECKING:
@@ -34,10 +36,11 @@ class Graph:
         ids: what counts the ids; left out, a count of its own.
         clock: what tells the time; left out, the wall clock.
         run_id: the id of its run; left out, a new one.
-        graph_store: None: the graph lies on the board of its run.
+        graph_store: where what there is now lies to be found, see agentnb.dialects.activegraph.graph_stores; left out,
+            in memory. What lay there before is forgotten: the log is the truth.
 
     Raises:
-        GraphError: X516, a store of another sort is given.
+        GraphError: X516, it is no such store.
 
     Example:
         >>> graph = Graph()
@@ -51,6 +54,7 @@ class Graph:
     def __init__(self, ids: IDGen | None = None, clock: Any = None, run_id: str | None = None,
                  graph_store: Any = None, *, session: Session | None = None) -> None:  # fmt: skip
         check_graph_store(graph_store)
+        self.store = graph_store
         self.ids = IDGen() if ids is None else ids
         self.clock = Clock() if clock is None else clock
         if session is None:
@@ -69,6 +73,8 @@ class Graph:
     @property
     def _raw(self) -> Ledger:
         ledger = ledger_of(self.session.engine)
+        if self.store is not None:
+            ledger.lie_in(self.store)
         if self._tell not in ledger.listeners:
             ledger.listeners.append(self._tell)
         return ledger
@@ -87,7 +93,7 @@ class Graph:
             hand = Inside(ledger.acting, ledger, actor, cause, frame)
         else:
             hand = Outside(self.session, ledger.sync(), actor, cause, frame)
-        hand.beside = {name: value for name, value in beside.items() if value is not None}
+        hand.beside = {name: value for name, value in beside.items() if value}
         return hand
 
     def _tell(self, kept: Kept) -> None:
@@ -110,6 +116,7 @@ class Graph:
             GraphError: X507, there is an event of that id; X502, it is not what events of its type tell.
             NonSerializableEventError: X501, JSON cannot say its payload.
         """
+        is_a(event, Event, "graph.emit()", "an event: Event(graph.ids.event(), type, payload)")
         ledger = self._raw
         if event.id in ledger.event_ids():
             raise GraphError(
@@ -122,15 +129,19 @@ class Graph:
 
     def add_object(self, type: str, data: Mapping[str, Any], *, actor: str = "system", caused_by: str | None = None,
                    frame_id: str | None = None, evidence: Sequence[str] | None = None,
-                   **beside: Any) -> Object:  # fmt: skip
+                   llm_request_event_id: str | None = None,
+                   tool_request_event_ids: Sequence[str] | None = None) -> Object:  # fmt: skip
         """Create an object; its id counts on: task#1, claim#2."""
-        return object_of(self.hand(actor, caused_by, frame_id, **beside).add_object(type, data, evidence))
+        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        return object_of(hand.add_object(type, data, evidence))
 
     def add_relation(self, source: str, target: str, type: str, data: Mapping[str, Any] | None = None, *,
                      actor: str = "system", caused_by: str | None = None, frame_id: str | None = None,
-                     **beside: Any) -> Relation:  # fmt: skip
+                     llm_request_event_id: str | None = None,
+                     tool_request_event_ids: Sequence[str] | None = None) -> Relation:  # fmt: skip
         """Create a relation; its ends may be missing."""
-        return relation_of(self.hand(actor, caused_by, frame_id, **beside).add_relation(source, target, type, data))
+        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        return relation_of(hand.add_relation(source, target, type, data))
 
     def remove_object(self, object_id: str, *, actor: str = "system", caused_by: str | None = None,
                       frame_id: str | None = None) -> None:  # fmt: skip
@@ -144,20 +155,23 @@ class Graph:
 
     def patch_object(self, target: str, updates: Mapping[str, Any], *, actor: str = "system",
                      caused_by: str | None = None, frame_id: str | None = None, rationale: str | None = None,
-                     evidence: Sequence[str] | None = None, **beside: Any) -> Patch:  # fmt: skip
+                     evidence: Sequence[str] | None = None, llm_request_event_id: str | None = None,
+                     tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
         """Merge fields into an object's data at once.
 
         Raises:
             KeyError: there is no such object.
         """
-        hand = self.hand(actor, caused_by, frame_id, **beside)
+        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
         return patch_of(hand.patch_object(target, updates, rationale, evidence))
 
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], *, proposed_by: str,
                       rationale: str | None = None, evidence: Sequence[str] | None = None,
-                      caused_by: str | None = None, frame_id: str | None = None, **beside: Any) -> Patch:  # fmt: skip
+                      caused_by: str | None = None, frame_id: str | None = None,
+                      llm_request_event_id: str | None = None,
+                      tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
         """Propose a change: `update` merges fields, `replace` puts others in their place."""
-        hand = self.hand("system", caused_by, frame_id, **beside)
+        hand = self.hand("system", caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
         return patch_of(hand.propose_patch(target, op, value, proposed_by, rationale, evidence))
 
     def apply_patch(self, patch_id: str, *, approved_by: str = "system", caused_by: str | None = None,
@@ -204,8 +218,8 @@ class Graph:
 
     def get_patch(self, id_: str) -> Patch | None:
         """Return a patch; None where there is none of that id."""
-        ledger = self.ledger
-        return patch_of(ledger.get(id_)) if id_ in ledger.patches else None
+        kept = self.ledger.patch(id_)
+        return None if kept is ABSENT else patch_of(kept)
 
     def all_objects(self) -> list[Object]:
         """Return every object, in the order in which they were made."""
@@ -217,6 +231,7 @@ class Graph:
 
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the objects of a type that a `where` holds for: dotted path -> value or {operator: value}."""
+        check(where)
         found = self.ledger.all_objects(type)
         return [object_of(kept) for kept in found if not where or holds(where, of_object(kept))]
 
@@ -245,10 +260,15 @@ class Graph:
     def get_relations(
         self, object_id: str | None = None, type: str | None = None, direction: str = "both"
     ) -> list[Relation]:
-        """Return the relations of an object: those that leave it ("out"), that lead to it ("in"), or "both"."""
+        """Return the relations of an object: those that leave it ("outgoing"), that lead to it ("incoming"), or "both".
+
+        Raises:
+            GraphError: X517, there is no such direction.
+        """
+        direction = direction_of(direction, "outgoing", "incoming", "both")
         if object_id is None:
             return self.relations(type=type)
-        ends = {"out": ("source",), "in": ("target",)}.get(direction, ("source", "target"))
+        ends = {"outgoing": ("source",), "incoming": ("target",), "both": ("source", "target")}[direction]
         ledger = self.ledger
         return [
             relation_of(kept)
@@ -262,25 +282,36 @@ class Graph:
         return [object_of(kept) for kept in objects], [relation_of(kept) for kept in relations]
 
     def match_chain(self, node_types: Sequence[str | None], rels: Sequence[tuple[str | None, str]]) -> list[Chain]:
-        """Return each chain of objects of these types, joined by relations of (type, "out" or "in")."""
+        """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
+
+        Raises:
+            GraphError: X517, a way leads neither right nor left.
+        """
         return chains(self.ledger, node_types, rels)
 
     def __repr__(self) -> str:
         """Return one line: how much it holds."""
         ledger = self.ledger
-        return f"<Graph: {len(ledger.objects)} objects, {len(ledger.relations)} relations>"
+        objects = sum(1 for _ in ledger.all_objects())
+        return f"<Graph: {objects} objects, {len(ledger.relations)} relations>"
+
+
+def _asked(llm: str | None, tools: Sequence[str] | None) -> dict[str, Any]:
+    """Return what the provenance tells of a question to a model, and of the tools that it called."""
+    return {"llm_request_event_id": llm, "tool_request_event_ids": None if tools is None else list(tools)}
 
 
 def check_graph_store(given: Any) -> None:
-    """X516: a graph is to lie in a store of another sort.
+    """X516: a graph is to lie in something that is no store of graphs.
 
     Raises:
-        GraphError: X516, something is given.
+        GraphError: X516, it has not what a GraphStore has.
     """
-    if given is not None:
+    if given is not None and (isinstance(given, type) or not isinstance(given, GraphStore)):
         raise GraphError(
             Problem("X516", f"a {type(given).__name__} cannot hold this graph", "graph_store=...",
-                    "what a graph holds lies on the board of its run, in memory", "leave graph_store out")
+                    "a store puts, gets, removes and lists objects, relations and patches: see GraphStore",
+                    "leave graph_store out, or give one: graph_stores.InMemoryGraphStore()")
         )  # fmt: skip
 
 

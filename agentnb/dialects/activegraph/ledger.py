@@ -7,12 +7,15 @@ It goes along while the run goes on, the step that is being made included; where
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT
 from agentnb.clock import TickingClock
-from agentnb.dialects.activegraph.projection import Writes, projected
+from agentnb.dialects.activegraph.graph_stores import GraphStore, InMemoryGraphStore
+from agentnb.dialects.activegraph.projection import CHANCE, Writes, projected
 from agentnb.dialects.activegraph.times import UNSAID, IDGen
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.engine.work import Work
 
 Names = dict[str, None]
-CHANCE: Final = "chance"  # the key of the board that says how far the run's chance has come
+_AT: Final = attrgetter("at")
 STARTED: Final = frozenset({"behavior.started", "relation_behavior.started"})
 
 
@@ -38,19 +41,19 @@ class Ledger:
         self.listeners: list[Callable[[Event], None]] = []
         self._at: tuple[Any, ...] | None = None
         self._fresh: dict[str, Any] = {}
-        self.types: dict[str, Names] = {}
-        self.objects: dict[str, str] = {}
+        self.lie_in(InMemoryGraphStore())
         self.relations: dict[str, int] = {}  # id -> the number of the event that created it
-        self.ends: dict[str, Names] = {}
         self.approvals: Names = {}
-        self.patches: Names = {}
+        self.proposed: Names = {}  # the patches that nobody has decided
         self.turns: list[int] = []  # the numbers of the events that have a turn of their own
         self.started = 0  # how many deliveries have begun
+        self.failures: list[Event] = []  # the events that tell of one that failed
         self.scheduled: list[tuple[int, Any]] = []  # what was put off: the number of its event, what was said
         self.matched: dict[tuple[int, str], list[dict[str, str]]] = {}  # (event, node) -> what a pattern has found
         self._told = 0
         self._drawn: Any = None
         self._event_ids: set[str] | None = None  # only where somebody gives events their ids
+        self._numbers: dict[str | None, int] = {}  # of events, by their ids; only where something was put off
         if run.ids is not ids:
             ids.counters.update(run.ids.counters)
         self.ids = run.ids = ids
@@ -66,7 +69,7 @@ class Ledger:
                 self.work = None
             else:
                 self._anew()
-            self._at = self._here()
+            self._at = here
         return self
 
     def _here(self) -> tuple[Any, ...]:
@@ -113,26 +116,31 @@ class Ledger:
     def told(self, event: Event, writes: Writes) -> None:
         """Take note of an event of the step that is being made, and of what it writes."""
         self._told += 1
-        self._fresh.update(writes)
-        self.note(event, writes)
+        self._queue(event)
+        for key, value in writes:
+            self._fresh[key] = value
+            self._note(key, value, event.seq)
 
     def told_outside(self) -> None:
         """Take note that an event from outside has been kept, and what it writes."""
         self._at = self._here()
 
     def _anew(self) -> None:
-        run = self.run
+        run, begun = self.run, self.work is not None
         self.work = None
-        tables = (self._fresh, self.types, self.objects, self.relations, self.ends, self.approvals, self.patches)
-        for table in (*tables, self.matched):
+        self.store.clear()
+        for table in (self._fresh, self.relations, self.approvals, self.proposed, self.matched):
             table.clear()
         self._event_ids = None
         self.started = 0
         self.turns.clear()
+        self.failures.clear()
         self.scheduled.clear()
         made: dict[str, int] = {}
         drawn, here = dict(self.ids.counters), self._here()
         onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
+        if begun and not run.flights and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
+            onward = False
         self.ids.counters.clear()
         events = run.events()
         if not onward or (self._at is None and run.history.parent is not None):
@@ -178,8 +186,8 @@ class Ledger:
 
     def event_id(self) -> str:
         """Return the next id of an event: one that nobody has given to another."""
-        found = self.ids.event()
-        while self._event_ids is not None and found in self._event_ids:
+        found, given = self.ids.event(), self._event_ids
+        while given is not None and found in given:
             found = self.ids.event()
         return found
 
@@ -191,9 +199,19 @@ class Ledger:
             self.turns.append(event.seq)
         if event.type in STARTED:
             self.started += 1
+        elif event.type == "behavior.failed":
+            self.failures.append(event)
         elif event.type == "behavior.scheduled":
-            cause = next((one for one in self.run.events() if one.id == event.cause), None)
-            self.scheduled.append((-1 if cause is None else cause.seq, event.payload))
+            self.scheduled.append((self._number_of(event.cause), event.payload))
+
+    def _number_of(self, id_: str | None) -> int:
+        """Return the number of the event that sets off the step which is being made, or of another; -1 for none."""
+        own = None if self.work is None else self.work.event
+        if own is not None and own.id == id_:
+            return own.seq
+        if id_ not in self._numbers:
+            self._numbers = {event.id: event.seq for event in self.run.events()}
+        return self._numbers.get(id_, -1)
 
     def tick(self, seq: int) -> int:
         """Return how many events have had their turn once that of an event has come, itself included."""
@@ -205,59 +223,56 @@ class Ledger:
         elif key == CHANCE:
             return
         elif "version" in value:
-            if key not in self.objects:
-                self.objects[key] = value["type"]
-                self.types.setdefault(value["type"], {})[key] = None
+            self._put_object(key, value)
         elif "source" in value:
-            if key not in self.relations:
-                self.relations[key] = seq
-                for end in (value["source"], value["target"]):
-                    self.ends.setdefault(end, {})[key] = None
+            self.relations.setdefault(key, seq)
+            self.store.put_relation(key, value)
         elif "op" in value:
-            self.patches[key] = None
+            self.store.put_patch(key, value)
+            if value.get("status") == "proposed":
+                self.proposed[key] = None
+            else:
+                self.proposed.pop(key, None)
         elif "approval_id" in value:
             self.approvals[key] = None
 
     def _forget(self, key: str) -> None:
-        type_ = self.objects.pop(key, None)
-        if type_ is not None:
-            self.types[type_].pop(key, None)
-        if self.relations.pop(key, None) is not None:
-            for names in self.ends.values():
-                names.pop(key, None)
-        self.approvals.pop(key, None)
+        if self.approvals.pop(key, ABSENT) is not ABSENT:
+            return
+        if self.relations.pop(key, None) is None:
+            self.store.remove_object(key)
+        else:
+            self.store.remove_relation(key)
 
     def get(self, key: str) -> Any:
         """Return what lies under an id, frozen; ABSENT where nothing does."""
         found = self._fresh.get(key)
         return self.run.root.scope.data.get(key, ABSENT) if found is None else found
 
-    def object(self, key: str) -> Any:
-        """Return an object, frozen; ABSENT where there is none of that id."""
-        return self.get(key) if key in self.objects else ABSENT
-
-    def relation(self, key: str) -> Any:
-        """Return a relation, frozen; ABSENT where there is none of that id."""
-        return self.get(key) if key in self.relations else ABSENT
-
-    def touching(self, key: str) -> list[str]:
-        """Return the relations that begin or end at an object, in the order in which they were made."""
-        return list(self.ends.get(key, ()))
-
-    def all_objects(self, type_: str | None = None) -> Iterator[Any]:
-        """Yield the objects (of a type), frozen, in the order in which they were made."""
-        names: Iterable[str] = self.objects if type_ is None else self.types.get(type_, ())
-        return map(self.get, tuple(names))
-
-    def all_relations(self) -> Iterator[Any]:
-        """Yield the relations, frozen, in the order in which they were made."""
-        return map(self.get, tuple(self.relations))
+    def lie_in(self, store: GraphStore) -> None:
+        """Let the graph lie in this store from now on: what there is now is put there, and all is found there."""
+        known = self.__dict__.get("store")
+        if known is store:
+            return
+        store.clear()
+        if known is not None:
+            for put, all_ in ((store.put_object, known.all_objects()), (store.put_relation, known.all_relations()),
+                              (store.put_patch, known.all_patches())):  # fmt: skip
+                for value in all_:
+                    put(str(value["id"]), value)
+        self.store = store
+        # Asked for again and again by a step: found here, with no call between.
+        self._put_object, self.object, self.all_objects = store.put_object, store.get_object, store.all_objects
+        self.relation, self.all_relations, self.touching = store.get_relation, store.all_relations, store.touching
+        self.patch = store.get_patch
 
     def events(self) -> list[Event]:
         """Return the events so far, those of steps that are being made included."""
         return [*self.run.events(), *self._flying()]
 
     def _flying(self) -> list[Event]:
+        if not self.run.flights:
+            return [] if self.work is None or not self.work.emitted or self._here() != self._at else self.work.emitted
         works = {id(flight.act.work): flight.act.work for flight in self.run.flights.values()}
         if self.work is not None and self._here() == self._at:
             works[id(self.work)] = self.work
@@ -265,19 +280,26 @@ class Ledger:
 
     def last_frame(self) -> str | None:
         """Return the id of the frame that the last event in one was told in; None where none was."""
-        return next((event.mark for event in reversed(self.events()) if event.mark), None)
+        return next((event.mark for event in self.backwards() if event.mark), None)
 
     def last_events(self, count: int) -> list[Event]:
         """Return the last so many events."""
-        found = self._flying()[::-1][:count]
+        run, flying = self.run, self._flying()
+        kept, older = run.at.events, max(count - len(flying), 0)
+        if len(kept) >= older and (not kept or kept[-1].at <= run.position):  # nearly always
+            return [*kept[len(kept) - older :], *flying[len(flying) - count + older :]]
+        return list(islice(self.backwards(), count))[::-1]
+
+    def backwards(self) -> Iterator[Event]:
+        """Yield the events so far, the last one first."""
+        yield from reversed(self._flying())
         for history, end in reversed(self.run.parts()):
-            first = history.base if history.parent else -1
-            for event in reversed(history.events):
-                if len(found) >= count:
-                    return found[::-1]
-                if first <= event.at <= end:
-                    found.append(event)
-        return found[::-1]
+            yield from (event for event in reversed(history.events) if event.at <= end)
+
+    def count(self) -> int:
+        """Return how many events there are so far."""
+        kept = sum(bisect_right(history.events, end, key=_AT) for history, end in self.run.parts())
+        return kept + len(self._flying())
 
 
 def ledger_of(run: Run) -> Ledger:

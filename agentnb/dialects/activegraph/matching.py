@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.behaviors import RelationBehavior
-from agentnb.dialects.activegraph.events import is_lifecycle
+from agentnb.dialects.activegraph.events import canonical, is_lifecycle
 from agentnb.dialects.activegraph.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.projection import projected
+from agentnb.dialects.activegraph.projection import check_kept, projected
 from agentnb.dialects.activegraph.where import failing, holds
 from agentnb.engine.history import LATE
 
@@ -31,13 +31,22 @@ class Matcher:
         behaviors = sorted(behaviors, key=lambda each: -each.priority)  # the same priority: as they were registered
         self.behaviors = {each.name: each for each in behaviors}
         self._by_type: dict[str, list[Any]] = {}
+        self._turns: dict[str, bool] = {}  # type -> whether events of it have a turn
+        # The behaviours whose turns depend on the graph as it is then: on a pattern, on the relations that there are.
+        self._open = {
+            each.name for each in behaviors if each.pattern_matcher is not None or isinstance(each, RelationBehavior)
+        }
         self._any = [each for each in behaviors if not each.on or ANY in each.on]
         self.types = {type_ for each in behaviors for type_ in each.on}
         self._puts_off = any(each.activate_after for each in behaviors)
 
     def waits(self, event: Event) -> bool:
         """Say whether an event has a turn: of the run's own only those of types that somebody names."""
-        return 0 <= self.since < event.seq and (event.type in self.types or not is_lifecycle(event.type))
+        type_ = event.type
+        has_turn = self._turns.get(type_)
+        if has_turn is None:
+            has_turn = self._turns[type_] = type_ in self.types or not is_lifecycle(type_)
+        return has_turn and 0 <= self.since < event.seq
 
     def listening(self, type_: str) -> list[Any]:
         """Return the behaviours that listen to events of this type."""
@@ -50,10 +59,13 @@ class Matcher:
 
     def at_once(self, run: Run, event: Event) -> list[str] | None:
         """Return the names of those that an event will set off; None where that depends on the graph as it is then."""
-        found = self.listening(event.type)
-        if any(each.pattern_matcher is not None or isinstance(each, RelationBehavior) for each in found):
-            return None
-        return [each.name for each in found if not each.where or holds(each.where, event.payload)]
+        found = []
+        for each in self.listening(event.type):
+            if not each.where or holds(each.where, event.payload):
+                if each.name in self._open:
+                    return None
+                found.append(each.name)
+        return found
 
     def turns(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the turns that an event sets off, now that its own has come."""
@@ -84,7 +96,12 @@ class Matcher:
 
     def projected(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
         """Return what an event from outside writes."""
+        canonical(event.payload)  # what JSON cannot say is no part of a log, whoever tells it
         return [((key,), value) for key, value in projected(ledger_of(run).sync(), event.type, event.payload)]
+
+    def edited(self, key: str, value: Any) -> None:
+        """Raise where a person would leave something on the board that no graph holds."""
+        check_kept(key, value)
 
     def _fits(self, ledger: Ledger, each: Any, event: Event) -> bool:
         if each.pattern_matcher is None:
@@ -120,8 +137,9 @@ class Matcher:
 def concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
     """Return the relations of a behaviour's type of which the payload names an end, as a text of its own."""
     named = dict.fromkeys(texts(event.payload))
-    found = {id_ for name in named for id_ in ledger.touching(name)}
-    return [id_ for id_ in ledger.relations if id_ in found and ledger.relation(id_)["type"] == each.relation_type]
+    found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
+    mine = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
+    return sorted(mine, key=ledger.relations.__getitem__)  # as they were made
 
 
 def texts(value: Any) -> Iterator[str]:

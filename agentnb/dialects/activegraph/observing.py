@@ -1,4 +1,4 @@
-"""observing: a runtime in logs and metrics: lines of JSON or text, counters and times for whoever counts."""
+"""observing: a runtime in its log: lines of JSON or of text, for whoever reads them."""
 
 from __future__ import annotations
 
@@ -14,43 +14,35 @@ from agentnb.board.secrets import hidden, masked
 NAME: Final = "agentnb.activegraph"
 LOG: Final = logging.getLogger(NAME)
 FIELDS: Final = ("run_id", "event_id", "behavior", "tool", "model", "cache_hit", "cost_usd", "latency_seconds",
-                 "reason", "error_type", "error_message")  # fmt: skip
+                 "reason", "error_type", "error_message", "doc_url")  # fmt: skip
+_PAGES: Final = {"llm.": "models-and-tools", "tool.": "models-and-tools", "budget.": "what-is-allowed",
+                 "policy.": "what-is-allowed"}  # fmt: skip
 
 
 class Observer:
-    """Tells logs and metrics of what a runtime does."""
+    """Writes log lines of what a runtime does; `run_id` says of which run."""
 
-    def __init__(self, metrics: Any = None) -> None:
-        self.metrics = metrics
+    def __init__(self) -> None:
+        self.run_id: Callable[[], str] = str
 
     def __call__(self, what: str, said: Mapping[str, Any]) -> None:
         """Tell of an event of the run's own."""
         name = str(said.get("behavior", ""))
         if what == "behavior.failed":
             why = said.get("reason") or f"exception.{said['exception_type']}"
-            rest = {"behavior": name, "event_id": said["event_id"], "reason": why, "error_type": said["exception_type"],
-                    "error_message": said["message"]}  # fmt: skip
+            rest = {"run_id": self.run_id(), "behavior": name, "event_id": said["event_id"], "reason": why,
+                    "error_type": said["exception_type"], "error_message": said["message"],
+                    "doc_url": doc_url(why)}  # fmt: skip
             LOG.warning(hidden(f"behavior failed: {name} (reason={why})"), extra={"fields": rest})
         elif LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug("%s %s", what, name, extra={"fields": {key: said[key] for key in FIELDS if key in said}})
-        if self.metrics is not None:
-            self._count(what, name, said)
+            rest = {"run_id": self.run_id(), **{key: said[key] for key in FIELDS if key in said}}
+            LOG.debug("%s %s", what, name, extra={"fields": rest})
 
-    def _count(self, what: str, name: str, said: Mapping[str, Any]) -> None:
-        labels = {"behavior": name}
-        match what:
-            case "behavior.started" | "relation_behavior.started":
-                self.metrics.counter("activegraph_behaviors_invoked_total", 1, labels)
-            case "behavior.failed":
-                reason = str(said.get("reason") or f"exception.{said['exception_type']}")
-                self.metrics.counter("activegraph_behaviors_failed_total", 1, {**labels, "reason": reason})
-            case "pattern.matched":
-                self.metrics.counter("activegraph_patterns_matched_total", said["matches_count"], labels)
-            case "llm.responded":
-                self.metrics.counter("activegraph_llm_calls_total", 1, labels)
-                self.metrics.histogram("activegraph_llm_latency_seconds", said.get("latency_seconds", 0.0), labels)
-            case "tool.responded":
-                self.metrics.counter("activegraph_tool_calls_total", 1, {**labels, "tool": str(said.get("tool"))})
+
+def doc_url(reason: str) -> str:
+    """Return where the pages of agentnb say more of why a behaviour has failed."""
+    part = next((part for start, part in _PAGES.items() if reason.startswith(start)), "what-goes-wrong")
+    return f"docs/reactive_agents.md#{part}"
 
 
 class _Lines(logging.Formatter):
@@ -96,4 +88,4 @@ def configure_logging(
     return LOG
 
 
-__all__ = ["LOG", "Observer", "configure_logging"]
+__all__ = ["FIELDS", "LOG", "Observer", "configure_logging", "doc_url"]

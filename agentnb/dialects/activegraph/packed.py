@@ -15,6 +15,7 @@ from agentnb.dialects.activegraph.errors import (
     PackVersionConflictError,
     ToolNotFoundError,
 )
+from agentnb.dialects.activegraph.given import is_a
 from agentnb.dialects.activegraph.party import Policy
 from agentnb.dialects.activegraph.tools import get_tool_registry
 from agentnb.errors import Problem, did_you_mean
@@ -61,6 +62,9 @@ class Packed:
             PackConflictError: R325, a name that it brings is taken; then nothing of it is loaded.
             PackValidationError: R322, the settings are not as its schema says.
         """
+        from agentnb.dialects.activegraph.packs import Pack
+
+        is_a(0 if pack is None else pack, Pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
         known = next((each for each, _ in self._packs if each.name == pack.name), None)
         if known == pack:
             return False

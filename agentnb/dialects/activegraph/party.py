@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentnb.dialects.activegraph.errors import PolicyViolation
+from agentnb.dialects.activegraph.given import listed
 from agentnb.errors import Problem
 
 
@@ -36,6 +37,11 @@ class Policy:
     can_apply: list[str] = field(default_factory=list)
     can_call_tool: list[str] = field(default_factory=list)
     requires_approval: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Check that its lists are lists: one text would allow whatever stands in it."""
+        for right in (*_DOES, "requires_approval"):
+            listed(getattr(self, right), f"Policy({right}=...)", "a list of names")
 
     def concerns(self, name: str) -> bool:
         """Say whether it holds for a behaviour."""

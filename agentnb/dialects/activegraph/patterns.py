@@ -1,9 +1,10 @@
 """patterns: a chain of objects and relations that must be there, in a small part of the language Cypher.
 
-    (a:task {state: 'open'})-[r:needs]->(b)<-[:by]-(c:person) WHERE a.n > 2 AND NOT b.done = true AND
+    (a:task {state: 'open'})-[r:needs]->(b)<-[:by]-(c:person) WHERE a.n > b.n AND NOT (b.done = true AND a <> b) AND
     NOT EXISTS { (b)-[:blocks]->(d) }
 
-Each object has a name, a type, both or neither; a relation has a type. Names that stand twice mean one object.
+Each object has a name, a type, both or neither; a relation has a type. Names that stand twice mean one object. A name
+alone is its id; `a.id`, `a.type` and `a.version` are its own, whatever else follows a dot is looked up in its data.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _TOKEN: Final = re.compile(
 _REFUSED: Final = {"RETURN", "OPTIONAL", "OR", "WITH", "UNION", "CREATE", "MERGE", "DELETE", "SET", "REMOVE", "MATCH",
                    "UNWIND", "COUNT", "ORDER", "LIMIT", "XOR", "DETACH", "CALL"}  # fmt: skip
 _COMPARISONS: Final = {"=": "==", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OWN: Final = ("id", "type", "version")
+_ENDS: Final = ("source", "target")
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 Bindings = dict[str, str]
 
@@ -55,6 +58,14 @@ class Match:
 
     bindings: Bindings
 
+    def __getitem__(self, name: str) -> str:
+        """Return the id that a name stands for."""
+        return self.bindings[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the id that a name stands for, if it stands for one."""
+        return self.bindings.get(name, default)
+
 
 @dataclass(frozen=True)
 class _Thing:
@@ -74,9 +85,11 @@ class _Way:
 class _Clause:
     path: tuple[str, ...] = ()
     op: str = ""
-    value: Any = None
+    value: Any = None  # what the path is compared with; or `other`, what stands there
+    other: tuple[str, ...] = ()
     negated: bool = False
     sub: Pattern | None = None
+    parts: tuple[_Clause, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,9 @@ class Pattern:
             if relation["type"] != way.type or relation[own] != here:
                 continue
             there = relation[other]
-            if bound.get(thing.name, there) == there and _fits(thing, found.object(there)):
+            if bound.get(thing.name, there) != there or bound.get(way.name, id_) != id_:
+                continue
+            if _fits(thing, found.object(there)):
                 yield from self._onward(found, place + 1, {**bound, way.name: id_, thing.name: there})
 
 
@@ -128,16 +143,28 @@ def _fits(thing: _Thing, kept: Any) -> bool:
 def _asked(clause: _Clause, found: Found, bindings: Bindings) -> bool:
     if clause.sub is not None:
         holds = next(clause.sub.matches(found, bindings), None) is not None
+    elif clause.parts:
+        holds = all(_asked(each, found, bindings) for each in clause.parts)
     else:
-        id_ = bindings.get(clause.path[0], "")
-        kept = found.object(id_)
-        kept = found.relation(id_) if kept is ABSENT else kept
-        path = clause.path[2:] if len(clause.path) > 2 and clause.path[1] == "data" else clause.path[1:]
-        value = None if kept is ABSENT else at(kept["data"], path)
-        if value is None and kept is not ABSENT and len(path) == 1 and path[0] not in kept["data"]:
-            value = kept.get(path[0])
-        holds = OPERATORS[clause.op](value, clause.value)
+        wanted = _value(clause.other, found, bindings) if clause.other else clause.value
+        holds = OPERATORS[clause.op](_value(clause.path, found, bindings), wanted)
     return holds != clause.negated
+
+
+def _value(path: tuple[str, ...], found: Found, bindings: Bindings) -> Any:
+    """Return what stands at a path that begins with a name; None where nothing does."""
+    id_, rest = bindings.get(path[0], ""), path[1:]
+    kept = found.object(id_)
+    kept = found.relation(id_) if kept is ABSENT else kept
+    if kept is ABSENT:
+        return None
+    if not rest:
+        return id_
+    if rest[0] in _OWN:
+        return kept.get(rest[0]) if len(rest) == 1 else None
+    if len(rest) == 1 and rest[0] in _ENDS and rest[0] not in kept["data"]:
+        return kept.get(rest[0])
+    return at(kept["data"], rest[1:] if rest[0] == "data" else rest)
 
 
 def pattern_of(text: str) -> Pattern:
@@ -206,15 +233,11 @@ class _Reader:
         while self.peek() in ("-", "<-"):
             ways.append(self.way())
             things.append(self.thing())
-        clauses: list[_Clause] = []
-        if self.word("WHERE"):
-            clauses.append(self.clause())
-            while self.word("AND"):
-                clauses.append(self.clause())
+        clauses = self.clauses() if self.word("WHERE") else ()
         names = [*(thing.name for thing in things), *(way.name for way in ways)]
         text = self.text if start == 0 else " ".join(token for _, token in self.tokens[start : self.at])
         named = frozenset(name for name in names if not name.startswith(" "))
-        return Pattern(text, tuple(things), tuple(ways), tuple(clauses), named)
+        return Pattern(text, tuple(things), tuple(ways), clauses, named)
 
     def nameless(self) -> str:
         self.unnamed += 1
@@ -254,21 +277,39 @@ class _Reader:
         self.take("-" if backward else "->")
         return _Way(name or self.nameless(), type_, not backward)
 
+    def clauses(self) -> tuple[_Clause, ...]:
+        found = [self.clause()]
+        while self.word("AND"):
+            found.append(self.clause())
+        return tuple(found)
+
     def clause(self) -> _Clause:
-        negated = self.word("NOT")
+        negated = False
+        while self.word("NOT"):
+            negated = not negated
         if self.word("EXISTS"):
             self.take("{")
             sub = self.pattern()
             self.take("}")
             return _Clause(negated=negated, sub=sub)
-        path = [self.take(kind="word")]
-        while self.peek() == ".":
-            self.take(".")
-            path.append(self.take(kind="word"))
-        op = self.take(kind="sign")
+        if self.peek() == "(":
+            self.take("(")
+            parts = self.clauses()
+            self.take(")")
+            return _Clause(negated=negated, parts=parts)
+        path, op = self.path(), self.take(kind="sign")
         if op not in _COMPARISONS:
             raise self.refused(f"{op!r} compares nothing")
-        return _Clause(tuple(path), _COMPARISONS[op], self.value(), negated)
+        if self.kind() == "word" and self.peek().lower() not in _CONSTANTS and self.peek().upper() not in _REFUSED:
+            return _Clause(path, _COMPARISONS[op], other=self.path(), negated=negated)
+        return _Clause(path, _COMPARISONS[op], self.value(), negated=negated)
+
+    def path(self) -> tuple[str, ...]:
+        found = [self.take(kind="word")]
+        while self.peek() == ".":
+            self.take(".")
+            found.append(self.take(kind="word"))
+        return tuple(found)
 
     def value(self) -> Any:
         kind = self.kind()

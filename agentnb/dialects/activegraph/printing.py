@@ -6,10 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.secrets import hidden
-from agentnb.dialects.activegraph.events import Event
+from agentnb.dialects.activegraph.events import Event, event_of
 from agentnb.dialects.activegraph.status import BehaviorFailure, failures_of
+from agentnb.trace.causes import chain_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agentnb.dialects.activegraph.graph import Graph
 
 WIDTH = 26
@@ -27,7 +30,7 @@ class Printed:
 
     def failures(self) -> list[BehaviorFailure]:
         """Return the failures so far."""
-        return failures_of(self.graph.ledger.events())
+        return failures_of(self.graph.ledger.failures)
 
     def lines(self) -> list[str]:
         """Return one line for each event, without secrets."""
@@ -38,20 +41,25 @@ class Printed:
         print("\n".join(self.lines()))  # noqa: T201  (that is what it is for)
 
     def causes(self, id_: str) -> list[Event]:
-        """Return what led to an event, or to the one that tells of an object: itself, then its causes."""
-        events = {event.id: event for event in self.events()}
-        here = events.get(id_) or next((event for event in events.values() if event.payload.get("id") == id_), None)
-        chain: list[Event] = []
-        while here is not None and here not in chain:
-            chain.append(here)
-            here = events.get(here.caused_by or "")
-        return chain
+        """Return what led to an event, or to those that have made and changed an object: each, then its causes."""
+        return [event for _, event in self._causes(id_)]
+
+    def _causes(self, id_: str) -> Iterator[tuple[int, Event]]:
+        """Yield each with how far it is from what was asked, from 1 on; a cause of several comes once."""
+        kept = self.graph.ledger.events()
+        known, seen = {event.id: event for event in kept}, set[str]()
+        for link in chain_of(kept, id_):
+            here, depth = (link.event if link.part == "self" else None), 1
+            while here is not None and here.id not in seen:
+                seen.add(here.id)
+                yield depth, event_of(here)
+                here, depth = known.get(here.cause or ""), depth + 1
 
     def causal_chain(self, object_id: str) -> str:
-        """Return what led to an object or an event, one cause a line."""
-        chain, found = self.causes(object_id), self.graph.get_object(object_id)
+        """Return what led to an object, to its changes, or to an event, one cause a line; see `session.chain`."""
+        found = self.graph.get_object(object_id)
         head = f"{object_id} ({found.type})" if found else object_id
-        lines = (f"{'  ' * depth}← {event.actor} ({event.id}) {event.type}" for depth, event in enumerate(chain, 1))
+        lines = (f"{'  ' * depth}← {event.actor} ({event.id}) {event.type}" for depth, event in self._causes(object_id))
         return hidden("\n".join([head, *lines]))
 
     def export(self, path: Any) -> None:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 Writes = list[tuple[str, Any]]
 OPS: Final = ("update", "replace")
+CHANCE: Final = "chance"  # the key of the board that says how far the run's chance has come
+_SHAPES: Final[Mapping[str, Mapping[str, type]]] = {  # by the field that tells what a thing is, in this order
+    "version": {"type": str, "data": Mapping, "version": int},
+    "source": {"source": str, "target": str, "type": str, "data": Mapping},
+    "op": {"target": str, "value": Mapping},
+    "approval_id": {"object_type": str, "data": Mapping},
+}
 
 
 def projected(ledger: Ledger, type_: str, payload: Any) -> Writes:
@@ -44,14 +51,27 @@ def _part(payload: Any, name: str, *keys: str) -> Any:
     )  # fmt: skip
 
 
+def _id(payload: Any, name: str = "id") -> str:
+    """Return the id that a payload tells."""
+    found = payload.get(name) if isinstance(payload, Mapping) else None
+    if not isinstance(found, str):
+        raise GraphError(
+            Problem("X502", f"it tells no {name!r}", "an event of the graph's own",
+                    "what the graph holds follows from what its events tell",
+                    f"tell {{{name!r}: 'the id of what it is about'}}, or call the graph's own method")
+        )  # fmt: skip
+    return found
+
+
 def _object_created(_: Ledger, payload: Any) -> Writes:
     made = _part(payload, "object", "id", "type", "data", "version", "provenance")
+    check_kept(str(made["id"]), made)
     return [(made["id"], made)]
 
 
 def _object_removed(ledger: Ledger, payload: Any) -> Writes:
-    gone = str(payload["id"])
-    found: Writes = [] if ledger.get(gone) is ABSENT else [(gone, ABSENT)]
+    gone = _id(payload)
+    found: Writes = [] if ledger.object(gone) is ABSENT else [(gone, ABSENT)]
     return [*((each, ABSENT) for each in ledger.touching(gone)), *found]
 
 
@@ -61,8 +81,8 @@ def _relation_created(_: Ledger, payload: Any) -> Writes:
 
 
 def _relation_removed(ledger: Ledger, payload: Any) -> Writes:
-    gone = str(payload["id"])
-    return [] if ledger.get(gone) is ABSENT else [(gone, ABSENT)]
+    gone = _id(payload)
+    return [] if ledger.relation(gone) is ABSENT else [(gone, ABSENT)]
 
 
 def _patch_proposed(_: Ledger, payload: Any) -> Writes:
@@ -74,23 +94,29 @@ def _patch_proposed(_: Ledger, payload: Any) -> Writes:
 def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
     patch = _part(payload, "patch", "id", "target", "op", "value")
     check_op(patch["op"])
-    found = ledger.get(patch["target"])
+    found = ledger.object(patch["target"])
     return [(patch["id"], patch)] if found is ABSENT else [(patch["id"], patch), (found["id"], patched(found, patch))]
 
 
 def _patch_rejected(ledger: Ledger, payload: Any) -> Writes:
-    found = ledger.get(str(payload.get("patch_id")))
+    found = ledger.patch(_id(payload, "patch_id"))
     if found is ABSENT:
         return []
     return [(found["id"], freeze({**found, "status": "rejected", "rejection_reason": payload.get("reason")}))]
 
 
 def _approval_proposed(_: Ledger, payload: Any) -> Writes:
-    return [(str(payload["approval_id"]), payload)]
+    return [(_id(payload, "approval_id"), payload)]
+
+
+def _approval_changed(ledger: Ledger, payload: Any) -> Writes:
+    changed = _id(payload, "approval_id")
+    found = ledger.get(changed)
+    return [] if found is ABSENT else [(changed, freeze({**found, "data": payload["data"]}))]
 
 
 def _approval_decided(ledger: Ledger, payload: Any) -> Writes:
-    decided = str(payload["approval_id"])
+    decided = _id(payload, "approval_id")
     return [] if ledger.get(decided) is ABSENT else [(decided, ABSENT)]
 
 
@@ -98,6 +124,29 @@ def patched(found: Any, patch: Any) -> Any:
     """Return an object as a patch makes it, frozen."""
     data = patch["value"] if patch["op"] == "replace" else {**found["data"], **patch["value"]}
     return freeze({**found, "data": data, "version": found["version"] + 1})
+
+
+def check_kept(key: str, value: Any) -> None:
+    """Raise where something that is to lie on the board is none of what a graph holds.
+
+    X518: something is put on the board of behaviours that is no object, relation, patch or approval.
+
+    Raises:
+        GraphError: X518, it is so.
+    """
+    known = value if isinstance(value, Mapping) else {}
+    shape = next((shape for sign, shape in _SHAPES.items() if sign in known), None)
+    if value is ABSENT or key == CHANCE or (
+        shape is not None
+        and known.get("id", key) == key
+        and all(isinstance(known.get(name), kind) for name, kind in shape.items())
+    ):  # fmt: skip
+        return
+    raise GraphError(
+        Problem("X518", f"{key!r} would be none of what a graph holds", f"the board, {key!r}",
+                "on it lie objects, relations, patches and approvals, each under its id and whole",
+                "change a field of an object, {'task#1.data.state': 'open'}, or make one: runtime.graph.add_object()")
+    )  # fmt: skip
 
 
 def diff(data: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -127,11 +176,13 @@ _BY_TYPE: Final[Mapping[str, Callable[[Any, Any], Writes]]] = {
     "relation.created": _relation_created,
     "relation.removed": _relation_removed,
     "patch.proposed": _patch_proposed,
+    "patch.changed": _patch_proposed,
     "patch.applied": _patch_applied,
     "patch.rejected": _patch_rejected,
     "approval.proposed": _approval_proposed,
+    "approval.changed": _approval_changed,
     "approval.granted": _approval_decided,
     "approval.denied": _approval_decided,
 }
 
-__all__ = ["OPS", "Writes", "check_op", "diff", "patched", "projected"]
+__all__ = ["CHANCE", "OPS", "Writes", "check_kept", "check_op", "diff", "patched", "projected"]

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.errors import GraphError
+from agentnb.dialects.activegraph.graph_stores import InMemoryGraphStore
 from agentnb.dialects.activegraph.objects import Object, Relation, object_of, relation_of
+from agentnb.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.ledger import Ledger
@@ -21,37 +24,18 @@ class Chain:
     relations: list[Relation]
 
 
-class Then:
+class Then(InMemoryGraphStore):
     """A graph as a board told it at another moment; see `Ledger`."""
 
     def __init__(self, board: Mapping[str, Any]) -> None:
-        held = {key: value for key, value in board.items() if isinstance(value, Mapping)}
-        self.objects = {key: value for key, value in held.items() if "version" in value}
-        self.relations = {key: value for key, value in held.items() if "source" in value}
-        self._ends: dict[str, dict[str, None]] = {}
-        for key, value in self.relations.items():
-            for end in (value["source"], value["target"]):
-                self._ends.setdefault(end, {})[key] = None
+        super().__init__()
+        for key, value in board.items():
+            if isinstance(value, Mapping) and "version" in value:
+                self.put_object(key, value)
+            elif isinstance(value, Mapping) and "source" in value:
+                self.put_relation(key, value)
 
-    def object(self, key: str) -> Any:
-        """Return an object; ABSENT where there was none."""
-        return self.objects.get(key, ABSENT)
-
-    def relation(self, key: str) -> Any:
-        """Return a relation."""
-        return self.relations[key]
-
-    def all_objects(self, type_: str | None = None) -> Iterator[Any]:
-        """Yield the objects of a type."""
-        return (value for value in self.objects.values() if type_ in (None, value["type"]))
-
-    def all_relations(self) -> Iterator[Any]:
-        """Yield the relations."""
-        return iter(self.relations.values())
-
-    def touching(self, key: str) -> list[str]:
-        """Return the ids of the relations of an object."""
-        return list(self._ends.get(key, ()))
+    object, relation = InMemoryGraphStore.get_object, InMemoryGraphStore.get_relation
 
 
 def near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], list[Any]]:
@@ -65,24 +49,46 @@ def near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], 
             for id_ in ledger.touching(here):
                 relation = ledger.relation(id_)
                 other = relation["target"] if relation["source"] == here else relation["source"]
-                if ledger.object(other) is ABSENT:
-                    continue
-                ways.add(id_)
+                ways.add(id_)  # one whose other end is missing too: it is there, and others may end where it does
                 if other not in reached:
                     reached.add(other)
                     following.append(other)
         border = following
-    objects = [ledger.object(id_) for id_ in ledger.objects if id_ in reached]
-    return objects, [ledger.relation(id_) for id_ in ledger.relations if id_ in ways]
+    objects = [kept for kept in ledger.all_objects() if kept["id"] in reached]
+    return objects, [kept for kept in ledger.all_relations() if kept["id"] in ways]
 
 
 def chains(ledger: Ledger, types: Sequence[str | None], ways: Sequence[tuple[str | None, str]]) -> list[Chain]:
-    """Return each chain of objects of these types, joined by relations of (type, "out" or "in")."""
+    """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
+
+    Raises:
+        GraphError: X517, a way leads neither right nor left.
+    """
+    ways = [(type_, direction_of(direction, "right", "left")) for type_, direction in ways]
+    if not types:
+        return []
     return [
         Chain([object_of(ledger.object(id_)) for id_ in objects], [relation_of(ledger.relation(id_)) for id_ in found])
         for first in ledger.all_objects(types[0])
         for objects, found in _from(ledger, [first["id"]], [], types, ways)
     ]
+
+
+def direction_of(given: str, *known: str) -> str:
+    """Return a direction as it is known, where it may also be said as "out" or "in".
+
+    X517: what is asked for lies in a direction that there is not.
+
+    Raises:
+        GraphError: X517, there is no such direction.
+    """
+    found = {"out": known[0], "in": known[1]}.get(given, given)
+    if found not in known:
+        raise GraphError(
+            Problem("X517", f"there is no direction {given!r}", "direction", f"the directions are: {', '.join(known)}",
+                    did_you_mean(str(given), known, "name one of them"))
+        )  # fmt: skip
+    return found
 
 
 def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Sequence[str | None],
@@ -92,7 +98,7 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
         yield objects, relations
         return
     type_, direction = ways[place]
-    own, other = ("target", "source") if direction == "in" else ("source", "target")
+    own, other = ("target", "source") if direction == "left" else ("source", "target")
     for id_ in ledger.touching(objects[-1]):
         relation = ledger.relation(id_)
         there = ledger.object(relation[other])
@@ -102,4 +108,4 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
             yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, ways)
 
 
-__all__ = ["Chain", "Then", "chains", "near"]
+__all__ = ["Chain", "Then", "chains", "direction_of", "near"]

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from agentnb.dialects.activegraph.approvals import Approvals
 from agentnb.dialects.activegraph.delivering import performer
+from agentnb.dialects.activegraph.drawing import events_of
 from agentnb.dialects.activegraph.errors import RegistrationError
 from agentnb.dialects.activegraph.matching import ANY, Matcher
+from agentnb.dialects.activegraph.rations import Rationed
 from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
@@ -35,7 +38,7 @@ def recipe_of_behaviors(
                     "a step is named by its behaviour, and a run could not tell which of them it was",
                     "give one of them another name, or call clear_registry() before they are registered once more")
         )  # fmt: skip
-    matcher = Matcher(behaviors, since)
+    matcher = (Rationed if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
     nodes = {each.name: _node(each, party) for each in behaviors}
     nothing: MappingProxyType[str, Any] = MappingProxyType({})
     return Recipe(
@@ -49,7 +52,8 @@ def recipe_of_behaviors(
         init=nothing,
         limits=nothing,
         reactive=matcher,
-        meta=MappingProxyType({"about": {"behaviors": list(nodes)}}),
+        approvals=Approvals(party),
+        meta=MappingProxyType({"about": {"behaviors": list(nodes)}, "events": events_of(behaviors)}),
     )
 
 

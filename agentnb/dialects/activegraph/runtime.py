@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -12,21 +12,24 @@ from agentnb.dialects.activegraph.asking import Asking
 from agentnb.dialects.activegraph.attaching import attach, since_of
 from agentnb.dialects.activegraph.behaviors import get_registry
 from agentnb.dialects.activegraph.budgets import Budget, limits_of
+from agentnb.dialects.activegraph.counting import Counting
 from agentnb.dialects.activegraph.decisions import Decisions
-from agentnb.dialects.activegraph.drawing import drawn
 from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration, MissingProviderError
+from agentnb.dialects.activegraph.given import behaviors_in, is_a, tools_in
 from agentnb.dialects.activegraph.graph import Graph
 from agentnb.dialects.activegraph.models import provider_of
 from agentnb.dialects.activegraph.observing import Observer
 from agentnb.dialects.activegraph.packed import Packed
 from agentnb.dialects.activegraph.party import Frame, Party, Policy
 from agentnb.dialects.activegraph.printing import Printed
+from agentnb.dialects.activegraph.rations import used_up
 from agentnb.dialects.activegraph.status import KNOWN_LIMITS, RunQuantumResult, as_payload, snapshot
 from agentnb.dialects.activegraph.stored import Stored
 from agentnb.dialects.activegraph.watching import Watching
 from agentnb.errors import Problem
 
 if TYPE_CHECKING:
+    from agentnb.draw.drawing import Drawing
     from agentnb.session import Session
 
 
@@ -48,10 +51,11 @@ class Runtime(Watching, Decisions, Packed, Stored):
         tools: what models may call, beside the tools that each behaviour names itself.
         llm_retry_max_attempts: how often a model is asked where its network fails.
         packs: packs that are loaded without telling so: of a run that is loaded again, which tells of them already.
-        metrics: what counts: an object with counter, histogram and gauge.
+        metrics: what counts, see agentnb.dialects.activegraph.counting.
 
     Raises:
         InvalidRuntimeConfiguration: X511, there is no such limit; X512, both persist_to and store are given.
+        InvalidArgumentType: X519, something is given that is of another sort than it should be.
 
     Example:
         >>> from agentnb.dialects.activegraph.behaviors import Behavior
@@ -73,12 +77,16 @@ class Runtime(Watching, Decisions, Packed, Stored):
                  name: str = "behaviours", _graph_of: Callable[[Runtime], Graph] | None = None) -> None:  # fmt: skip
         """Listen to a graph from now on."""
         _check_place(persist_to, store)
-        self.name, self._given = name, None if behaviors is None else list(behaviors)
+        is_a(0 if graph is None and _graph_of is None else graph, Graph, "Runtime(graph, ...)", "a graph: Graph()")
+        is_a(frame, Frame, "Runtime(frame=...)", "a frame: Frame('what the run is about')")
+        is_a(policy, Policy, "Runtime(policy=...)", "a policy: Policy(can_create=[...], requires_approval=[...])")
+        is_a(budget, (Mapping, Budget), "Runtime(budget=...)", "a mapping of limits, {'max_events': 100}")
+        self.name, self._given = name, None if behaviors is None else behaviors_in(behaviors)
         self.budget = Budget(limits_of(budget)).of(self._used)
-        self.tools = None if tools is None else list(tools)
+        self.tools = None if tools is None else tools_in(tools)
         provider = None if llm_provider is None else provider_of(llm_provider)
-        self.party = Party(frame, policy, llm=provider, watch=Observer(metrics),
-                           limits=lambda: self.budget.limits)  # fmt: skip
+        observer, self._counting = Observer(), None if metrics is None else Counting(metrics, self)
+        self.party = Party(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits)
         delays = (llm_retry_initial_delay_seconds, llm_retry_max_delay_seconds)
         self.party.asking = Asking(
             self.party, attempts=llm_retry_max_attempts, delays=delays, caches=(llm_cache, tool_cache),
@@ -93,6 +101,9 @@ class Runtime(Watching, Decisions, Packed, Stored):
         else:
             self.graph = graph
             self._join(_graph_of(self), None, seed)
+        observer.run_id = lambda: self.graph.run_id
+        if self._counting is not None:
+            self.graph.add_listener(self._counting)
         place = persist_to if persist_to is not None else store
         if place is not None:
             self._keep_in(place)
@@ -130,8 +141,12 @@ class Runtime(Watching, Decisions, Packed, Stored):
         now = tuple(self.behaviors)
         self._check_provider(now)
         if now != self._attached or not self._attached:
-            attach(self.graph, now, self.party, self.name, self._since)
+            attach(self.graph, self._counted_in(now), self.party, self.name, self._since)
             self._attached = now
+
+    def _counted_in(self, behaviors: Sequence[Any]) -> Sequence[Any]:
+        """Return behaviours as they listen: where somebody counts, their patterns tell of themselves."""
+        return behaviors if self._counting is None else self._counting.timed(behaviors)
 
     def _check_provider(self, behaviors: Iterable[Any]) -> None:
         """R328: a behaviour asks a model, and its runtime has none."""
@@ -213,27 +228,34 @@ class Runtime(Watching, Decisions, Packed, Stored):
         found: dict[str, Any] = {"snapshot": as_payload(snapshot(self._counted(), self.budget.limits))}
         if stands == "exhausted":
             found = {"exhausted_by": stands.limit, **found}
-        elif self.timers:
-            found["timers"] = [{"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing}
-                               for each in self.timers]  # fmt: skip
+        else:
+            found |= self._left_undone()
         hand.emit(kind, found)
         if stands == "idle" and session.status != "idle":  # somebody listens to that very event
             session.run()
+
+    def _left_undone(self) -> dict[str, Any]:
+        """Return what `runtime.idle` tells besides: who waits for more events, and whose own budget is used up."""
+        timers = [
+            {"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing} for each in self.timers
+        ]
+        spent = used_up(self.graph.session.engine, {each.name: each for each in self.behaviors})
+        return {**({"timers": timers} if timers else {}), **({"used_up": spent} if spent else {})}
 
     def _said_already(self, kind: str) -> bool:
         """Say whether the log tells it already, and nothing has had its turn since."""
         ledger = self.graph.ledger
         waits = self.graph.session.recipe.reactive
-        for event in reversed(ledger.events()):
+        for event in ledger.backwards():
             if event.type == kind:
                 return True
             if event.type.startswith(("behavior.", "relation_behavior.")) or (waits is not None and waits.waits(event)):
                 return False
         return False
 
-    def draw(self, board: bool = True) -> Any:
-        """Return the drawing of its behaviours with the run on it: its ways are events."""
-        return drawn(self, board=board)
+    def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
+        """Return the drawing of its session: behaviours, the types of events between them, and what has fired."""
+        return self.session.draw(board, direction)
 
     def __repr__(self) -> str:
         """Return one line: its behaviours and where it stands."""

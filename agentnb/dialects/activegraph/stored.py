@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from agentnb.board.secrets import short
 from agentnb.dialects.activegraph.attaching import attach, since_of
 from agentnb.dialects.activegraph.errors import EventNotFoundError, InvalidRuntimeConfiguration, ReplayDivergenceError
+from agentnb.dialects.activegraph.given import behaviors_in
 from agentnb.dialects.activegraph.graph import Graph, check_graph_store
 from agentnb.dialects.activegraph.recipes import recipe_of_behaviors
 from agentnb.engine.alive import flush_all
@@ -34,6 +35,7 @@ class Stored:
     _given: list[Any] | None
     _attached: tuple[Any, ...]
     _ensure: Any
+    _counting: Any
 
     def _keep_in(self, place: Any) -> None:
         """Keep the run in a store from now on, all of it so far included."""
@@ -74,11 +76,16 @@ class Stored:
         replay_strict: bool = False,
         llm_provider: Any = None,
         replay_llm_cache: bool = False,
+        llm_retry_max_attempts: int = 3,
+        llm_retry_initial_delay_seconds: float = 0.5,
+        llm_retry_max_delay_seconds: float = 8.0,
         tools: Iterable[Any] | None = None,
+        replay_tool_cache: bool = False,
+        replay_reinvoke_deterministic: bool = False,
         metrics: Any = None,
         graph_store: Any = None,
+        packs: Iterable[Any] = (),
         name: str | None = None,
-        **options: Any,
     ) -> Self:
         """Return a runtime that stands where a kept run stood, and goes on as if it had never been away.
 
@@ -89,44 +96,54 @@ class Stored:
             run_id: which run; left out, the one that was written last.
             behaviors: those that listen; left out, the registered ones.
             replay_strict: compare what they do with the log first.
-            graph_store: None: the graph lies on the board of its run.
+            graph_store: where the graph lies to be found, see Graph.
             name: left out, the one that it was kept under.
-            frame, policy, budget, seed, llm_provider, replay_llm_cache, tools, metrics, options: as of a Runtime.
+            frame, policy, budget, seed, llm_provider, tools, metrics, packs, and what is said of retries and caches: as
+                of a Runtime.
 
         Raises:
             StoreError: there is no such store or run: nothing is made by asking for it.
             ReplayDivergenceError: L460, behaviours do something else than the log says.
-            GraphError: X516, a graph_store is given.
+            GraphError: X516, the graph_store is none.
         """
         check_graph_store(graph_store)
-        known = None if behaviors is None else list(behaviors)
+        known = None if behaviors is None else behaviors_in(behaviors)
 
         def graph_of(runtime: Any) -> Graph:
             listening = runtime.behaviors
             runtime.name = name or _kept_name(path, run_id)
-            recipe = recipe_of_behaviors(listening, runtime.party, runtime.name, 0)
+            heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
+            recipe = recipe_of_behaviors(heard, runtime.party, runtime.name, 0)
             session = opened(path, run_id, recipe=recipe)
             recipe.reactive.since = since_of(session.engine)  # type: ignore[union-attr]  # a Matcher
             runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
-            return Graph(session=session)
+            return Graph(graph_store=graph_store, session=session)
 
-        options |= {"replay_strict": replay_strict, "llm_provider": llm_provider, "replay_llm_cache": replay_llm_cache,
-                    "tools": tools, "metrics": metrics}  # fmt: skip
         made: Any = cls
-        found: Self = made(None, known, frame, policy, budget, seed, _graph_of=graph_of, **options)
+        found: Self = made(
+            None, known, frame, policy, budget, seed, replay_strict=replay_strict, llm_provider=llm_provider,
+            replay_llm_cache=replay_llm_cache, llm_retry_max_attempts=llm_retry_max_attempts,
+            llm_retry_initial_delay_seconds=llm_retry_initial_delay_seconds,
+            llm_retry_max_delay_seconds=llm_retry_max_delay_seconds, tools=tools, replay_tool_cache=replay_tool_cache,
+            replay_reinvoke_deterministic=replay_reinvoke_deterministic, metrics=metrics, packs=packs,
+            _graph_of=graph_of,
+        )  # fmt: skip
         return found
 
     def fork(self, at_event: str, label: str | None = None, *, behaviors: Iterable[Any] | None = None,
-             llm_provider: Any = None, replay_llm_cache: bool = False, tools: Iterable[Any] | None = None,
-             graph_store: Any = None, **options: Any) -> Self:  # fmt: skip
+             llm_provider: Any = None, replay_llm_cache: bool = False, llm_retry_max_attempts: int | None = None,
+             llm_retry_initial_delay_seconds: float | None = None, llm_retry_max_delay_seconds: float | None = None,
+             tools: Iterable[Any] | None = None, replay_tool_cache: bool = False,
+             replay_reinvoke_deterministic: bool = False, metrics: Any = None,
+             graph_store: Any = None) -> Self:  # fmt: skip
         """Return a runtime of its own that shares the log up to an event, and the rest of the step that told it.
 
         Nothing is lost by where it is cut: what had not been delivered then is delivered here. It goes by the same
-        budget, chance and clock.
+        budget, chance and clock, and asks models again as this one does, unless something else is said.
 
         Raises:
             EventNotFoundError: X515, there is no such event.
-            GraphError: X516, a graph_store is given.
+            GraphError: X516, the graph_store is none.
         """
         check_graph_store(graph_store)
         self._ensure()
@@ -137,17 +154,21 @@ class Stored:
                 Problem("X515", f"there is no event {at_event!r} to fork at", "runtime.fork()",
                         "a fork begins after an event of the log", "look at graph.events")
             ) from error  # fmt: skip
-        known = self._given if behaviors is None else list(behaviors)
+        known = self._given if behaviors is None else behaviors_in(behaviors)
         given = {"frame": self.party.frame, "policy": self.party.policy, "name": self.name,
                  "llm_provider": self.party.llm if llm_provider is None else llm_provider,
                  "tools": self.tools if tools is None else tools, "replay_llm_cache": replay_llm_cache,
-                 **options}  # fmt: skip
+                 "replay_tool_cache": replay_tool_cache, "metrics": metrics,
+                 "replay_reinvoke_deterministic": replay_reinvoke_deterministic,
+                 **self.party.asking.retries(llm_retry_max_attempts, llm_retry_initial_delay_seconds,
+                                             llm_retry_max_delay_seconds)}  # fmt: skip
 
         def graph_of(runtime: Any) -> Graph:
             runtime._share_packs(self)  # noqa: SLF001  (of its own class)
-            graph = Graph(session=session)
+            graph = Graph(graph_store=graph_store, session=session)
             listening = tuple(runtime.behaviors)
-            attach(graph, listening, runtime.party, runtime.name, since_of(session.engine))
+            heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
+            attach(graph, heard, runtime.party, runtime.name, since_of(session.engine))
             runtime._attached = listening  # noqa: SLF001  (of its own class)
             return graph
 
@@ -172,6 +193,8 @@ class Stored:
         first = next(iter(report.divergences), None)
         if first is None:
             return
+        if self._counting is not None:
+            self._counting.differs(f"{first.what}_mismatch")
         events = [event for event in self.graph.ledger.events() if event.step == first.step]
         where = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
         where = where or (events[0].id if events else "")

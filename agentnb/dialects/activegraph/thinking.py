@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentnb.dialects.activegraph.asking import AGAIN
-from agentnb.dialects.activegraph.behaviors import Behavior, check_arity, check_kind, named, own, register
-from agentnb.dialects.activegraph.delivering import Delivery, Turn, acting
+from agentnb.dialects.activegraph.behaviors import Behavior, check_arity, check_kind, check_schema, named, own, register
+from agentnb.dialects.activegraph.delivering import Delivery, Turn
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
+from agentnb.dialects.activegraph.given import types_in
 from agentnb.dialects.activegraph.events import canonical
-from agentnb.dialects.activegraph.models import LLMMessage, ToolCall
+from agentnb.dialects.activegraph.models import LLMMessage, ToolCall, read
 from agentnb.dialects.activegraph.prompting import as_json, messages_of, system_of
+from agentnb.dialects.activegraph.rations import used_by
 from agentnb.dialects.activegraph.tools import ToolContext, args_hash, digest
 from agentnb.engine.work import Work
 from agentnb.session.spending import used_up_to
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @dataclass
@@ -37,8 +42,9 @@ class LLMBehavior(Behavior):
     max_tool_turns: int = 6
 
     def __post_init__(self) -> None:
-        """Check its handler, too."""
+        """Check its handler and the schema, too."""
         super().__post_init__()
+        check_schema(self.output_schema, "output_schema")
         check_kind(self.name, self.handler or self.fn)
 
     kind: ClassVar[str] = "llm"
@@ -62,13 +68,12 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
     Raises:
         TypeError: the function does not take the four, or the schema is no pydantic model.
     """
-    if output_schema is not None and not hasattr(output_schema, "model_validate"):
-        raise TypeError(f"output_schema={output_schema!r} is no pydantic model")
+    check_schema(output_schema, "output_schema")
 
     def made(fn: Callable[..., None]) -> LLMBehavior:
         check_arity(fn, ("event", "graph", "ctx", "answer"), "llm_behavior")
         found = LLMBehavior(
-            named(fn, name), fn, list(on or ()), own(where), own(view), list(creates or ()), own(budget), priority,
+            named(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()), own(budget), priority,
             pattern, None, activate_after, fn, description, model, output_schema, deterministic, max_tokens,
             temperature, top_p, timeout_seconds, prompt_template, list(tools or ()), max_tool_turns,
         )  # fmt: skip
@@ -86,10 +91,12 @@ class Thinking(Delivery):
         turn = self.begin(work)
         if turn is None:
             return {}
-        with turn.failing():
+        try:
             answer = await _Questions(self.behavior, turn).answer()
-            with acting(turn.ledger, work), turn.drawing():
-                self.behavior.handler(turn.event, turn.graph, turn.ctx, answer, **self._settings())
+            turn.call(self.behavior.handler, turn.event, turn.graph, turn.ctx, answer, **self._settings())
+        except Exception as error:
+            turn.failed(error)
+            raise
         turn.completed()
         return {}
 
@@ -138,44 +145,73 @@ class _Questions:
         raise _failed("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
                       "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
 
-    def tell(self, type_: str, payload: Mapping[str, Any], cause: str) -> str:
+    def tell(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Tell of a question or a tool in the behaviour's name; return the event's id."""
         turn = self.turn
         if turn.party.live(self.work.run):
             turn.party.watch(type_, payload)
-        return turn.hand.tell(type_, payload, actor=self.behavior.name, cause=cause, frame=turn.party.frame_id).id
+        told = turn.hand.tell(
+            type_, payload, actor=self.behavior.name, cause=cause, frame=turn.party.frame_id, when=when
+        )
+        return told.id
 
     async def _asked(self, index: int) -> dict[str, Any]:
-        behavior, words = self.behavior, self.words
-        schema = behavior.output_schema
-        hash_ = digest({name: value for name, value in {
+        known = self.asking.answered(self._hash())
+        self._check_cost(known)
+        first, cause = "", self.cause
+        for attempt in range(self.asking.attempts):
+            if known is None:
+                self._check_own("max_llm_calls", "llm_calls")
+            later, when = known is None and self._may_be_changed(), None
+            said: dict[str, Any] = {"cache_hit": known is not None, "turn_index": index, "prompt_normalized": True}
+            if attempt:
+                said |= {"attempt_index": attempt, "max_attempts": self.asking.attempts, "retry_of": first}
+            if not later:
+                request = self._requested(said, cause)
+            elif self.work.run.recorded is None:  # where its event is known, its time is
+                when = self.work.run.clock.now()
+            found = {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, self.words)
+            if later:
+                request = self._requested(said, cause, when)
+            first = first or request
+            head = {"behavior": self.behavior.name, "prompt_hash": self._hash()}
+            if "failed" not in found:
+                self.tell("llm.responded", {**found, **head, "turn_index": index}, request)
+                self.cause = request
+                return found
+            cause = await self._failed(found["failed"], {**head, "model": self.words["model"]}, attempt, request)
+        raise AssertionError("the last attempt that fails is raised")
+
+    def _may_be_changed(self) -> bool:
+        """Say whether a person may change the question before it goes out, or has: then it is told as it went out."""
+        run = self.work.run
+        return run.hold is not None or run.recorded is not None
+
+    def _hash(self) -> str:
+        words, schema = self.words, self.behavior.output_schema
+        return digest({name: value for name, value in {
             **words,
             "messages": [each.to_dict() for each in words["messages"]],
             "output_schema": None if schema is None else schema.model_json_schema(),
         }.items() if name != "timeout_seconds"})  # fmt: skip
-        head = {"behavior": behavior.name, "model": words["model"], "prompt_hash": hash_}
-        known = self.asking.answered(hash_)
-        self._check_cost(known)
-        first, cause = "", self.cause
-        for attempt in range(self.asking.attempts):
-            said: dict[str, Any] = {**head, "deterministic": behavior.deterministic, "cache_hit": known is not None,
-                                    "turn_index": index, "prompt_normalized": True}  # fmt: skip
-            if schema is not None:
-                said["structured_output_mode"] = "prompt"
-            if attempt:
-                said |= {"attempt_index": attempt, "max_attempts": self.asking.attempts, "retry_of": first}
-            elif not index:
-                said["prompt"] = {"system": words["system"], "messages": [each.to_dict() for each in words["messages"]]}
-            request = self.tell("llm.requested", said, cause)
-            first = first or request
-            found = {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, words)
-            if "failed" not in found:
-                self.tell("llm.responded", {**found, "behavior": behavior.name, "prompt_hash": hash_,
-                                            "turn_index": index}, request)  # fmt: skip
-                self.cause = request
-                return found
-            cause = await self._failed(found["failed"], head, attempt, request)
-        raise AssertionError("the last attempt that fails is raised")
+
+    def _requested(self, more: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
+        """Tell of a question as it is sent; return the event's id."""
+        behavior, words = self.behavior, self.words
+        said: dict[str, Any] = {"behavior": behavior.name, "model": words["model"], "prompt_hash": self._hash(),
+                                "deterministic": behavior.deterministic, **more}  # fmt: skip
+        if behavior.output_schema is not None:
+            said["structured_output_mode"] = "prompt"
+        if not (more["turn_index"] or more.get("attempt_index")):
+            said["prompt"] = {"system": words["system"], "messages": [each.to_dict() for each in words["messages"]]}
+        return self.tell("llm.requested", said, cause, when)
+
+    def _check_own(self, limit: str, what: str) -> None:
+        """Raise where the behaviour's own budget lets no further call out."""
+        most = (self.behavior.budget or {}).get(limit)
+        if most is not None and used_by(self.work.run, self.behavior.name, {limit: most})[limit] >= most:
+            raise _failed("RuntimeError", f"{limit}={most} of {self.behavior.name!r} is used up",
+                          f"budget.{what}_exhausted")  # fmt: skip
 
     async def _failed(self, failure: Mapping[str, Any], head: Mapping[str, Any], attempt: int, request: str) -> str:
         """Tell of a question that has failed; return the event's id, where it is asked once more.
@@ -199,15 +235,20 @@ class _Questions:
         return responded
 
     def _check_cost(self, known: Any) -> None:
-        """Raise where a question would cost more than is left."""
-        most, run = self.turn.party.limits().get("max_cost_usd"), self.work.run
-        if known is not None or most is None:
+        """Raise where a question would cost more than is left, to the run or to the behaviour itself."""
+        most, run, own = self.turn.party.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
+        left = []
+        if most is not None:
+            paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
+            left.append(most - used_up_to(run.at, run.position).paid.cost - sum(paid))
+        if "max_cost_usd" in own:
+            left.append(own["max_cost_usd"] - used_by(run, self.behavior.name, own)["max_cost_usd"])
+        if known is not None or not left:
             return
-        paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
-        left = most - used_up_to(run.at, run.position).paid.cost - sum(paid)
-        cost = self.asking.too_dear(self.words, left)
+        cost = self.asking.too_dear(self.words, min(left))
         if cost is not None:
-            told = {"estimated_cost_usd": str(cost), "budget_remaining_usd": str(left), "model": self.words["model"]}
+            told = {"estimated_cost_usd": str(cost), "budget_remaining_usd": str(min(left)),
+                    "model": self.words["model"]}  # fmt: skip
             raise _failed("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted", **told)
 
     async def _used(self, call: ToolCall) -> LLMMessage:
@@ -217,6 +258,8 @@ class _Questions:
         turn.party.check(behavior.name, "can_call_tool", tool.name)
         hash_ = args_hash(tool.name, call.args)
         known = self.asking.known(tool, hash_)
+        if known is None:
+            self._check_own("max_tool_calls", "tool_calls")
         head = {"behavior": behavior.name, "tool": tool.name, "args_hash": hash_}
         request = self.tell("tool.requested", {**head, "args": call.args, "call_id": call.id,
                                                "cache_hit": known is not None, "deterministic": tool.deterministic},
@@ -254,10 +297,11 @@ class _Questions:
         if schema is None:
             return None
         said = {"raw_text": found["raw_text"], "schema": schema.__name__}
-        if found["parsed"] is None:
+        parsed = read(found["raw_text"]) if found["parsed"] is None else found["parsed"]
+        if parsed is None:
             raise LLMBehaviorError("llm.parse_error", "the answer holds no JSON object", payload_extras=said)
         try:
-            return schema.model_validate(found["parsed"])
+            return schema.model_validate(parsed)
         except ValueError as error:
             raise LLMBehaviorError("llm.schema_violation", str(error), payload_extras=said) from None
 

@@ -18,9 +18,9 @@ _ULID: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def text_of(when: datetime) -> str:
     """Return a time as this dialect writes it: UTC, whole seconds, a Z; empty for one that was not said."""
-    if when == UNSAID:
-        return ""
-    return f"{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+    if when.tzinfo is not UTC:
+        when = when.astimezone(UTC)
+    return "" if when == UNSAID else f"{when.isoformat()[:19]}Z"
 
 
 def time_of(text: str) -> datetime:
@@ -106,7 +106,8 @@ class IDGen(ids.IDGen):
 
     def event(self) -> str:
         """Return the next id of an event."""
-        return self("evt")
+        number = self.counters["evt"] = self.counters.get("evt", 0) + 1
+        return f"evt_{number:03d}"
 
     def relation(self) -> str:
         """Return the next id of a relation."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from agentnb.dialects.activegraph.behaviors import check_arity
+from agentnb.dialects.activegraph.behaviors import check_arity, check_schema
 from agentnb.dialects.activegraph.events import canonical
 from agentnb.dialects.activegraph.observing import LOG
 
@@ -43,6 +43,15 @@ class Tool:
     deterministic: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check the schemas.
+
+        Raises:
+            TypeError: one of them cannot be a schema.
+        """
+        check_schema(self.input_schema, "input_schema")
+        check_schema(self.output_schema, "output_schema")
+
     def told(self) -> dict[str, Any]:
         """Return what a model is told of it."""
         schema = self.input_schema.model_json_schema() if self.input_schema else {"type": "object"}
@@ -68,7 +77,7 @@ def tool(
         deterministic: whether it gives the same for the same.
 
     Raises:
-        TypeError: the function does not take the two.
+        TypeError: the function does not take the two, or a schema cannot be one.
     """
 
     def made(fn: Callable[..., Any]) -> Tool:

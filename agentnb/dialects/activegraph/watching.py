@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agentnb.dialects.activegraph.given import wrong
 from agentnb.dialects.activegraph.status import (
     KNOWN_LIMITS,
     BehaviorFailure,
@@ -46,7 +47,17 @@ class Watching:
         return {name: used for name, used in self._used().items() if name not in left_out}
 
     def _turns_taken(self) -> int:
-        """Return how many events have had their turn."""
+        """Return how many events have had their turn; where a limit of events ends the run, none behind the last has."""
+        taken, most = self._turns_over(), self.budget.limits.get("max_events")
+        if most is None or taken <= most or self.graph.session.status != "exhausted":
+            return taken
+        run, ledger = self.graph.session.engine, self.graph.ledger
+        begun = run.position > run.at.base
+        last = run.tables.acts[run.at.s_act[run.position - run.at.base]].event if begun else -1
+        return max(int(most), ledger.tick(last))
+
+    def _turns_over(self) -> int:
+        """Return how many events have had their turn or are heard by nobody, before the first that waits."""
         ledger, run = self.graph.ledger, self.graph.session.engine
         queue, position = run.frontier(), run.position
         if not queue:
@@ -73,10 +84,16 @@ class Watching:
     @property
     def errors(self) -> list[BehaviorFailure]:
         """The failures of behaviours so far, as the log tells them."""
-        return failures_of(self.graph.ledger.events())
+        return failures_of(self.graph.ledger.failures)
 
     def status(self, recent: int = 20) -> RuntimeStatus:
-        """Return where the runtime stands, and the last `recent` events. Nothing of it changes afterwards."""
+        """Return where the runtime stands, and the last `recent` events. Nothing of it changes afterwards.
+
+        Raises:
+            InvalidArgumentType: X519, `recent` is no number of events.
+        """
+        if type(recent) is not int or recent < 0:
+            raise wrong(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
         ledger, session = self.graph.ledger, self.graph.session
         stands, frame = session.status, self.party.frame
         last = ledger.last_events(recent) if recent > 0 else []
@@ -84,7 +101,7 @@ class Watching:
             self.graph.run_id,
             self._state(str(stands)),
             self._queue_depth(),
-            len(ledger.events()),
+            ledger.count(),
             snapshot(self._used(), self.budget.limits, stands.limit),
             None if frame is None else FrameSnapshot(frame.id),
             tuple(map(info_of, self.behaviors)),

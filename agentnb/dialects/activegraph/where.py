@@ -5,12 +5,14 @@ A list stands for one of its items, or for itself where a list is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.errors import InternalEvaluatorError
+from agentnb.dialects.activegraph.given import is_a
 from agentnb.errors import Problem, did_you_mean
 
 Where = Mapping[str, Any]
@@ -45,7 +47,7 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 def failing(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
     """Return the first clause that does not hold: path, what was wanted, what was found; None where all hold."""
     for path, wanted in (where or {}).items():
-        value = at(found, path.split("."))
+        value = at(found, _parts(path))
         if not _holds(value, wanted):
             return path, wanted, value
     return None
@@ -59,6 +61,10 @@ def check(where: Where | None) -> None:
     Raises:
         InternalEvaluatorError: X504, there is no such operator.
     """
+    is_a(where, Mapping, "where=...", "a mapping: dotted path -> value, or {operator: value}")
+    for wanted in (where or {}).values():
+        for name in ("in", "not in") if isinstance(wanted, Mapping) else ():
+            is_a(wanted.get(name), Iterable, f"where, {name!r}", "a list of values")
     asked = (name for wanted in (where or {}).values() if isinstance(wanted, Mapping) for name in wanted)
     unknown = next((name for name in asked if name not in OPERATORS), None)
     if unknown is not None:
@@ -77,6 +83,11 @@ def holds(where: Where | None, found: Any) -> bool:
 def of_object(kept: Any) -> Mapping[str, Any]:
     """Return what is asked about an object: its own fields, and those of its data before them."""
     return {**kept, **kept["data"]}
+
+
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
 
 
 def at(found: Any, path: Sequence[str]) -> Any:
@@ -102,7 +113,8 @@ def _holds(found: Any, wanted: Any) -> bool:
         return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _among(found, wanted))
     if not isinstance(wanted, Mapping):
         return bool(found == wanted)
-    check({"": wanted})
+    if not wanted.keys() <= OPERATORS.keys():
+        check({"": wanted})
     return all(OPERATORS[name](found, value) for name, value in wanted.items())
 
 

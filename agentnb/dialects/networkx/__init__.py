@@ -10,7 +10,8 @@ Node attributes: `kind` (`function` where it is left out, `subgraph` where there
   that is no mapping; else the node's id); a tool also `timeout`, `attempts`, `backoff`, `blocking`, and `repeatable`
   (True: where a run was cut before the answer came, the call goes out once more by itself; else it is asked about)
 - agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output`; calls go out as a tool's do
-- human: `prompt`, `options`, `role`, `timeout`, `output`
+- human: `prompt`, `options`, `schema` (the JSON Schema that an answer must fit: a number, yes or no, one of some),
+  `role`, `timeout`, `output`
 - evaluator: `target` (the board path of what is judged), `ref` (the judge; else the node's id), `threshold`,
   `max_refinements`, `feedback` (the key for the critique), `pass_route` and `fail_route` (nodes; None or "" ends the
   run), or edges with the `value` "pass" or "fail"; `profile`, `model`, and the words of calls

@@ -142,7 +142,14 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
     "function": {"function": function, "output": text},
     "tool": {"function": function, "output": text, **_CALL},
     "agent": {"ref": text, "agent_ref": text, "prompt": text, "model": text, "output": text, **_CALL},
-    "human": {"prompt": text, "output": text, "options": options, "role": text, "timeout": seconds},
+    "human": {
+        "prompt": text,
+        "output": text,
+        "options": options,
+        "schema": mapping,
+        "role": text,
+        "timeout": seconds,
+    },
     "evaluator": {
         "target": path,
         "ref": text,

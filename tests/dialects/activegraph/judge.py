@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -20,8 +20,9 @@ def ours() -> ModuleType:
     return importlib.import_module("agentnb.dialects.activegraph")
 
 
-def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool = False) -> list[dict[str, Any]]:
-    """Run a program in a package, and return its log in the form that is compared."""
+def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool = False,
+           besides: Sequence[str] = ()) -> list[dict[str, Any]]:  # fmt: skip
+    """Run a program in a package, and return its log in the form that is compared; `besides`: left out too."""
     forget(package)
     made = package.TickingClock if ticking else package.FrozenClock
     graph = package.Graph(ids=package.IDGen(), clock=made("2026-01-01T00:00:00Z"), run_id="RUN")
@@ -33,7 +34,7 @@ def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool 
         program(SimpleNamespace(**words, graph=graph))
     finally:
         forget(package)
-    return [compared(event.to_dict()) for event in graph.events]
+    return [compared(event.to_dict(), besides) for event in graph.events]
 
 
 def forget(package: ModuleType) -> None:
@@ -59,8 +60,8 @@ NAMES = [
 OF_MODELS = ("LLMResponse", "ToolCall", "LLMBehaviorError")
 
 
-def compared(event: dict[str, Any]) -> dict[str, Any]:
-    found = _without(event)
+def compared(event: dict[str, Any], besides: Sequence[str] = ()) -> dict[str, Any]:
+    found = _without(event, (*LEFT_OUT, *besides))
     payload = found["payload"]
     if payload.get("exception_type") in OWN_WORDS:
         payload.pop("message")
@@ -72,17 +73,17 @@ def compared(event: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _without(value: Any) -> Any:
+def _without(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, dict):
-        return {name: _without(item) for name, item in value.items() if name not in LEFT_OUT}
+        return {name: _without(item, names) for name, item in value.items() if name not in names}
     if isinstance(value, list):
-        return [_without(item) for item in value]
+        return [_without(item, names) for item in value]
     return value
 
 
-def same(program: Callable[[Any], Any], *, ticking: bool = True) -> list[dict[str, Any]]:
-    """Assert that both packages tell the same log; return it."""
-    wanted, got = log_of(theirs(), program, ticking=ticking), log_of(ours(), program, ticking=ticking)
+def same(program: Callable[[Any], Any], *, ticking: bool = True, besides: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Assert that both packages tell the same log, but for what is left out `besides`; return it."""
+    wanted, got = (log_of(package, program, ticking=ticking, besides=besides) for package in (theirs(), ours()))
     for one, other in zip(wanted, got, strict=False):
         assert other == one, f"\ntheirs: {one}\nours:   {other}"
     assert [(event["id"], event["type"]) for event in got] == [(event["id"], event["type"]) for event in wanted]

@@ -297,6 +297,27 @@ def by_hand(p: Any) -> None:
     p.Runtime(p.graph, behaviors=given, seed=7, budget={"max_behavior_calls": 9}).run_goal("by hand")
 
 
+def approvals(p: Any) -> None:
+    @p.behavior(name="asks", on=["goal.created"])
+    def asks(event, graph, ctx):
+        asked = [ctx.propose_object("memo", {"n": n}, reason=reason) for n, reason in enumerate(("why not", ""))]
+        graph.emit("asked", {"approvals": asked})
+
+    @p.behavior(name="hears", on=["object.created"])
+    def hears(event, graph, ctx):
+        graph.emit("heard", {"id": event.payload["id"]})
+
+    runtime = p.Runtime(p.graph)
+    runtime.run_goal("ask")
+    assert [each.object_type for each in runtime.pending_approvals()] == ["memo", "memo"]
+    for approval, by in (("approval_002", "ann"), ("approval_001", None)):
+        runtime.approve(approval, approved_by=by)
+        runtime.run_until_idle()
+    assert runtime.pending_approvals() == []
+
+
+# In the package approvals, and what they lead to, have no cause; here they have, so causes are not compared.
+WITHOUT_CAUSES = [approvals]
 PROGRAMS = [
     nothing_to_do,
     plan_research_memo,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from pydantic import BaseModel
 
 from agentnb.dialects import activegraph as ag
 from agentnb.dialects.activegraph import Behavior, Graph, LLMBehavior, Runtime
@@ -53,3 +56,83 @@ def test_a_function_that_a_call_does_not_run_is_refused(fn):
 def test_an_unknown_operator_of_where_is_told_where_it_is_written():
     with pytest.raises(AgentNbError, match="X504"):
         Behavior("a", nothing, on=["go"], where={"n": {"~": 1}})
+
+
+@pytest.fixture(autouse=True)
+def _registries_of_their_own():
+    ag.clear_registry()
+    ag.clear_tool_registry()
+    yield
+    ag.clear_registry()
+    ag.clear_tool_registry()
+
+
+def two(event, graph):
+    """Do nothing."""
+
+
+def three(event, graph, ctx):
+    """Do nothing."""
+
+
+def four(event, graph, ctx, answer):
+    """Do nothing."""
+
+
+def any_number(*given):
+    """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("decorate", "fits", "not_these"),
+    [
+        (ag.behavior(on=["go"]), [three, any_number], [two, four]),
+        (ag.relation_behavior("near", on=["go"]), [four, any_number], [two, three]),
+        (ag.llm_behavior(on=["go"]), [four, any_number], [two, three]),
+        (ag.tool(), [two, any_number], [three, four]),
+    ],
+    ids=["behavior", "relation_behavior", "llm_behavior", "tool"],
+)
+def test_a_function_takes_what_it_is_called_with(decorate, fits, not_these):
+    for fn in fits:
+        assert decorate(fn).name == fn.__name__
+    for fn in not_these:
+        with pytest.raises(TypeError, match=fn.__name__):
+            decorate(fn)
+    assert len(ag.get_registry()) + len(ag.get_tool_registry()) == len(fits)
+
+
+def test_the_function_tells_what_it_lacks():
+    with pytest.raises(TypeError, match=r"@behavior needs a function of \(event, graph, ctx\), and 'two' has the"):
+        ag.behavior(on=["go"])(two)
+
+
+class Note(BaseModel):
+    text: str
+
+
+class Untold(BaseModel):
+    """A model that JSON Schema has no words for."""
+
+    call: Callable[[], int]
+
+
+@pytest.mark.parametrize("schema", [dict, {"type": "object"}, Note(text="x"), "Note", Untold])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda schema: ag.llm_behavior(on=["go"], output_schema=schema),
+        lambda schema: LLMBehavior("a", four, on=["go"], handler=four, output_schema=schema),
+        lambda schema: ag.tool(output_schema=schema)(two),
+        lambda schema: ag.Tool("a", two, input_schema=schema),
+    ],
+    ids=["llm_behavior", "LLMBehavior", "tool", "Tool"],
+)
+def test_what_cannot_be_a_schema_is_refused_where_it_is_written(made, schema):
+    with pytest.raises(TypeError, match="put_schema="):
+        made(schema)
+
+
+def test_a_model_is_a_schema():
+    made = ag.llm_behavior(on=["go"], output_schema=Note)(four)
+    assert (made.output_schema, ag.get_registry()) == (Note, [made])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.activegraph import programs, programs_of_models
-from tests.dialects.activegraph.judge import same
+from tests.dialects.activegraph.judge import log_of, same, theirs
 
 TYPES = ("task", "claim")
 SAID = ("go", "stop", "goal.created", "object.created", "relation.created", "patch.applied")
@@ -92,6 +92,32 @@ def program(made: list[dict[str, Any]], events: list[tuple[str, int]], budget: i
 )
 def test_both_tell_the_same_log(program, ticking):
     assert same(program, ticking=ticking)
+
+
+@pytest.mark.parametrize("ticking", [False, True], ids=["frozen", "ticking"])
+@pytest.mark.parametrize("program", programs.WITHOUT_CAUSES, ids=lambda program: program.__name__)
+def test_both_tell_the_same_log_but_for_causes(program, ticking):
+    assert same(program, ticking=ticking, besides=("caused_by", "caused_by_event"))
+
+
+# Every type of event that the graph, the runtime, models, tools, approvals and packs of this dialect tell of. Not of
+# this dialect are vectors, promotion, retention, authority, sandboxes and receipts of reads and overrides.
+IN_SCOPE = {
+    *("goal.created", "object.created", "object.removed", "relation.created", "relation.removed"),
+    *("patch.proposed", "patch.applied", "patch.rejected"),
+    *("behavior.started", "relation_behavior.started", "behavior.completed", "behavior.failed", "behavior.scheduled"),
+    *("pattern.matched", "runtime.idle", "runtime.budget_exhausted"),
+    *("llm.requested", "llm.responded", "tool.requested", "tool.responded"),
+    *("approval.proposed", "approval.granted", "pack.loaded"),
+}
+OWN = {"task.completed", "hop", "asked"}  # custom types: whatever a behaviour or a person says
+
+
+def test_the_programs_touch_every_type_of_event():
+    every = [*programs.PROGRAMS, *programs.WITHOUT_CAUSES, *programs_of_models.PROGRAMS]
+    told = {event["type"] for program in every for event in log_of(theirs(), program)}
+    assert len(every) >= 12
+    assert (IN_SCOPE | OWN) - told == set()
 
 
 @settings(max_examples=150, deadline=None)

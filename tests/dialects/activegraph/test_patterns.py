@@ -34,6 +34,13 @@ def graph():
         ("(a:task) WHERE NOT EXISTS { (a)-[:next]->(b) }", [{"a": "task#3"}]),
         ("(a:task)-[r:next]->(b) WHERE r.w = 1", []),
         ("(:order)", [{}]),
+        ("(a:task)-[:next]->(b)-[:next]->(c) WHERE a.n < c.n AND c.data.n > a.n", [{"a": "task#1", "b": "task#2",
+                                                                                  "c": "task#3"}]),
+        ("(a)-[:next]->(b) WHERE b.n = a.n", []),
+        ("(a)-[:next]->(b) WHERE NOT (a.n = 0 AND b.type = 'task') AND a <> b", [{"a": "task#2", "b": "task#3"}]),
+        ("(a:task) WHERE NOT NOT a.id = 'task#2' AND a.version = 1", [{"a": "task#2"}]),
+        ("(a) WHERE a.type = 'order' AND a.n = null", [{"a": "order#4"}]),
+        ("(a:task)-[r:next]->(b)-[r:next]->(c)", []),
     ],
 )
 def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found):
@@ -43,7 +50,8 @@ def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found)
 @pytest.mark.parametrize(
     "text",
     ["", "a b", "(a:task) RETURN a", "(a)-->(b)", "(a)-[r]->(b)", "(a)-[:next*1..2]->(b)", "OPTIONAL (a)", "(a), (b)",
-     "(a) WHERE a.n > 0 OR a.n = 1", "(a) WHERE a.n IN [1]", "(a) WHERE a.n =", "(a:task {n: zip})", "(a) ~ (b)"],
+     "(a) WHERE a.n > 0 OR a.n = 1", "(a) WHERE a.n IN [1]", "(a) WHERE a.n =", "(a:task {n: zip})", "(a) ~ (b)",
+     "(a) WHERE (a.n = 1", "(a) WHERE a.n = b."],
 )  # fmt: skip
 def test_what_a_pattern_cannot_say_is_refused(text):
     with pytest.raises(UnsupportedPatternError, match="R320"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from pydantic import BaseModel
 
-from agentnb.dialects.activegraph import Graph, LLMBehavior, Policy, Runtime
+from agentnb.dialects.activegraph import Graph, LLMBehavior, LLMResponse, Policy, Runtime, Tool, ToolCall
 from agentnb.errors import AgentNbError
 from agentnb.samples.reactive import team
 from tests.dialects.activegraph.making import on, runtime
@@ -95,3 +97,87 @@ def test_who_may_not_create_a_relation_may_not_remove_one():
     strict.run_until_idle()
     assert [error.reason for error in strict.errors] == ["policy.denied"]
     assert len(strict.graph.all_relations()) == 1
+
+
+def requests(team):
+    return [event for event in team.graph.events if event.type == "llm.requested"]
+
+
+def test_the_log_tells_the_question_as_it_went_out(held):
+    call = held.session.pending[0]
+    messages = [{"role": "user", "content": "CHANGED"}]
+    held.session.change(call.id, arguments={**call.arguments, "messages": messages})
+    held.session.run()
+    (told,) = requests(held)
+    assert [message["content"] for message in told.payload["prompt"]["messages"]] == ["CHANGED"]
+    (answered,) = (event for event in held.graph.events if event.type == "llm.responded")
+    assert (answered.caused_by, answered.payload["prompt_hash"]) == (told.id, told.payload["prompt_hash"])
+    kept = held.session.trace.frames.calls["arguments"].tolist()[0]["messages"]
+    assert [message["content"] for message in kept] == ["CHANGED"]
+    assert held.replay().ok
+
+
+def test_a_question_that_nobody_changes_is_told_as_in_a_run_that_is_not_held(held):
+    asks = LLMBehavior("ask", keep, on=["go"], handler=keep, output_schema=Text)
+    free = Runtime(Graph(), behaviors=[asks], llm_provider=answered)
+    free.session.emit("go", {})
+    free.run_until_idle()
+    held.session.run()
+    (one,), (other,) = requests(held), requests(free)
+    assert (one.id, one.payload["prompt_hash"]) == (other.id, other.payload["prompt_hash"])
+    types = [[event.type for event in each.graph.events] for each in (held, free)]
+    assert types[1][: len(types[0])] == types[0]
+
+
+def test_what_was_asked_otherwise_is_known_by_that_question_alone(held):
+    call = held.session.pending[0]
+    held.session.change(call.id, arguments={**call.arguments, "messages": [{"role": "user", "content": "CHANGED"}]})
+    held.session.run()
+    again = held.fork(held.graph.events[0].id, replay_llm_cache=True)
+    again.session.goto(0)
+    again.run_until_idle()
+    assert [event.payload["cache_hit"] for event in requests(again)] == [False]
+    assert again.graph.objects("text")[0].data == {"text": "as it was"}
+
+
+def test_what_is_left_of_a_conversation_goes_on_from_the_changed_question():
+    heard = []
+
+    class Model:
+        default_model = "m"
+
+        def complete(self, *, messages, **words):
+            heard.append([message.content for message in messages])
+            if messages[-1].role == "tool":
+                return LLMResponse("done")
+            return LLMResponse("", tool_calls=[ToolCall("1", "look", {})])
+
+    def note(event, graph, ctx, answer):
+        graph.emit("noted", {})
+
+    asks = LLMBehavior("ask", note, on=["go"], handler=note, tools=[Tool("look", lambda args, ctx: {"n": 1})])
+    team = Runtime(Graph(), behaviors=[asks], llm_provider=Model())
+    team.session.breakpoints.add(call="llm")
+    team.session.emit("go", {})
+    team.session.run()
+    (call,) = team.session.pending
+    team.session.change(call.id, arguments={**call.arguments, "messages": [{"role": "user", "content": "CHANGED"}]})
+    team.session.breakpoints.clear()
+    team.session.run()
+    assert [messages[0] for messages in heard] == ["CHANGED", "CHANGED"]
+    assert team.replay().ok
+
+
+def test_a_run_that_goes_on_by_itself_does_what_one_by_hand_does():
+    by_hand, live = team(), team()
+    by_hand.session.emit("goal.created", {"goal": "x"}).run()
+
+    async def start():
+        live.session.emit("goal.created", {"goal": "x"}).start()
+        await live.session.wait()
+
+    asyncio.run(start())
+    assert live.session.status == "idle"
+    steps = [[step.node_id for step in each.session.trace.steps] for each in (live, by_hand)]
+    assert steps[0] == steps[1]
+    assert live.replay().ok

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from agentnb.dialects.activegraph import (
-    Frame,
-    Graph,
     Policy,
     Runtime,
     Tool,
@@ -243,32 +240,3 @@ def test_a_pattern_tells_what_it_has_found():
     team.run_goal("go")
     (matched,) = [event for event in team.graph.events if event.type == "pattern.matched"]
     assert matched.payload["bindings"] == [{"a": "task#1"}]
-
-
-class Counts:
-    """What counts, for tests."""
-
-    def __init__(self):
-        self.names = []
-
-    def counter(self, name, value=1, labels=None):
-        self.names.append(name)
-
-    histogram = gauge = counter
-
-
-def test_metrics_count_behaviors_models_and_tools():
-    counts = Counts()
-    behaviors, options = thinking(
-        ("", None, (("c1", "look", {}),)),
-        ("", None, ()),
-        tools=[Tool("look", lambda args, ctx: {}, cost_per_call=Decimal(1))],
-    )
-    fails = on("thought")(lambda event, graph, ctx: 1 / 0)
-    fails.name = "fails"
-    team = runtime(*behaviors, fails, metrics=counts, frame=Frame("count"), **options)
-    team.run_goal("go")
-    wanted = ("behaviors_invoked_total", "behaviors_failed_total", "llm_calls_total", "tool_calls_total")
-    assert {f"activegraph_{name}" for name in wanted} <= set(counts.names)
-    assert team.status().budget.used["max_tool_calls"] == 1
-    assert isinstance(team.graph, Graph)

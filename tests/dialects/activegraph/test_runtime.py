@@ -173,6 +173,9 @@ def test_causes_are_told_as_a_chain(research):
     chain = team.trace.causal_chain("task#1")
     assert chain.splitlines()[0] == "task#1 (task)"
     assert [event.type for event in team.trace.causes("evt_003")] == ["object.created", "goal.created"]
+    assert [line.split(") ")[1] for line in chain.splitlines()[1:]] == [
+        "object.created", "goal.created", "relation.created", "patch.applied",
+    ]  # fmt: skip
     assert any(line.startswith("[goal.created]") for line in team.trace.lines())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from agentnb.dialects.activegraph.drawing import events_of
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery
 from agentnb.dialects.activegraph.foreign.records import KeptLog
 from agentnb.recipe.model import Edge, Node, Recipe
@@ -49,7 +50,8 @@ def recipe_of(log: KeptLog, deliveries: Sequence[Delivery], owners: Sequence[int
     nodes = {name: _node(name, key, on[name], thinks=key in thinks) for key, name in names.items()}
     edges = tuple(Edge(*pair, "event", condition=", ".join(types)) for pair, types in ways.items())
     title = log.run.label or log.run.goal or log.run.run_id
-    return Recipe(title, "activegraph", nodes, edges, tuple(entry), meta={"about": {"activegraph": about(log)}})
+    meta = {"about": {"activegraph": about(log)}, "events": events_of(())}
+    return Recipe(title, "activegraph", nodes, edges, tuple(entry), meta=meta)
 
 
 def _node(name: str, key: tuple[str, str], on: Mapping[str, None], *, thinks: bool) -> Node:

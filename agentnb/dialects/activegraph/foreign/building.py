@@ -46,6 +46,7 @@ _SPEAKS_OF: Final = {
     "patch.applied": "version",
     "relation.removed": "source",
     "patch.rejected": "op",
+    "approval.changed": "approval_id",
     "approval.granted": "approval_id",
     "approval.denied": "approval_id",
 }
@@ -65,6 +66,8 @@ class _Graph:
         """
         found = self._scope.get(key)
         return found if found is not ABSENT and _SPEAKS_OF.get(self.type, "") in found else ABSENT
+
+    object = relation = patch = get  # as a ledger is asked
 
     def touching(self, key: str) -> list[str]:
         """Return the relations that begin or end at an object, in the order in which they were made."""

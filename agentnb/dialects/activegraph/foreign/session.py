@@ -75,6 +75,18 @@ class Recorded(Session):
         """Like `step`: a log tells of no stop inside a delivery."""
         return self.step()
 
+    async def astep_into(self) -> SimulationStep | None:
+        """Like `step_into`."""
+        return self.step_into()
+
+    async def astep_over(self) -> SimulationStep | None:
+        """Like `step_over`."""
+        return self.step_over()
+
+    async def astep_out(self) -> SimulationStep | None:
+        """Like `step_out`."""
+        return self.step_out()
+
     def step_over(self) -> SimulationStep | None:
         """Stand behind all recorded deliveries of the next event."""
         run, tip = self.engine, self.engine.history.tip
@@ -114,9 +126,9 @@ class Recorded(Session):
         """Like `run`."""
         return self.run(until, max_steps)
 
-    def start(self) -> Self:
-        """Stand at the end: there is nothing to wait for."""
-        self.run()
+    def start(self, until: Any = None) -> Self:
+        """Stand at the end, or at `until`: there is nothing to wait for."""
+        self.run(until)
         return self
 
     def retry(self) -> SimulationStep | None:
@@ -186,7 +198,8 @@ class Recorded(Session):
                 step = makers[event.id]
                 node = "" if step is None else self.trace.steps[step - 1].node_id
                 words = {key: value for key, value in thaw(event.payload).items() if key != "approval_id"}
-                found[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), words)
+                found[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), words,
+                                    free=())  # fmt: skip
             elif event.type in ("approval.granted", "approval.denied"):
                 found.pop(id, None)
         return tuple(found.values())

@@ -102,14 +102,17 @@ def test_what_a_failed_behaviour_made_stays(team_path):
     assert trace.steps[4].outputs["note#3"]["data"] == {"text": "made before the failure"}
 
 
-def test_edges_are_deliveries_that_a_step_set_off(team_path):
+def test_edges_are_the_deliveries(team_path):
     edges = nb.open_activegraph(team_path, "run-team").trace.frames.edges
-    assert edges[["step", "source", "target", "condition"]].values.tolist() == [
-        [1, "planner", "worker", "object.created"],
-        [1, "planner", "worker", "object.created"],
-        [2, "worker", "unblock", "task.completed"],
-        [2, "worker", "breaks", "task.completed"],
-        [2, "worker", "asks", "task.completed"],
+    rows = edges.assign(source=edges.source.astype(object).fillna("outside"))
+    assert rows[["step", "source", "target", "condition"]].values.tolist() == [
+        [1, "outside", "planner", "goal.created"],
+        [2, "planner", "worker", "object.created"],
+        [3, "planner", "worker", "object.created"],
+        [4, "worker", "unblock", "task.completed"],
+        [5, "worker", "breaks", "task.completed"],
+        [6, "worker", "asks", "task.completed"],
+        [7, "outside", "worker", "object.created"],
     ]
 
 

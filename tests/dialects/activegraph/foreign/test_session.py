@@ -157,6 +157,12 @@ def test_the_verbs_for_async_code_are_the_same(team):
     assert asyncio.run(_forwards(team.goto(0))) == (1, 7)
     team.goto(0).start()
     assert team.position == 7
+    assert asyncio.run(team.goto(3).astep_over()).step == 6
+    assert asyncio.run(team.astep_into()).step == 7
+    assert asyncio.run(team.goto(1).astep_out()).step == 7
+    asyncio.run(team.arun_back("breaks"))
+    assert team.current == "breaks"
+    assert team.goto(0).start(2).position == 2
 
 
 def test_a_run_that_a_budget_ended_says_so(tmp_path):
@@ -175,8 +181,8 @@ def test_a_run_that_a_budget_ended_says_so(tmp_path):
 def test_why_and_who_wrote_and_why_not(team):
     assert team.who_wrote("task#1.data.status") == 2
     assert team.who_wrote("note#3") == 5
-    assert "event evt_026 of type 'object.created'" in str(team.why())
-    assert "went to unblock, breaks, asks" in str(team.goto(2).why())
+    assert "event evt_026 'object.created'" in str(team.why())
+    assert "sets off unblock, breaks, asks" in str(team.goto(2).why())
     assert "in step 5" in str(team.goto(7).why_not("breaks"))
 
 
@@ -300,3 +306,24 @@ def test_a_log_on_a_server_is_opened(postgres_url):
     ]
     assert [each for each in session.trace.state_at(6).values() if "version" in each] == objects
     assert session.trace.frames.events.time.astype(str).unique().tolist() == ["2026-01-02 03:04:05+00:00"]
+
+
+def test_causes_and_objects_of_a_log_are_shown_as_those_of_a_run_of_ours(team):
+    frame = team.chain("task#1").to_frame()
+    own = frame[frame.relation == "self"]
+    assert own.type.iloc[0] == "object.created"
+    assert (own.type == "patch.applied").sum() == team.board["task#1.version"] - 1
+    assert frame[frame.relation == "cause"].type.tolist()[0] == "goal.created"
+    boxes = {box.id: box for box in team.draw_objects(2).picture.boxes}
+    assert boxes["task#1"].marks == ("changed",)
+    team.goto(2)
+    assert team.draw_objects().bare_svg == team.draw_objects(2).bare_svg
+
+
+def test_types_of_events_stand_between_the_behaviours_of_a_log(team):
+    text = team.draw().text
+    assert "  task.completed (event)" in text
+    assert "      -> unblock" in text
+    reactions = team.view().reactions
+    assert reactions.heard["object.created", "worker"] == 3
+    assert reactions.told["worker", "task.completed"] >= 1

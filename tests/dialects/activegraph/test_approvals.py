@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+import agentnb as nb
+from agentnb.dialects.activegraph import ObjectType, Pack, PackPolicy, Policy, Runtime
+from agentnb.dialects.activegraph.errors import PackSchemaViolation
+from agentnb.errors import AgentNbError, ExecutionError
+from agentnb.ui.asking import asked, change, give
+from agentnb.ui.screen import abilities, said
+from tests.dialects.activegraph.making import graph, on, runtime, types
+
+
+@on("asked")
+def order(event, graph, ctx):
+    ctx.propose_object("order", {"copies": 2}, reason="the last one is out")
+
+
+@on("looked")
+def mend(event, graph, ctx):
+    graph.propose_patch(event.payload["id"], "update", {"state": "mended"}, rationale="it is torn")
+
+
+@on("object.created", where={"object.type": "order"})
+def send(event, graph, ctx):
+    graph.emit("sent", {"copies": event.payload["object"]["data"]["copies"]})
+
+
+SHOP = {"policy": Policy(requires_approval=["order"]), "name": "shop"}
+
+
+def shop(**options):
+    return runtime(order, mend, send, **{**SHOP, **options})
+
+
+@pytest.fixture
+def waits():
+    """A shop that has nothing left to do, and waits for leave: to create an order, to patch a book."""
+    found = shop()
+    book = found.graph.add_object("book", {"state": "torn"})
+    found.session.emit("asked", {}).emit("looked", {"id": book.id})
+    found.run_until_idle()
+    return found
+
+
+def told(shop, *kinds):
+    return [event for event in shop.graph.events if event.type in kinds]
+
+
+def test_what_waits_for_leave_is_pending_while_the_run_is_idle(waits):
+    session = waits.session
+    assert session.status == "idle"
+    first, second = session.pending
+    assert (first.id, first.kind, first.node, first.name) == ("approval_001", "approval", "order", "order")
+    assert (first.arguments["data"], first.arguments["reason"]) == ({"copies": 2}, "the last one is out")
+    assert (second.id, second.kind, second.node, second.name) == ("patch_001", "approval", "mend", "book#1")
+    assert (second.arguments["op"], second.arguments["value"]) == ("update", {"state": "mended"})
+    assert [one.arguments["prompt"] for one in session.pending] == [
+        "May this 'order' be created? the last one is out",
+        "May the data of 'book#1' be changed? it is torn",
+    ]
+
+
+def test_a_session_approves_as_the_runtime_does(waits):
+    other = shop()
+    book = other.graph.add_object("book", {"state": "torn"})
+    other.session.emit("asked", {}).emit("looked", {"id": book.id})
+    other.run_until_idle()
+    assert waits.session.approve("approval_001", by="ann") is None
+    assert other.approve("approval_001", "ann") == "order#2"
+    for each in (waits, other):
+        each.run_until_idle()
+    assert [event.to_dict() for event in waits.graph.events] == [event.to_dict() for event in other.graph.events]
+    assert (types(waits)[-3:], waits.session.status) == (["approval.granted", "object.created", "sent"], "idle")
+    assert [one.id for one in waits.session.pending] == ["patch_001"]
+    assert waits.replay().ok
+
+
+def test_a_patch_is_applied_or_rejected(waits):
+    waits.session.approve("mend", by="ann")
+    assert waits.graph.get_object("book#1").data == {"state": "mended"}
+    (applied,) = told(waits, "patch.applied")
+    assert (applied.actor, applied.payload["approved_by"], applied.caused_by) == (
+        "ann",
+        "ann",
+        told(waits, "patch.proposed")[0].id,
+    )
+    assert waits.replay().ok
+
+
+def test_a_patch_that_is_denied_changes_nothing(waits):
+    waits.session.deny("patch_001", "not worth it", by="ben")
+    assert waits.graph.get_patch("patch_001").rejection_reason == "not worth it"
+    assert told(waits, "patch.rejected")[0].actor == "ben"
+    assert waits.graph.get_object("book#1").data == {"state": "torn"}
+    assert waits.replay().ok
+
+
+def test_the_first_one_is_meant_where_none_is_named_and_a_denial_is_an_event(waits):
+    waits.session.deny(reason="too dear", by="ben")
+    (denied,) = told(waits, "approval.denied")
+    assert denied.payload == {
+        "approval_id": "approval_001",
+        "object_type": "order",
+        "denied_by": "ben",
+        "reason": "too dear",
+    }
+    assert denied.caused_by == told(waits, "approval.proposed")[0].id
+    assert waits.graph.objects("order") == []
+
+
+def test_what_is_decided_or_was_never_asked_waits_no_more(waits):
+    waits.session.approve("approval_001")
+    with pytest.raises(ExecutionError, match="X115"):
+        waits.session.approve("approval_001")
+    with pytest.raises(ExecutionError, match="X115"):
+        waits.session.deny("approval_007")
+
+
+@pytest.mark.parametrize(
+    ("id_", "word", "value", "type_"),
+    [
+        ("approval_001", "data", {"copies": 5}, "approval.changed"),
+        ("patch_001", "value", {"state": "new"}, "patch.changed"),
+    ],
+)
+def test_what_is_asked_for_can_be_changed_before_it_is_approved(waits, id_, word, value, type_):
+    waits.session.change(id_, arguments={word: value})
+    assert next(one for one in waits.session.pending if one.id == id_).arguments[word] == value
+    assert told(waits, type_)[0].caused_by == told(waits, type_.replace("changed", "proposed"))[0].id
+    waits.session.approve(id_)
+    waits.run_until_idle()
+    made = waits.graph.get_object("book#1" if word == "value" else "order#2")
+    assert made.data == value
+    assert waits.replay().ok
+
+
+def test_another_question_is_not_put_in_the_place_of_the_one_that_is_asked(waits):
+    before = waits.graph.events
+    for arguments in ({"object_type": "yacht"}, {"data": [1]}, {"prompt": "No?"}):
+        with pytest.raises(ExecutionError, match="X126"):
+            waits.session.change("approval_001", arguments=arguments)
+    with pytest.raises(AgentNbError, match="X506"):
+        waits.session.change("patch_001", arguments={"value": {"provenance": {}}})
+    with pytest.raises(ExecutionError, match="X127"):
+        waits.session.change("approval_001", answer=True)
+    assert waits.graph.events == before
+
+
+def test_back_and_fork_show_what_waited_there(waits):
+    session = waits.session
+    session.approve("approval_001")
+    fork = session.fork(at=1)
+    assert [one.id for one in fork.pending] == ["approval_001"]
+    fork.deny("approval_001")
+    assert [one.id for one in session.pending] == ["patch_001"]
+    session.goto(0)
+    assert session.pending == ()
+
+
+def test_a_run_that_was_kept_waits_for_the_same_leave(waits, tmp_path):
+    path = waits.save_state(tmp_path / "shop.db")
+    waits.session.change("approval_001", arguments={"data": {"copies": 9}})
+    waits.session.close()
+    loaded = Runtime.load(path, behaviors=[order, mend, send], **SHOP)
+    assert [one.id for one in loaded.session.pending] == ["approval_001", "patch_001"]
+    loaded.session.approve("approval_001", by="ann")
+    loaded.run_until_idle()
+    loaded.session.close()
+    again = nb.open(path, recipe=shop().session.recipe)
+    assert [one.id for one in again.pending] == ["patch_001"]
+    assert again.board["order#2.data.copies"] == 9
+    again.deny("patch_001")
+    assert again.pending == ()
+    assert again.replay().ok
+
+
+class Fine(BaseModel):
+    cents: int
+
+
+def test_a_pack_asks_for_leave_too_and_what_it_makes_fits_its_type():
+    @on("late")
+    def fine(event, graph, ctx):
+        ctx.propose_object("fine", {"cents": event.payload["cents"]})
+
+    rules = (PackPolicy("fines", ("fine",)),)
+    fees = Pack("fees", "1", object_types=(ObjectType("fine", Fine),), behaviors=(fine,), policies=rules)
+    desk = Runtime(graph(), behaviors=[])
+    desk.load_pack(fees)
+    desk.session.emit("late", {"cents": "many"})
+    desk.run_until_idle()
+    (one,) = desk.session.pending
+    assert (one.node, one.arguments["pack"]) == ("fees.fine", "fees")
+    with pytest.raises(PackSchemaViolation):
+        desk.session.approve()
+    assert [one.id for one in desk.session.pending] == ["approval_001"]
+    desk.session.change("approval_001", arguments={"data": {"cents": 20}}).approve()
+    assert desk.graph.objects("fine")[0].data == {"cents": 20}
+
+
+def test_the_cockpit_shows_it_and_decides_it(waits):
+    session = waits.session
+    can = abilities(session)
+    assert can["answer"]
+    assert can["change"]
+    assert not can["step"]
+    assert said(session).endswith("Idle: nothing is due. Leave is asked for: 'order', 'book#1'.")
+    shown = [asked(one) for one in session.pending]
+    assert [(one["kind"], one["node"], one["options"]) for one in shown] == [
+        ("approval", "order", ["yes", "no"]),
+        ("approval", "mend", ["yes", "no"]),
+    ]
+    assert [(field["label"], field["as"]) for field in shown[1]["arguments"]] == [
+        ("what", "fixed"),
+        ("target", "fixed"),
+        ("op", "fixed"),
+        ("value", "json"),
+        ("evidence", "fixed"),
+    ]
+    change(session, {"arguments": [[["data"], '{"copies": 3}']]}, "approval_001")
+    give(session, "yes", "approval_001")
+    give(session, "no, leave it", "patch_001")
+    assert waits.graph.objects("order")[0].data == {"copies": 3}
+    assert waits.graph.get_patch("patch_001").rejection_reason == "leave it"
+
+
+def test_a_person_who_proposes_is_named():
+    desk = shop()
+    book = desk.graph.add_object("book", {"state": "torn"})
+    desk.graph.propose_patch(book.id, "replace", {"state": "gone"}, proposed_by="ann")
+    (one,) = desk.session.pending
+    assert (one.node, one.arguments["prompt"]) == ("ann", "May the data of 'book#1' be replaced?")
+
+
+def test_a_decision_in_the_past_begins_a_branch(waits):
+    session = waits.session
+    session.run()
+    session.goto(1)
+    session.deny("approval_001")
+    assert session.position == 1
+    assert len(session.forks) == 1
+
+
+def test_a_live_run_goes_on_with_what_was_granted(waits):
+    async def live():
+        waits.session.start()
+        await waits.session.wait()
+        assert (waits.session.status, len(waits.session.pending)) == ("idle", 2)
+        waits.session.approve("approval_001")
+        await waits.session.wait()
+        return types(waits)[-1]
+
+    assert asyncio.run(live()) == "sent"
+    assert waits.session.status == "idle"

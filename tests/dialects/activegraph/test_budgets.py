@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from agentnb.dialects.activegraph import Budget
+from agentnb.dialects.activegraph.budgets import limits_of, own_limits_of
+from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
+from agentnb.errors import AgentNbError
+from tests.dialects.activegraph.making import on, runtime
+
+
+def test_a_limit_that_there_is_not_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(InvalidRuntimeConfiguration, match="X511") as raised:
+        Budget({"max_llm_call": 1})
+    assert "max_llm_calls" in raised.value.problems[0].do
+
+
+@pytest.mark.parametrize("limits", [{"max_cost_usd": "much"}, {"max_patches": -1}, {"max_depth": 1.5}])
+def test_a_value_that_limits_nothing_is_refused(limits):
+    with pytest.raises(AgentNbError, match=r"X20[23]"):
+        runtime(budget=limits)
+
+
+def test_dollars_are_decimals_and_what_is_none_is_no_limit():
+    assert limits_of({"max_cost_usd": 0.1, "max_events": None, "max_patches": 2}) == {
+        "max_cost_usd": Decimal("0.1"),
+        "max_patches": 2,
+    }
+    assert limits_of(Budget({"max_events": 3})) == {"max_events": 3}
+    assert own_limits_of("a", None) is None
+    assert own_limits_of("a", {"max_cost_usd": "0.30"}) == {"max_cost_usd": Decimal("0.30")}
+
+
+def test_it_says_what_is_left():
+    @on("go")
+    def patch(event, graph, ctx):
+        graph.patch_object("book#1", {"n": 1})
+
+    found = runtime(patch, budget={"max_patches": 2, "max_behavior_calls": 9})
+    found.graph.add_object("book", {})
+    assert (found.budget.remaining(), found.budget.exhausted_by()) == (True, None)
+    assert not found.budget.has_cost_limit()
+    assert found.budget.cost_remaining(10**6)
+    for _ in range(3):
+        found.session.emit("go", {})
+    found.run_until_idle()
+    assert (found.budget.remaining(), found.budget.exhausted_by()) == (False, "max_patches")
+    assert found.budget.snapshot()["used"]["max_patches"] == 2.0
+    assert found.status().state == "exhausted"
+    assert str(found.budget).startswith("Budget({'max_patches': 2")

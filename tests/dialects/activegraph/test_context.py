@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.activegraph import Frame, Policy
+from tests.dialects.activegraph.making import on, runtime
+
+
+def given(look, *, before=None, **options):
+    """Return what `look(event, graph, ctx)` says, called as a behaviour in a graph that `before` has filled."""
+    said = []
+
+    @on("go", **options.pop("words", {}))
+    def looks(event, graph, ctx):
+        said.append(look(event, graph, ctx))
+
+    team = runtime(looks, **options)
+    if before is not None:
+        before(team.graph)
+    team.session.emit("go", {"id": "book#1"})
+    team.run_until_idle()
+    assert team.errors == []
+    return said[0]
+
+
+def books(graph):
+    one, two, three = (graph.add_object("book", {"n": number}) for number in range(3))
+    desk = graph.add_object("desk", {})
+    graph.add_relation(one.id, two.id, "next")
+    graph.add_relation(two.id, three.id, "next")
+    graph.add_relation(desk.id, three.id, "holds")
+
+
+@pytest.mark.parametrize(
+    ("view", "objects", "relations"),
+    [
+        (None, ["book#1", "book#2", "book#3", "desk#4"], 3),
+        ({"include_types": ["desk"]}, ["desk#4"], 3),
+        ({"around": "event.payload.id"}, ["book#1", "book#2"], 1),
+        ({"around": "event.payload.id", "depth": 2}, ["book#1", "book#2", "book#3"], 2),
+        ({"around": "desk#4"}, ["book#3", "desk#4"], 1),
+        ({"around": "event.payload.none"}, [], 0),
+    ],
+)
+def test_a_view_shows_what_it_says(view, objects, relations):
+    shown = given(lambda event, graph, ctx: (ctx.view.objects(), ctx.view.relations()), before=books,
+                  words={"view_spec": view})  # fmt: skip
+    assert ([each.id for each in shown[0]], len(shown[1])) == (objects, relations)
+
+
+def test_a_view_is_asked_by_type_and_by_what_holds():
+    def look(event, graph, ctx):
+        view = ctx.view
+        return (
+            [each.id for each in view.objects("book", where={"data.n": [1, 2]})],
+            [each.type for each in view.relations("holds")],
+            [each.type for each in view.events("go")],
+            (view.get_object("desk#4").type, view.get_object("desk#9")),
+        )
+
+    assert given(look, before=books) == (["book#2", "book#3"], ["holds"], ["go"], ("desk", None))
+
+
+@pytest.mark.parametrize(("recent", "shown"), [(0, 0), (2, 2), (100, 8)])
+def test_a_view_shows_the_last_events(recent, shown):
+    assert given(lambda event, graph, ctx: len(ctx.view.events()), before=books,
+                 words={"view_spec": {"recent_events": recent}}) == shown  # fmt: skip
+
+
+def test_a_behaviour_is_told_of_its_frame_its_policy_and_the_time():
+    frame, policy = Frame("a memo", id="frame_007"), Policy()
+    found = given(lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame,
+                  policy=policy)  # fmt: skip
+    assert found[:3] == ("frame_007", policy, None)
+    assert found[3].startswith("2026-01-01T00:00:0")
+
+
+def test_chance_is_the_runs_own_so_that_the_same_seed_draws_the_same():
+    def draw(event, graph, ctx):
+        return ctx.random.random()
+
+    assert given(draw, seed=3) == given(draw, seed=3) != given(draw, seed=4)
+
+
+def test_what_cannot_be_done_is_told_as_a_failure():
+    @on("go")
+    def vectors(event, graph, ctx):
+        ctx.embed(["a"])
+
+    team = runtime(vectors)
+    team.session.emit("go", {})
+    team.run_until_idle()
+    assert "X509" in team.errors[0].message
+
+
+def test_what_a_behaviour_does_is_counted():
+    @on("go")
+    def works(event, graph, ctx):
+        one = graph.add_object("book", {})
+        relation = graph.add_relation(one.id, one.id, "near")
+        graph.patch_object(one.id, {"n": 1})
+        graph.propose_patch(one.id, "update", {"n": 2})
+        graph.emit("done")
+        assert graph.get_relation(relation.id).type == "near"
+        assert (graph.get_object("book#9"), graph.get_relation("rel_009")) == (None, None)
+
+    team = runtime(works)
+    team.session.emit("go", {})
+    team.run_until_idle()
+    (completed,) = (event.payload for event in team.graph.events if event.type == "behavior.completed")
+    assert {name: completed[name] for name in completed if name.endswith(("ed", "created"))} == {
+        "objects_created": 1,
+        "relations_created": 1,
+        "patches_applied": 1,
+        "patches_proposed": 1,
+        "events_emitted": 1,
+    }

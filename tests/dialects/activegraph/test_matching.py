@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.activegraph.matching import Matcher
+from tests.dialects.activegraph.making import on, on_relation, runtime, tell
+
+
+def nothing(*_given):
+    """Do nothing."""
+
+
+def hears(*types, **words):
+    made = on(*types, **{name: word for name, word in words.items() if name != "name"})(nothing)
+    made.name = words["name"]
+    return made
+
+
+def events_of(team, *types):
+    for number, type_ in enumerate(types):
+        tell(team, type_, n=number)
+    return team.session.engine.events()
+
+
+@pytest.fixture
+def plain():
+    return hears("go", name="plain")
+
+
+@pytest.fixture
+def patterned():
+    return hears("go", name="patterned", where={"n": 1}, pattern="(a:task)")
+
+
+def test_whom_an_event_sets_off_is_known_at_once_where_the_graph_has_no_say(plain, patterned):
+    team = runtime()
+    first, second, other = events_of(team, "go", "go", "other")
+    matcher, run = Matcher([plain, patterned], 0), team.session.engine
+    assert matcher.at_once(run, first) == ["plain"]  # what the payload says of it already holds for no pattern
+    assert matcher.at_once(run, second) is None
+    assert matcher.at_once(run, other) == []
+
+
+def test_relations_are_looked_at_when_the_turn_comes(plain):
+    follows = on_relation("next", "go")(nothing)
+    team = runtime()
+    (event,) = events_of(team, "go")
+    matcher = Matcher([plain, follows], 0)
+    assert matcher.at_once(team.session.engine, event) is None
+    team.graph.add_relation("task#1", "task#2", "next")
+    (_, *_, about) = events_of(team, "other")
+    assert [name for name, _ in matcher.turns(team.session.engine, about)] == []
+
+
+def test_the_higher_priority_comes_first_and_else_the_one_that_was_registered_first():
+    team = runtime()
+    (event,) = events_of(team, "go")
+    made = [hears("go", name="a"), hears("go", name="b", priority=2), hears("go", name="c")]
+    assert Matcher(made, 0).at_once(team.session.engine, event) == ["b", "a", "c"]
+
+
+def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(plain):
+    team = runtime(hears("go", name="first"))
+    tell(team, "go")
+    team.run_until_idle()
+    events = {event.type: event for event in team.session.engine.events()}
+    any_, named = hears("*", name="any"), hears("behavior.completed", name="named")
+    assert not Matcher([any_], 0).waits(events["behavior.completed"])
+    assert Matcher([any_, named], 0).waits(events["behavior.completed"])
+    assert Matcher([any_], 0).waits(events["go"])
+    assert not Matcher([any_]).waits(events["go"]), "nobody listens yet"
+    assert not Matcher([any_], events["go"].seq).waits(events["go"]), "it was told before"
+
+
+def test_a_long_queue_is_not_written_anew_for_events_that_no_pattern_asks_about(plain, patterned):
+    @on("begin")
+    def share(event, graph, ctx):
+        for number in range(event.payload["times"]):
+            graph.emit("go", {"n": -number})
+
+    rows = []
+    for times in (50, 100):
+        team = runtime(plain, patterned, share)
+        tell(team, "begin", times=times)
+        team.run_until_idle()
+        rows.append(len(team.session.engine.history.p_act))
+    assert rows[1] <= 2.1 * rows[0]

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+from pydantic import BaseModel
+
+from agentnb.dialects.activegraph import LLMBehavior, LLMMessage, LLMResponse, Tool, ToolCall
+from agentnb.dialects.activegraph.models import messages_from, provider_of, read, response_dict, response_of
+from agentnb.world.llm.base import LLMResponse as Answer
+from agentnb.world.llm.base import Usage
+from tests.dialects.activegraph.making import runtime
+
+
+class Note(BaseModel):
+    text: str
+    stars: int = 0
+
+
+class Client:
+    """A client of agentnb that keeps what it is asked."""
+
+    def __init__(self, answer):
+        self.answer, self.requests = answer, []
+
+    def complete(self, request):
+        self.requests.append(request)
+        return Answer(self.answer, "small", Usage(3, 4, Decimal("0.01")))
+
+
+def asked(provider, retries=3, **words):
+    """Return a runtime whose behaviour has asked a model once."""
+
+    def keep(event, graph, ctx, answer):
+        graph.add_object("note", {} if answer is None else answer.model_dump())
+
+    asks = LLMBehavior("ask", keep, on=["goal.created"], handler=keep, **words)
+    found = runtime(asks, llm_provider=provider, llm_retry_max_attempts=retries)
+    found.run_goal("go")
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"text": "x", "stars": 2}',
+        '```json\n{"text": "x", "stars": 2}\n```',
+        'Here it is:\n```\n{"text": "x", "stars": 2}\n```\nI hope that helps.',
+        'The answer is {"text": "x", "stars": 2}.',
+    ],
+)
+@pytest.mark.parametrize("provider", [lambda text: lambda request: text, Client])
+def test_the_json_of_an_answer_is_read_however_it_is_wrapped(provider, text):
+    found = asked(provider(text), output_schema=Note)
+    assert (found.errors, found.graph.objects("note")[0].data) == ([], {"text": "x", "stars": 2})
+
+
+class Package:
+    """A provider as the package has them, which reads nothing itself."""
+
+    default_model = "model-1"
+
+    def complete(self, *, system, messages, **words):
+        return LLMResponse('```json\n{"text": "fenced"}\n```')
+
+
+def test_a_fence_is_read_of_a_provider_that_has_read_nothing():
+    assert asked(Package(), output_schema=Note).graph.objects("note")[0].data["text"] == "fenced"
+
+
+@pytest.mark.parametrize(("text", "reason"), [("no JSON", "llm.parse_error"), ("[1]", "llm.schema_violation"),
+                                              ('{"text": ', "llm.parse_error")])  # fmt: skip
+def test_what_is_no_such_answer_fails_and_says_how(text, reason):
+    (error,) = asked(lambda request: text, output_schema=Note).errors
+    assert (error.behavior, error.reason) == ("ask", reason)
+
+
+def test_a_client_is_told_the_schema_and_what_the_behaviour_says_otherwise_than_usual():
+    client = Client('{"text": "x"}')
+    asked(client, output_schema=Note, temperature=0.0, max_tokens=50, timeout_seconds=5, model="small")
+    (request,) = client.requests
+    assert request.settings == {"schema": Note.model_json_schema(), "temperature": 0.0, "max_tokens": 50}
+    assert (request.model, request.timeout) == ("small", 5)
+    assert [message.role for message in request.messages] == ["system", "user"]
+
+
+def test_what_the_behaviour_leaves_open_the_client_decides():
+    client = Client("text")
+    asked(client)
+    (request,) = client.requests
+    assert (dict(request.settings), request.model, request.timeout) == ({}, None, None)
+
+
+def test_the_simulated_model_answers_as_the_schema_says():
+    found = asked("simulated", output_schema=Note)
+    again = asked("simulated", output_schema=Note)
+    (note,) = found.graph.objects("note")
+    assert isinstance(note.data["text"], str)
+    assert note.data == again.graph.objects("note")[0].data
+
+
+def test_what_an_answer_took_is_counted():
+    found = asked(Client("text"))
+    (row,) = found.session.trace.frames.calls.to_dict("records")
+    assert (row["tokens_in"], row["tokens_out"], row["cost_usd"]) == (3, 4, "0.01")
+
+
+def test_an_answer_of_a_person_is_one_too():
+    assert response_of({"text": "x"}, "m")["parsed"] == {"text": "x"}
+    assert response_of("words", "m")["parsed"] is None
+    told = response_dict(LLMResponse("x", Note(text="x"), tool_calls=[ToolCall("1", "look", {"q": 1})]))
+    assert (told["parsed"], told["tool_calls"]) == (
+        {"text": "x", "stars": 0},
+        [{"id": "1", "name": "look", "args": {"q": 1}}],
+    )
+    assert response_of(told, "m") == told
+    assert LLMResponse("x").to_dict()["cost_usd"] == "0"
+
+
+def test_messages_go_and_come_back():
+    calls = (ToolCall("1", "look", {"q": 1}),)
+    sent = [LLMMessage("assistant", "", tool_calls=calls), LLMMessage("tool", "{}", "1")]
+    assert messages_from([each.to_dict() for each in sent]) == sent
+
+
+def test_a_provider_is_itself_and_anything_that_answers_becomes_one():
+    provider = Package()
+    assert provider_of(provider) is provider
+    assert provider_of(["a"]).complete(system="s", messages=[], model="default").raw_text == "a"
+    assert read({"a": 1}) == {"a": 1}
+
+
+class Later(Client):
+    """Answers when it is awaited, as those of vendors do."""
+
+    def complete(self, request):
+        async def answer():
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            return super(Later, self).complete(request)
+
+        return answer()
+
+
+def test_a_client_may_answer_later():
+    found = asked(Later('{"text": "x"}'), output_schema=Note)
+    assert (found.errors, found.graph.objects("note")[0].data["text"]) == ([], "x")
+    assert found.session.trace.frames.calls["tokens_in"].tolist() == [3]
+    assert found.replay().ok
+
+
+def test_what_fails_later_is_told_as_what_fails_at_once():
+    now, later = (asked(client) for client in (lambda request: 1 / 0, Later(ZeroDivisionError("division by zero"))))
+    assert [error[2:5] for error in now.errors] == [error[2:5] for error in later.errors]
+    assert now.errors[0].reason == "llm.network_error"
+
+
+def test_a_script_goes_by_the_behaviour_and_by_where_the_run_stands():
+    found = asked({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
+    session = found.session
+    session.back()
+    session.step()
+    assert found.graph.objects("note")[0].data["text"] == "one"
+    found.run_goal("again")
+    assert [note.data["text"] for note in found.graph.objects("note")] == ["one", "two"]
+
+
+def test_a_model_that_streams_is_heard():
+    heard = []
+    client = lambda request: (request.tell and request.tell("some"), "some text")[1]  # noqa: E731
+
+    def keep(event, graph, ctx, answer):
+        graph.emit("kept", {})
+
+    found = runtime(LLMBehavior("ask", keep, on=["go"], handler=keep), llm_provider=client)
+    found.session.subscribe(heard.append, "token")
+    found.session.emit("go", {})
+    found.run_until_idle()
+    assert [(token.node, token.text) for token in heard] == [("ask", "some")]
+
+
+@pytest.mark.parametrize("schema", [None, Note])
+def test_a_client_may_call_the_tools_that_it_is_told_of(schema):
+    client = Client("")
+    answers = iter(['```json\n{"tool_name": "look", "parameters": {"q": "rain"}}\n```', '{"text": "wet"}'])
+
+    def complete(request):
+        client.answer = next(answers)
+        return Client.complete(client, request)
+
+    client.complete = complete
+    look = Tool("look", lambda args, ctx: {"found": args["q"]}, "Look it up.")
+    found = asked(client, tools=[look], output_schema=schema)
+    assert found.errors == []
+    first, second = client.requests
+    assert "look: Look it up." in first.messages[0].content
+    assert "schema" not in first.settings
+    assert [message.role for message in second.messages] == ["system", "user", "assistant", "user"]
+    assert second.messages[-1].content == """The tool 'look' gave: {"found": "rain"}"""
+    (called,) = (event.payload for event in found.graph.events if event.type == "tool.requested")
+    assert (called["call_id"], called["args"]) == ("call_1", {"q": "rain"})
+    assert found.graph.objects("note")[0].data == ({} if schema is None else {"text": "wet", "stars": 0})
+    assert found.replay().ok
+
+
+def test_what_looks_like_a_call_is_an_answer_where_there_are_no_tools():
+    found = asked(lambda request: '{"tool_name": "look", "parameters": {}}')
+    assert (found.errors, [event.type for event in found.graph.events].count("tool.requested")) == ([], 0)
+
+
+def test_a_client_that_answers_too_late_has_failed():
+    class Never(Client):
+        async def complete(self, request):
+            await asyncio.Event().wait()
+
+    found = asked(Never(""), timeout_seconds=0.01, retries=1)
+    assert [(error.reason, error.message) for error in found.errors] == [
+        ("llm.network_error", "the model has not answered within 0.01 s")
+    ]

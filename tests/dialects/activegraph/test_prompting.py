@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import BaseModel
+
+from agentnb.dialects.activegraph import Frame, LLMBehavior, LLMResponse
+from tests.dialects.activegraph.making import runtime
+
+
+class Note(BaseModel):
+    text: str
+
+
+class Model:
+    default_model = "model-1"
+
+    def complete(self, *, system, messages, **words):
+        self.system, self.messages = system, [message.content for message in messages]
+        return LLMResponse('{"text": "x"}', {"text": "x"})
+
+
+def asked(frame=None, **words):
+    """Return what a model is told: the system's text, and the messages."""
+    model = Model()
+
+    def note(event, graph, ctx, answer):
+        graph.emit("noted", {})
+
+    asks = LLMBehavior("ask", note, on=["go"], handler=note, **words)
+    team = runtime(asks, llm_provider=model, frame=frame)
+    book = team.graph.add_object("book", {"title": "Emma"})
+    team.graph.add_relation(book.id, book.id, "near")
+    team.session.emit("go", {"why": "it rains", "run_id": "R", "deep": [{"timestamp": "now", "n": 1}]})
+    team.run_until_idle()
+    assert team.errors == []
+    return model.system, model.messages
+
+
+def test_a_model_is_told_who_it_is_and_what_it_is_all_about():
+    frame = Frame("a memo", id="f", constraints=["be brief"], success_criteria=["it is read"])
+    system, _ = asked(frame, description="You write notes.", output_schema=Note)
+    for part in ("'ask'", "You write notes.", "a memo", "be brief", "it is read"):
+        assert part in system
+    schema = json.loads(system[system.index("{") :])
+    assert schema == Note.model_json_schema()
+
+
+def test_it_is_told_of_the_graph_and_of_the_event_without_what_differs_from_run_to_run():
+    _, (text,) = asked(creates=["note"])
+    assert '- book#1 (book, version 1): {"title": "Emma"}' in text
+    assert "- book#1 -near-> book#1 {}" in text
+    assert 'go by user\n{"deep": [{"n": 1}], "why": "it rains"}' in text
+    assert "Create objects of these types: note." in text
+    assert "behavior.started" not in text
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("Say {event_type}: {event}", 'Say go: {"deep": [{"n": 1}], "why": "it rains"}'),
+        ("{view} for {goal}", '[{"title": "Emma"}] for a memo'),
+        ('{"a": {unknown}}', '{"a": {unknown}}'),
+    ],
+)
+def test_a_template_takes_the_place_of_all_that(template, told):
+    _, messages = asked(Frame("a memo", id="f"), prompt_template=template)
+    assert messages == [told]
+
+
+def test_without_a_view_of_anything_it_is_told_so():
+    _, (text,) = asked(view_spec={"include_types": ["desk"], "recent_events": 0})
+    assert "Objects:\n- none" in text
+    assert "What has happened last:\n- nothing" in text

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from types import MappingProxyType
+
+import pytest
+
+from agentnb.dialects.activegraph.status import KNOWN_LIMITS, Timer, as_payload, info_of, snapshot
+from tests.dialects.activegraph.making import on, runtime, tell
+
+
+def test_a_snapshot_has_every_limit_and_cents_do_not_drift():
+    used = {"max_events": 3, "max_cost_usd": Decimal("0.1") * 3}
+    found = snapshot(used, {"max_cost_usd": Decimal("0.30")}, "max_cost_usd")
+    assert tuple(found.used) == tuple(found.limits) == KNOWN_LIMITS
+    assert (found.used["max_events"], found.limits["max_events"]) == (3.0, None)
+    assert (found.cost_used_usd, found.cost_limit_usd, found.exhausted_by) == ("0.3", "0.30", "max_cost_usd")
+    assert isinstance(found.used, MappingProxyType)
+    assert as_payload(found)["limits"]["max_cost_usd"] == 0.3
+
+
+def test_a_behaviour_in_short():
+    made = on("go", pattern="(a:book)", activate_after=2)(lambda event, graph, ctx: None)
+    found = info_of(made)
+    assert (found.kind, found.subscribed_to) == ("function", ("go",))
+    assert (found.pattern, found.activate_after) == ("(a:book)", 2)
+
+
+def test_a_timer_says_how_many_events_it_waits_for():
+    assert Timer("later", "evt_001", 5, 3).missing == 2
+
+    @on("go", activate_after=3)
+    def later(event, graph, ctx):
+        graph.emit("late", {})
+
+    team = runtime(later)
+    tell(team, "go")
+    tell(team, "other")
+    team.run_until_idle()
+    (timer,) = team.status().timers
+    assert (timer.behavior, timer.missing) == ("later", 2)
+
+
+def test_a_failure_is_read_from_the_log_alone():
+    @on("go")
+    def fails(event, graph, ctx):
+        raise KeyError("book")
+
+    team = runtime(fails)
+    event = tell(team, "go")
+    team.run_until_idle()
+    (failure,) = team.errors
+    told = next(each for each in team.graph.events if each.type == "behavior.failed")
+    assert failure == ("fails", event.id, None, "KeyError", "'book'", told.id)
+
+
+@pytest.mark.parametrize(("recent", "shown"), [(0, 0), (1, 1), (99, 4)])
+def test_a_status_shows_the_last_events_and_nothing_of_it_changes(recent, shown):
+    team = runtime(on("go")(lambda event, graph, ctx: None))
+    tell(team, "go")
+    team.run_until_idle()
+    status = team.status(recent)
+    assert (len(status.recent_events), status.events_processed, status.state) == (shown, 4, "idle")
+    with pytest.raises(AttributeError):
+        status.state = "running"
+    with pytest.raises(TypeError):
+        status.budget.used["max_events"] = 7
+    tell(team, "go")
+    assert (status.queue_depth, team.status().queue_depth) == (0, 1)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from pydantic import BaseModel
+
+from agentnb.dialects.activegraph import clear_tool_registry, get_tool_registry, tool
+from agentnb.dialects.activegraph.tools import args_hash, digest
+
+
+class Query(BaseModel):
+    q: str
+
+
+@pytest.fixture(autouse=True)
+def _registry():
+    clear_tool_registry()
+    yield
+    clear_tool_registry()
+
+
+def test_a_tool_is_registered_and_tells_a_model_of_itself():
+    @tool(input_schema=Query, cost_per_call=0.1, deterministic=True)
+    def look(args, ctx):
+        """Look it up.
+
+        Nobody is told of this.
+        """
+
+    assert get_tool_registry() == [look]
+    assert look.told() == {"name": "look", "description": "Look it up.", "input_schema": Query.model_json_schema()}
+    assert (look.cost_per_call, look.timeout_seconds, look.deterministic) == (Decimal("0.1"), 30.0, True)
+    get_tool_registry().clear()
+    assert clear_tool_registry() == [look]
+    assert get_tool_registry() == []
+
+
+def test_without_a_schema_it_takes_any_object():
+    made = tool(name="any", description="said")(lambda args, ctx: None)
+    assert made.told() == {"name": "any", "description": "said", "input_schema": {"type": "object"}}
+
+
+def test_a_call_has_the_same_digest_whatever_the_order():
+    assert args_hash("look", {"a": 1, "b": [2]}) == args_hash("look", {"b": [2], "a": 1})
+    assert args_hash("look", {"a": 1}) != args_hash("find", {"a": 1})
+    assert digest({"n": Decimal("0.10")}) == digest({"n": "0.10"})
