@@ -25,13 +25,14 @@ _BUTTONS: Final = (
     ("stop", "Stop", "stop", "pause, and cancel what is in flight; it runs again when it is stepped"),
     ("reset", "Reset", "undo", "begin again from the inputs"),
 )
+_SPEEDS: Final = (("full", 0.0), ("10 a second", 10.0), ("3 a second", 3.0), ("1 a second", 1.0))
 
 
 class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no types
     """Controls bound to a session, to be put beside other widgets; they stay as its cockpit is.
 
-    `buttons` maps back, step, into, over, out, run, run_back, pause, stop and reset to their Button; `slider`, `answer`
-    and `line` are the others.
+    `buttons` maps back, step, into, over, out, run, run_back, pause, stop and reset to their Button; `speed` is how
+    many steps a second Run makes, `to` the node to run to; `slider`, `answer` and `line` are the others.
     """
 
     def __init__(self, session: Session) -> None:
@@ -43,9 +44,11 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             for verb, text, icon, tip in _BUTTONS
         }
         self.slider = ipywidgets.IntSlider(0, 0, 0, description="step")
+        self.speed = ipywidgets.Dropdown(options=_SPEEDS, value=0.0, description="speed", layout=auto)
+        self.to = ipywidgets.Dropdown(options=["", *session.recipe.nodes], value="", description="run to", layout=auto)
         self.answer = ipywidgets.Text(continuous_update=False, layout=ipywidgets.Layout(display="none", width="auto"))
         self.line = ipywidgets.Label()
-        shown = [*self.buttons.values(), self.slider]
+        shown = [*self.buttons.values(), self.speed, self.to, self.slider]
         row = ipywidgets.HBox(shown, layout=ipywidgets.Layout(flex_flow="row wrap"))
         super().__init__([row, self.line, self.answer])
         self._desk = Desk(session, self._paint)
@@ -53,6 +56,8 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             button.on_click(lambda _, verb=verb: self._desk.ask(Command(verb)))
         self.slider.observe(self._slid, "value")
         self.answer.observe(self._answered, "value")
+        self.speed.observe(self._sped, "value")
+        self.to.observe(self._sent, "value")
         self._desk.refresh()
 
     def close(self) -> None:
@@ -66,6 +71,16 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         if not self._painting:
             self._desk.ask(Command("goto", change["new"]))
 
+    def _sped(self, change: dict[str, Any]) -> None:
+        if not self._painting:
+            self._desk.ask(Command("speed", change["new"] or None))
+
+    def _sent(self, change: dict[str, Any]) -> None:
+        """Run to a node; the choice is free again at once, for the same node may be chosen again."""
+        if not self._painting and change["new"]:
+            self._desk.ask(Command("run_to", target=change["new"]))
+            self.to.value = ""
+
     def _answered(self, change: dict[str, Any]) -> None:
         waits = self._asked()
         if not self._painting and change["new"] and waits is not None:
@@ -74,6 +89,13 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
     def _asked(self) -> Pending | None:
         """Return what a person is asked for; a held call is none of it."""
         return next((one for one in self.session.pending if one.kind != "call"), None)
+
+    def _show_speed(self, steps: float) -> None:
+        """Show a speed; one that a cell has set is offered too."""
+        known = [value for _, value in self.speed.options]
+        if steps not in known:
+            self.speed.options = [*_SPEEDS, (f"{steps:g} a second", steps)]
+        self.speed.value = steps
 
     def _paint(self) -> None:
         session = self.session
@@ -86,6 +108,8 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.slider.max = len(session.trace)
             self.slider.value = session.position
             self.slider.disabled = not able["goto"]
+            self._show_speed(session.speed or 0.0)
+            self.to.disabled = not able["run_to"]
             waits = self._asked()
             if waits is None:
                 self.answer.value = ""

@@ -22,8 +22,10 @@ from agentnb.draw.text import clean
 from agentnb.errors import AgentNbError, Problem
 from agentnb.ui.changes import changes
 from agentnb.ui.desk import Command, Desk, problems_of
+from agentnb.ui.drawn import at_once, closed_at_first, drawing_of
 from agentnb.ui.screen import screen
 from agentnb.ui.still import still_html
+from agentnb.ui.streams import Streams
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -33,32 +35,65 @@ _MODULES: Final = (
     "dom.js",
     "chosen.js",
     "panes.js",
+    "tape.js",
+    "rail.js",
+    "steps.js",
+    "timeline.js",
+    "forks.js",
+    "zoom.js",
+    "sheet.js",
+    "tips.js",
+    "nodes.js",
+    "folds.js",
+    "drawnboard.js",
+    "graphtable.js",
+    "standing.js",
     "graph.js",
+    "objects.js",
     "fields.js",
+    "editor.js",
+    "tree.js",
     "board.js",
     "cards.js",
+    "questions.js",
+    "remedies.js",
     "people.js",
+    "streams.js",
     "stack.js",
+    "events.js",
     "stops.js",
+    "details_parts.js",
+    "details_sections.js",
+    "details.js",
+    "speed.js",
     "bar.js",
+    "wire.js",
     "cockpit.js",
 )  # each after those whose words it uses
 _STYLES: Final = (
     "cockpit.css",
     "fields.css",
     "panes.css",
+    "rail.css",
+    "timeline.css",
+    "forks.css",
     "graph.css",
     "board.css",
+    "streams.css",
     "stack.css",
+    "events.css",
     "stops.css",
+    "details.css",
+    "speed.css",
 )
 _IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
+_STILL_NODES: Final = 200  # beyond that, a picture takes long to lay out and is too large anyhow
 _STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry
 _BLANK: Final = {
     "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
     "chips": [], "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
-    "frames": [], "next": [], "later": 0, "breakpoints": [], "watches": [],
+    "line": [], "forks": 0, "frames": [], "next": [], "later": 0, "breakpoints": [], "watches": [],
 }  # fmt: skip
 
 
@@ -93,9 +128,10 @@ class Debugger(anywidget.AnyWidget):
     def __init__(self, session: Session, **options: Any) -> None:
         self.session = session
         super().__init__(**options)
-        self._drawing = session.recipe.draw(board=False)
-        self._desk = Desk(session, self._paint)
-        self.svg = self._drawing.bare_svg
+        self._draw()
+        self._streams = Streams(session, self._say)
+        self._desk = Desk(session, self._paint, self._turned)
+        self._left: list[Desk] = []
         self._desk.refresh()
         self.send_state("state")
         self.on_msg(self._hear)
@@ -105,7 +141,45 @@ class Debugger(anywidget.AnyWidget):
         desk = getattr(self, "_desk", None)
         if desk is not None:
             desk.close()
+            self._streams.close()
         super().close()
+
+    def turn_to(self, session: Session) -> None:
+        """Show another session in this cockpit, on every page: a fork, or any other. `session` says which is shown.
+
+        The one before stays as it is; what it does goes on.
+        """
+        self._turned(session)
+        self._desk.refresh()
+
+    def _draw(self) -> None:
+        """Lay the recipe out. To be laid out once is enough for sessions of one recipe."""
+        self._drawing = drawing_of(self.session)
+        self.svg = at_once(self.session)
+
+    def _turned(self, session: Session) -> None:
+        """Take over what the desk has turned to; from now on this is that session's cockpit, if it has no other."""
+        before, self.session = self.session, session
+        if session is before:
+            return
+        self._desk.close()
+        self._desk = self._desk_of(session)
+        self._streams.close()
+        self._streams = Streams(session, self._say)
+        if session.recipe is not before.recipe:
+            self._draw()
+        if _OPEN.get(id(before)) is self:
+            del _OPEN[id(before)]
+            _OPEN.setdefault(id(session), self)
+
+    def _desk_of(self, session: Session) -> Desk:
+        """Return the desk that takes commands for a session: the one that is still at work for it, else a new one."""
+        self._left = [desk for desk in (*self._left, self._desk) if desk.at_work]
+        for desk in self._left:
+            if desk.session is session:
+                desk.open()
+                return desk
+        return Desk(session, self._paint, self._turned)
 
     def _paint(self) -> None:
         try:
@@ -114,6 +188,11 @@ class Debugger(anywidget.AnyWidget):
         except Exception as error:  # noqa: BLE001  (a picture that fails must neither stop the run nor stay silent)
             problems = [asdict(problem) for problem in problems_of(error, "view")]
             self._show({**_BLANK, **self.state, "problems": problems})
+        self._streams.settle()
+
+    def _say(self, rows: list[dict[str, Any]]) -> None:
+        """Send what models say at this moment; it is no part of the state."""
+        self.send({"streams": rows})
 
     def _show(self, now: dict[str, Any]) -> None:
         """Take over a screen, and send the pages what has changed, with a number, so that they know if one is lost."""
@@ -135,6 +214,10 @@ class Debugger(anywidget.AnyWidget):
         if message.get("do") == "whole":  # a page that has just been opened, or that has missed something
             self.send_state("state")
             return
+        if message.get("do") == "text":  # all that a model has said so far, where a page has missed a piece
+            whole = self._streams.whole(message.get("target"))
+            self.send({"streams": [whole] if whole else []})
+            return
         answer = {"heard": message.get("number"), "view": message.get("view")}
         command = Command(str(message.get("do")), message.get("value"), message.get("target"))
         command.done = lambda: self.send(answer if command.found is None else {**answer, "found": command.found})
@@ -150,8 +233,9 @@ class Debugger(anywidget.AnyWidget):
     def _still(self) -> dict[str, str]:
         """What stands in the notebook for those who cannot run the page; without the picture where it is very large."""
         try:
-            picture = self.session.draw().svg
-            small = len(picture) <= _STILL_SIZE
+            drawing = self.session.draw(collapsed=closed_at_first(self.session))
+            picture = drawing.svg if len(drawing.picture.boxes) <= _STILL_NODES else ""
+            small = 0 < len(picture) <= _STILL_SIZE
             html = still_html({**_BLANK, **self.state}, picture if small else "")
         except Exception:  # noqa: BLE001  (the cockpit itself is shown all the same, and says what is wrong)
             return {}

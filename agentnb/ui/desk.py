@@ -10,22 +10,25 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
 from agentnb.ui.loop import kernel_loop
-from agentnb.ui.verbs import ASIDE, carry_out
+from agentnb.ui.verbs import ASIDE, BESIDE, LEADS, carry_out
 
 if TYPE_CHECKING:
     from agentnb.session import Session
 
 INTERVAL: Final = 1 / 15  # seconds from one picture to the next while a run goes
-_SHARE: Final = 5  # painting takes at most one part in this many of the loop's time
+_SHARE: Final = 20  # painting takes at most one part in this many of the loop's time
 _PATIENCE: Final = 0.1  # seconds until a step that has not ended shows as running
 _AWAY: Final = frozenset({"back", "goto", "run_back", "stop", "reset"})
-_AT_ONCE: Final = ASIDE | {"pause"}  # these wait for no step in flight
+_ENDS: Final = _AWAY | {"pause"}
+_AT_ONCE: Final = ASIDE | {"pause", "switch"}  # these wait for no step in flight
 
 
 def _nothing() -> None:
@@ -47,14 +50,16 @@ class Command:
 
 
 class Desk:
-    """Takes commands for one session and calls `paint` when something has changed.
+    """Takes commands for one session, and calls `paint` when something has changed, `turned` for another session.
 
     `problems` are those of the last command, for the screen: a kernel shows the errors of callbacks nowhere.
     `at_work` says that a step which was asked for here has not ended yet.
     """
 
-    def __init__(self, session: Session, paint: Callable[[], None]) -> None:
-        self.session = session
+    def __init__(
+        self, session: Session, paint: Callable[[], None], turned: Callable[[Session], None] | None = None
+    ) -> None:
+        self.session, self._turned = session, turned
         self.problems: tuple[Problem, ...] = ()
         self._paint = paint
         self._loop = kernel_loop()
@@ -62,16 +67,20 @@ class Desk:
         self._task: asyncio.Task[None] | None = None
         self._step: asyncio.Task[Any] | None = None
         self._lock = threading.Lock()
-        self._painted, self._rest, self._due = 0.0, INTERVAL, False
-        self._unsubscribe = session.subscribe(self._heard, to="change")
+        self._painted, self._rest, self._due = 0.0, INTERVAL, inf
+        self.open()
 
     @property
     def at_work(self) -> bool:
         """Whether a step that was asked for here is in flight."""
         return self._step is not None
 
+    def open(self) -> None:
+        """Hear of the session."""
+        self._unsubscribe = self.session.subscribe(self._heard, to="change")
+
     def close(self) -> None:
-        """Hear no more of the session."""
+        """Hear no more of the session; a step that was asked for comes to its end."""
         self._unsubscribe()
 
     # -- commands --------------------------------------------------------------------------------------------------
@@ -84,6 +93,10 @@ class Desk:
             self._loop.call_soon_threadsafe(self._take, command)
 
     def _take(self, command: Command) -> None:
+        if command.verb in _ENDS:  # what was to begin after the step in flight is not wanted any more
+            for late in [one for one in self._queue if one.verb in BESIDE]:
+                self._queue.remove(late)
+                late.done()
         last = self._queue[-1] if self._queue else None
         if command.verb in _AT_ONCE:
             self._now(command)
@@ -113,20 +126,19 @@ class Desk:
     async def _guarded(self, command: Command) -> None:
         self.problems = ()
         try:
-            if command.verb == "step":
-                await self._one_step()
-            elif command.verb == "run":
-                self.session.start()
-            else:
+            begins = BESIDE.get(command.verb)
+            if begins is None:
                 self._plain(command)
+            elif asyncio.iscoroutine(begun := begins(self.session, command.value, command.target)):
+                await self._ended(begun)
         except KeyboardInterrupt:
             pass  # it has paused what went on here; raised further, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
             self.problems = problems_of(error, command.verb)
 
-    async def _one_step(self) -> None:
-        """Step, in a task of its own, so that who goes elsewhere need not wait for its end."""
-        self._step = asyncio.get_running_loop().create_task(self.session.astep(), name="agentnb-step")
+    async def _ended(self, moving: Coroutine[Any, Any, Any]) -> None:
+        """Wait for the end of what moves the session, in a task of its own: who goes elsewhere need not wait for it."""
+        self._step = asyncio.get_running_loop().create_task(_calmly(moving), name="agentnb-step")
         try:
             await asyncio.wait([self._step])
             if not self._step.cancelled():
@@ -147,7 +159,11 @@ class Desk:
         command.done()
 
     def _plain(self, command: Command) -> None:
-        command.found = carry_out(self.session, command.verb, command.value, command.target)
+        found = carry_out(self.session, command.verb, command.value, command.target)
+        if command.verb not in LEADS:
+            command.found = found
+        elif self._turned is not None:
+            self._turned(found)
 
     # -- painting --------------------------------------------------------------------------------------------------
 
@@ -156,12 +172,13 @@ class Desk:
         if self._loop is None or self._loop.is_closed():
             self.refresh()
             return
-        rest = self._painted + self._rest - time.monotonic()
-        if rest <= 0:
+        now = time.monotonic()
+        due = self._painted + (self._rest if self.session.live.moves else INTERVAL)  # where it has come to rest: soon
+        if due <= now:
             self.refresh()
-        elif not self._due:
-            self._due = True
-            self._loop.call_soon_threadsafe(self._later, rest)
+        elif due < self._due:
+            self._due = due
+            self._loop.call_soon_threadsafe(self._later, due - now)
 
     def _later(self, rest: float) -> None:
         assert self._loop is not None
@@ -174,13 +191,19 @@ class Desk:
                 self._loop.call_soon_threadsafe(self._later, INTERVAL)
             return
         try:
-            self._due = False
+            self._due = inf
             begun = time.monotonic()
             self._paint()
             self._painted = time.monotonic()
-            self._rest = max(INTERVAL, _SHARE * (self._painted - begun))
+            self._rest = max(INTERVAL, (_SHARE - 1) * (self._painted - begun))
         finally:
             self._lock.release()
+
+
+async def _calmly(moving: Coroutine[Any, Any, Any]) -> None:
+    """Await it; an interrupt has paused it, and raised further, it would end the kernel's loop."""
+    with suppress(KeyboardInterrupt):
+        await moving
 
 
 def problems_of(error: Exception, verb: str) -> tuple[Problem, ...]:

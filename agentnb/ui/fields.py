@@ -1,8 +1,9 @@
 """fields: values as a person may read and change them: what stands in each field, and what a changed field means.
 
 A field is plain JSON: `path` says where in the value it stands, `text` is what is shown, and `as` how it is read back:
-`text` as it is, `json` parsed, `fixed` not at all, with a `note` that says why. What holds a secret is always fixed, so
-a masked text never takes the place of the true one.
+`text` as it is, `number`, `flag` (true or false), `none` and `json` parsed, `secret` as a text that is never shown,
+`fixed` not at all, with a `note` that says why. What is typed is a text, or {text, as} where it is meant as another
+kind of value than what stood there. A masked text never takes the place of the true one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ LONGEST: Final = 20_000  # characters that a field may be edited with; more is s
 _FIXED_WIDTH: Final = 2_000
 _KEPT_BACK: Final = "it holds a secret, so it is changed in a cell"
 _GONE: Final = "what is asked has changed meanwhile, and has no such part"
+_KINDS: Final = {str: "text", int: "number", float: "number", bool: "flag", type(None): "none"}
+_HOW: Final = {
+    "number": ("a number", "write digits, as 3 or -0.5"),
+    "flag": ("true or false", "choose one of them"),
+    "none": ("nothing", "choose another kind to write a value"),
+    "json": ("JSON", 'write numbers as 3, texts as "three", and true, false or null'),
+}
 Field = dict[str, Any]
 
 
@@ -66,7 +74,7 @@ def _shown(value: Any, name: str) -> tuple[str, str, str]:
     text = _text(value)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]}…", "fixed", f"cut: all of it has {len(text)} characters, and is changed in a cell"
-    return text, "text" if isinstance(value, str) else "json", ""
+    return text, _KINDS.get(type(value), "json"), ""
 
 
 def _text(value: Any) -> str:
@@ -90,38 +98,44 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_talk(value: Any) -> bool:
-    """Say whether a value is a conversation: messages, each with a role and a text."""
+    """Say whether a value is a conversation: messages, each with a role and what is said."""
     return isinstance(value, list) and bool(value) and all(
-        isinstance(item, dict) and isinstance(item.get("role"), str) and isinstance(item.get("content"), str)
-        for item in value
+        isinstance(item, dict) and isinstance(item.get("role"), str) and "content" in item for item in value
     )  # fmt: skip
 
 
 def _messages(key: str, messages: list[dict[str, Any]]) -> Iterator[Field]:
+    """Yield a field for what each message says, under its role; what else it has stands below it, fixed."""
     for number, message in enumerate(messages):
+        role = hidden(message["role"])
         found = field_of(message["content"], [key, number, "content"], key)
-        yield {**found, "label": f"{hidden(message['role'])} message"}
+        yield {**found, "label": f"{role} message", "role": role}
+        rest = {name: item for name, item in message.items() if name not in ("role", "content")}
+        if rest:
+            more = field_of(rest, [key, number], f"with this {role} message")
+            yield {**more, "as": "fixed", "note": "", "role": role}
 
 
 def with_changes(value: Any, changes: Any) -> Any:
-    """Return a copy of a value with what a person has typed: pairs of a path, which a field has, and the new text.
+    """Return a copy of a value with what a person has typed: pairs of a path, which a field has, and what was typed.
 
     Raises:
-        AgentNbError: U305, what was typed is no JSON; U306, there is no such field, or it cannot be changed here.
+        AgentNbError: U305, what was typed is not of its kind; U306, there is no such field, or it cannot be changed
+            here.
     """
     value = thaw(value)
     known = {tuple(found["path"]): found for found in fields_of(value)}
-    for path, text in _pairs(changes):
+    for path, typed in _pairs(changes):
         found = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
-        value = _put(value, list(path), retyped(found, text))
+        value = _put(value, list(path), retyped(found, typed))
     return value
 
 
-def retyped(found: Field, text: str) -> Any:
-    """Return the value that a text means which was typed into a field.
+def retyped(found: Field, typed: Any) -> Any:
+    """Return the value that a person means who typed this into a field.
 
     Raises:
-        AgentNbError: U305, it is no JSON, where JSON is asked for; U306, the field is fixed.
+        AgentNbError: U305, it is not of the kind that it was typed as; U306, the field is fixed.
     """
     if found["as"] == "fixed":
         raise AgentNbError(
@@ -129,13 +143,15 @@ def retyped(found: Field, text: str) -> Any:
                     found["note"] or "it cannot be shown as a whole",
                     "session.change(...) or session.edit(...) in a cell changes it")
         )  # fmt: skip
-    return parsed(text, found["as"], found["label"])
+    if isinstance(typed, dict):
+        return parsed(str(typed.get("text", "")), str(typed.get("as") or found["as"]), found["label"])
+    return parsed(str(typed), found["as"], found["label"])
 
 
-def _pairs(changes: Any) -> list[tuple[list[Any], str]]:
+def _pairs(changes: Any) -> list[tuple[list[Any], Any]]:
     """Return what the page has sent, as far as it has the form of pairs."""
     rows = changes if isinstance(changes, list) else []
-    return [(row[0], str(row[1])) for row in rows if isinstance(row, list) and len(row) == 2 and _is_path(row[0])]
+    return [(row[0], row[1]) for row in rows if isinstance(row, list) and len(row) == 2 and _is_path(row[0])]
 
 
 def _is_path(path: Any) -> bool:
@@ -146,18 +162,24 @@ def parsed(text: str, kind: str, name: str = "") -> Any:
     """Return the value that a typed text means.
 
     Raises:
-        AgentNbError: U305, it is no JSON where JSON is asked for.
+        AgentNbError: U305, it is not of its kind.
     """
-    if kind == "text":
+    if kind in ("text", "secret"):
         return text
+    if kind == "none":
+        return None
+    wanted, how = _HOW.get(kind, _HOW["json"])
     try:
-        return json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number)
+        if kind not in ("number", "flag") or (_KINDS.get(type(value)) == kind and isfinite(value)):
+            return value
+        reason = f"it is {short(value, name)}"
     except (ValueError, RecursionError) as error:
-        raise AgentNbError(
-            Problem("U305", f"what was typed for {name!r} is no JSON" if name else "what was typed is no JSON",
-                    "the cockpit's editor", str(error) or type(error).__name__,
-                    'write numbers as 3, texts as "three", and true, false or null; nothing was changed')
-        ) from error  # fmt: skip
+        reason = str(error) or type(error).__name__
+    raise AgentNbError(
+        Problem("U305", f"what was typed for {name!r} is not {wanted}" if name else f"what was typed is not {wanted}",
+                "the cockpit's editor", reason, f"{how}; nothing was changed")
+    )  # fmt: skip
 
 
 def _no_number(word: str) -> Any:

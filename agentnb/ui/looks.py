@@ -6,13 +6,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, did_you_mean
-from agentnb.ui.board import looked
+from agentnb.ui import details
+from agentnb.ui.board import found_rows
+from agentnb.ui.details_node import why_not
+from agentnb.ui.drawn import look_drawing, look_flows, look_objects
+from agentnb.ui.editing import branch, looked, wrong_with
+from agentnb.ui.forks import forks
+from agentnb.ui.means import look_events
+from agentnb.ui.timeline import timeline
 
 if TYPE_CHECKING:
     from agentnb.session import Session
 
 LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
-    "key": lambda session, key: looked(session, str(key)),
+    "key": looked,
+    "branch": branch,
+    "rows": found_rows,
+    "typed": wrong_with,
+    "timeline": timeline,
+    "forks": forks,
+    "events": look_events,
+    "drawing": look_drawing,
+    "flows": look_flows,
+    "objects": look_objects,
+    "node": details.of_node,
+    "step": details.of_step,
+    "whole": details.whole,
+    "why_not": why_not,
 }
 
 

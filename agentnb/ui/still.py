@@ -44,7 +44,7 @@ def _board(state: dict[str, Any]) -> str:
     rows = "".join(
         f'<tr><th style="{_CELL}">{escape(key)}{" ●" if "written" in marks else ""}</th>'
         f'<td style="{_CELL}"><code>{escape(value or "")}</code></td></tr>'
-        for key, value, marks in state["board"]
+        for key, value, marks, *_ in state["board"]
     )
     more = f"<p>and {state['more']} more keys</p>" if state["more"] else ""
     return f"<details><summary>Blackboard</summary><table>{rows}</table>{more}</details>"

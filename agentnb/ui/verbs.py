@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.draw.reactive import event_type
 from agentnb.errors import AgentNbError, Problem, did_you_mean
-from agentnb.ui import asking
-from agentnb.ui.board import looked
-from agentnb.ui.fields import retyped
+from agentnb.ui import asking, editing, means
+from agentnb.ui.forks import named
 from agentnb.ui.looks import look
 
 if TYPE_CHECKING:
@@ -18,12 +18,16 @@ Does = Callable[["Session", Any, Any], Any]
 
 
 def _stop_at(session: Session, _: Any, node: Any) -> None:
-    """Stop before a node from now on; where that was asked for already, no longer."""
-    there = [row for row in session.breakpoints if row.node == node and row.side == "before"]
+    """Stop before a node from now on, or at events of a type; where that was asked for already, no longer."""
+    type_ = event_type(session.recipe, str(node))
+    if type_ is None:
+        there = [row for row in session.breakpoints if row.node == node and row.side == "before"]
+    else:
+        there = [row for row in session.breakpoints if row.event == type_ and row.node is None]
     for row in there:
         session.breakpoints.remove(row)
     if not there:
-        session.breakpoints.add(node=node)
+        session.breakpoints.add(None if type_ is not None else node, event=type_)
 
 
 def _stop_when(session: Session, text: Any, _: Any) -> None:
@@ -37,6 +41,10 @@ def _enable(session: Session, on: Any, number: Any) -> None:
     session.breakpoints.changed()
 
 
+def _speed(session: Session, steps: Any, _: Any) -> None:
+    session.speed = steps
+
+
 def _remove(session: Session, _: Any, number: Any) -> None:
     session.breakpoints.remove(number)
 
@@ -46,20 +54,26 @@ def _unwatch(session: Session, _: Any, text: Any) -> None:
     session.changed()
 
 
-def _edit(session: Session, typed: Any, key: Any) -> None:
-    """Write a value that was typed: a text where a text stands, else JSON."""
-    session.edit({str(key): retyped(looked(session, str(key))["field"], str(typed))})
+def _fork(session: Session, name: Any, at: Any) -> Session:
+    """Begin a fork where the run stands, or after a step; it stops where this session does, and is shown next."""
+    found = session.fork(at, name=str(name or "").strip() or None)
+    found.breakpoints.from_rows(session.breakpoints.to_rows())
+    for source in session.watches.sources():
+        found.watch(source)
+    return found
 
 
 _DO: Final[dict[str, Does]] = {
     "step": lambda session, _, __: session.step(),
     "run": lambda session, _, __: session.run(),
+    "run_to": lambda session, _, node: session.run(until=str(node)),
     "into": lambda session, _, __: session.step_into(),
     "over": lambda session, _, __: session.step_over(),
     "out": lambda session, _, __: session.step_out(),
     "back": lambda session, _, __: session.back(),
     "run_back": lambda session, _, __: session.run_back(),
     "goto": lambda session, place, _: session.goto(int(place)),
+    "speed": _speed,
     "pause": lambda session, _, __: session.pause(),
     "stop": lambda session, _, __: session.stop(),
     "reset": lambda session, _, __: session.reset(),
@@ -67,7 +81,15 @@ _DO: Final[dict[str, Does]] = {
     "approve": lambda session, _, which: session.approve(which),
     "deny": lambda session, why, which: session.deny(which, str(why or "")),
     "change": asking.change,
-    "edit": _edit,
+    "retry": lambda session, _, __: session.retry(),
+    "skip": means.skip,
+    "set_next": lambda session, _, node: session.set_next(str(node)),
+    "set_budget": means.raise_limit,
+    "emit": means.emit,
+    "edit": editing.edit,
+    "delete": editing.delete,
+    "fork": _fork,
+    "switch": lambda session, _, run: named(session, run),
     "look": look,
     "stop_at": _stop_at,
     "stop_when": _stop_when,
@@ -76,8 +98,21 @@ _DO: Final[dict[str, Does]] = {
     "watch": lambda session, text, _: session.watch(str(text)),
     "unwatch": _unwatch,
 }
+BESIDE: Final[dict[str, Does]] = {
+    "step": lambda session, _, __: session.astep(),
+    "run": lambda session, _, __: session.start(),
+    "retry": lambda session, _, __: session.astep(),
+    "run_to": lambda session, _, node: session.start(str(node)),
+    "into": lambda session, _, __: session.astep_into(),
+    "over": lambda session, _, __: session.astep_over(),
+    "out": lambda session, _, __: session.astep_out(),
+    "run_back": lambda session, _, __: session.arun_back(),
+}  # the same where a loop runs, which goes on meanwhile: some are to be awaited
 VERBS: Final = tuple(_DO)
-ASIDE: Final = frozenset({"look", "stop_at", "stop_when", "enable", "remove", "watch", "unwatch"})  # moves nothing
+LEADS: Final = frozenset({"fork", "switch"})  # what they return is the session that is shown from then on
+ASIDE: Final = frozenset(
+    {"look", "stop_at", "stop_when", "enable", "remove", "watch", "unwatch", "speed"}
+)  # these move nothing
 
 
 def carry_out(session: Session, verb: str, value: Any = None, target: Any = None) -> Any:
@@ -94,4 +129,4 @@ def carry_out(session: Session, verb: str, value: Any = None, target: Any = None
                     did_you_mean(verb, VERBS, "reload the page, so that it fits this version"))
         )  # fmt: skip
     found = does(session, value, target)
-    return found if verb == "look" else None
+    return found if verb == "look" or verb in LEADS else None

@@ -9,8 +9,9 @@ import pytest
 
 from agentnb.ui.debugger import page_module, page_style
 from agentnb.ui.desk import problems_of
+from agentnb.ui.drawn import at_once, drawing_of
 from agentnb.ui.screen import screen
-from agentnb.ui.verbs import carry_out
+from agentnb.ui.verbs import LEADS, carry_out
 from tests.ui import runs
 from tests.ui.pages import HOST, opened
 
@@ -27,13 +28,17 @@ def browser(chromium):
         assert outside == []
 
 
+# what a page looks at by itself
+BY_ITSELF = ("timeline", "forks", "drawing", "flows", "objects", "node", "step", "events")
+
+
 class Host:
     """A page with a cockpit on it, and the session whose state it is shown."""
 
     def __init__(self, page, session, views):
         self.page, self.session = page, session
-        self.drawing = session.recipe.draw(board=False)
-        state = {"svg": self.drawing.bare_svg, "state": screen(session, self.drawing)}
+        self.drawing = drawing_of(session)
+        state = {"svg": at_once(session), "state": screen(session, self.drawing)}
         page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [page_module(), page_style(), state, views])
 
     def show(self, **over):
@@ -43,18 +48,20 @@ class Host:
     def obey(self):
         """Do to the session what the page has asked for, as a kernel does, and show and tell the page what came of it.
 
-        Return the verbs that were asked for.
+        Return the verbs that a person asked for.
         """
-        asked, verbs = self.page.evaluate("host.sent.splice(0)"), []
+        asked, verbs, problems = self.page.evaluate("host.sent.splice(0)"), [], ()
         while asked:
-            problems = ()
             for message in asked:
                 found = None
-                verbs.append(message["do"])
+                problems = problems if message["do"] == "look" else ()
+                verbs += [message["do"]] if message["value"] not in BY_ITSELF else []
                 try:
                     found = carry_out(self.session, message["do"], message["value"], message["target"])
                 except Exception as error:  # noqa: BLE001
                     problems = problems_of(error, message["do"])
+                if message["do"] in LEADS and not problems:
+                    self.session, found = found, None
                 heard = {"heard": message["number"], "view": message["view"], "found": found}
                 self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)
             self.problems = problems
@@ -71,6 +78,7 @@ class Host:
         return [
             (message["do"], message["value"])
             for message in self.page.evaluate("host.sent.splice(0)")
+            if message["value"] not in BY_ITSELF
         ]  # fmt: skip
 
     def marked(self, mark):

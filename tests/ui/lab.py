@@ -1,4 +1,4 @@
-"""lab: a real JupyterLab on this machine for a test, with settings of its own, and a page that drives it."""
+"""lab: a real JupyterLab or Notebook on this machine for a test, its settings its own, and a page that drives it."""
 
 from __future__ import annotations
 
@@ -58,26 +58,32 @@ def _await(process, url, log):
             time.sleep(0.1)
         else:
             return
-    pytest.fail(f"JupyterLab did not start:\n{Path(log.name).read_text()[-3000:]}")
+    pytest.fail(f"Jupyter did not start:\n{Path(log.name).read_text()[-3000:]}")
 
 
 @contextmanager
-def running(folder, home):
-    """Start JupyterLab on `folder` with everything of its own under `home`; yield a notebook's name -> its address."""
+def running(folder, home, app="jupyterlab"):
+    """Start JupyterLab, or Notebook 7 (`app="notebook"`), on `folder` with everything of its own under `home`.
+
+    Yield what makes a notebook's name its address.
+    """
     port, token = _free_port(), secrets.token_hex(8)
+    named = {"jupyterlab": "LabApp", "notebook": "JupyterNotebookApp"}[app]
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"),
+        *(sys.executable, "-m", app, "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"),
         *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={folder}"),
         *(f"--IdentityProvider.token={token}", "--ServerApp.terminals_enabled=False", "--LabApp.news_url=None"),
-        *("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.expose_app_in_browser=True"),
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        f"--{named}.expose_app_in_browser=True",
     ]
+    place = f"lab/workspaces/auto-{token}/tree" if app == "jupyterlab" else "notebooks"
     with (home / "lab.log").open("w") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, env=_environment(home), start_new_session=True
         )
         try:
             _await(process, f"http://127.0.0.1:{port}/api/status?token={token}", log)
-            yield lambda name: f"http://127.0.0.1:{port}/lab/workspaces/auto-{token}/tree/{name}?reset&token={token}"
+            yield lambda name: f"http://127.0.0.1:{port}/{place}/{name}?reset&token={token}"
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             try:
@@ -102,7 +108,7 @@ SEEN = """{
 
 
 class Notebook:
-    """A notebook in JupyterLab, as a person has it before them."""
+    """A notebook in JupyterLab or in Notebook 7, as a person has it before them."""
 
     def __init__(self, page, address):
         self.page = page
@@ -119,6 +125,11 @@ class Notebook:
         self.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
         self.page.reload()
         self._opened()
+
+    def restart(self):
+        """Start the kernel anew; what it knew is gone."""
+        self.page.evaluate("window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()")
+        self.page.wait_for_function(CONNECTED, timeout=OPENING)
 
     def cell(self, text):
         """Return the number of the code cell that says this, or else of the first whose source has it."""
@@ -137,17 +148,16 @@ class Notebook:
     def run(self, text):
         """Run the cell whose source has this text, and wait until it has ended."""
         index = self.cell(text)
-        before = self.page.evaluate(
-            "async index => { const notebook = window.jupyterapp.shell.currentWidget.content;"
+        self.page.evaluate(
+            "index => { const notebook = window.jupyterapp.shell.currentWidget.content;"
             " notebook.activeCellIndex = index; notebook.deselectAll();"
-            " const before = notebook.widgets[index].model.executionCount;"
-            " window.jupyterapp.commands.execute('notebook:run-cell'); return before; }",
+            " notebook.widgets[index].model.clearExecution();"  # what it was in another kernel's time
+            " window.jupyterapp.commands.execute('notebook:run-cell'); }",
             index,
         )
         self.page.wait_for_function(
-            "([index, before]) => { const model = window.jupyterapp.shell.currentWidget.content.widgets[index].model;"
-            " return model.executionCount && model.executionCount !== before; }",
-            arg=[index, before],
+            "index => window.jupyterapp.shell.currentWidget.content.widgets[index].model.executionCount",
+            arg=index,
             timeout=OPENING,
         )
         outputs = self.page.evaluate(

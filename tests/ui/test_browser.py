@@ -116,18 +116,18 @@ def test_who_is_asked_answers_in_the_cockpit_and_the_run_goes_on(notebook):
     cockpit = page.cockpit(page.run("session = nb.Session(recipe)"))
     cockpit.press("Run")
     cockpit.shows(status="waiting", current="review", step=4, said="'review' waits for a person")
-    cockpit.root.get_by_role("textbox").fill("Say sorry")
+    cockpit.root.locator(".agentnb-asks").get_by_role("textbox").fill("Say sorry")
     cockpit.press("Answer")  # what Run has begun goes on after the answer
     cockpit.shows(status="waiting", current="review", step=7)
     assert cockpit.value("response")[0] == "'Say sorry'"
-    assert cockpit.root.get_by_role("textbox").input_value() == ""
+    assert cockpit.root.locator(".agentnb-asks").get_by_role("textbox").input_value() == ""
     cockpit.press("Back")
     cockpit.shows(step=6)
     cockpit.press("Step")
     cockpit.shows(step=7)
     cockpit.press("Step")
     cockpit.shows(status="waiting", step=7)
-    cockpit.root.get_by_role("textbox").fill("approve")
+    cockpit.root.locator(".agentnb-asks").get_by_role("textbox").fill("approve")
     cockpit.page.keyboard.press("Enter")  # and after a step by hand nothing does
     cockpit.shows(current="decide", step=8)
     assert cockpit.value("response") == ("'approve'", "written")
@@ -180,6 +180,22 @@ def test_controls_and_two_views_of_one_session_stay_the_same(notebook):
     page.page.wait_for_function("cell => cell.textContent.includes('At the start')", arg=cell.element_handle())
 
 
+def test_a_fork_takes_the_place_of_its_run_in_every_view_and_the_run_comes_back(notebook):
+    page = notebook("more.ipynb")
+    first = page.cockpit(page.run("slow = nb.Session"))
+    second = page.cockpit(page.run("slow"))
+    first.press("Step")
+    first.press("Fork here")
+    for view in (first, second):
+        view.shows(step=1, said="a fork of 'clock'")
+    second.press("Step")
+    for view in (first, second):
+        view.shows(step=2)
+    second.press("clock")
+    for view in (first, second):
+        view.shows(step=1, said="Next: 'tick'")
+
+
 def test_a_failure_is_a_card_and_keys_stay_in_the_cockpit(notebook):
     page = notebook("more.ipynb")
     page.run("slow = nb.Session")
@@ -204,6 +220,33 @@ def test_a_reloaded_page_shows_where_the_session_stands(notebook):
     cockpit.shows(step=2)
 
 
+def test_a_run_goes_on_while_the_page_is_loaded_anew(notebook):
+    page = notebook("more.ipynb")
+    cockpit = page.cockpit(page.run("slow = nb.Session"))
+    cockpit.press("Over")
+    cockpit.shows(status="paused", step=1)
+    cockpit.press("Run")
+    cockpit.shows(status="running", beyond=3)
+    page.reload()
+    cockpit = page.cockpit(page.cell("slow = nb.Session"))
+    at = int(cockpit.root.get_by_role("slider").input_value())
+    cockpit.shows(status="running", beyond=at + 3)
+    cockpit.press("Pause")
+    cockpit.shows(status="paused")
+
+
+def test_a_cockpit_whose_kernel_is_gone_says_so_until_the_cell_is_run_again(notebook):
+    page = notebook("more.ipynb")
+    cockpit = page.cockpit(page.run("slow = nb.Session"))
+    cockpit.press("Step")
+    cockpit.shows(step=1)
+    page.restart()
+    cockpit.root.get_by_text("Run the cell again").wait_for()
+    cockpit = page.cockpit(page.run("slow = nb.Session"))
+    cockpit.shows(step=0, status="ready")
+    assert not cockpit.root.get_by_text("Run the cell again").is_visible()
+
+
 def test_an_agent_is_gone_into_its_prompt_and_answer_are_changed_and_its_tool_is_approved(notebook):
     page = notebook("more.ipynb")
     cockpit = page.cockpit(page.run("agent = nb.Session"))
@@ -221,7 +264,7 @@ def test_an_agent_is_gone_into_its_prompt_and_answer_are_changed_and_its_tool_is
     cockpit.press("Take it")
     cockpit.shows(step=3, current="parse")
 
-    cockpit.root.locator("g.node[data-node=tool]").click()
+    cockpit.root.locator("g.node[data-node=tool] .agentnb-reach").click()
     cockpit.press("Run")
     cockpit.shows(status="waiting", current="check")
     assert "asks leave for hide" in cockpit.root.locator(".agentnb-ask").inner_text()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import agentnb as nb
@@ -96,3 +98,37 @@ def test_the_buttons_go_by_frame():
     made.buttons["over"].click()
     assert session.position > 6
     made.close()
+
+
+def test_the_speed_is_chosen_and_shown(session, widgets):
+    widgets.speed.value = 3.0
+    assert session.speed == 3
+    widgets.speed.value = 0.0
+    assert session.speed is None
+    session.speed = 7
+    assert (widgets.speed.value, widgets.speed.label) == (7.0, "7 a second")
+
+
+def test_a_run_to_a_node_is_chosen(session, widgets):
+    widgets.to.value = "ask"
+    assert (session.current, session.position, widgets.to.value) == ("ask", 1, "")
+    session.run()
+    assert widgets.to.disabled
+
+
+def test_the_controls_let_the_loop_go_on():
+    async def main():
+        session = runs.session("hello")
+        made = session.controls()
+        made.speed.value = 10.0
+        made.buttons["over"].click()
+        for _ in range(50):
+            await asyncio.sleep(0.01)
+            if session.position:
+                break
+        assert (session.position, session.speed, made.slider.value) == (1, 10.0, 1)
+        made.buttons["pause"].click()
+        await asyncio.sleep(0)
+        made.close()
+
+    asyncio.run(main())

@@ -6,10 +6,12 @@ import re
 
 import pytest
 
+import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.ui import Debugger, cockpit, debug
 from agentnb.ui.debugger import page_module, page_style
 from tests.ui import runs
+from tests.ui.test_desk import hanging
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def test_what_happens_in_a_cell_is_seen_too(session, debugger):
     session.step()
     assert debugger.state["position"] == 1
     session.edit({"ticket": "other"})
-    assert ["ticket", "'other'", ["written", "read"]] in debugger.state["board"]
+    assert ["ticket", "'other'", ["written", "read"], "str", [1, None]] in debugger.state["board"]
 
 
 def test_a_step_never_lays_the_drawing_out_again(session, debugger):
@@ -188,3 +190,85 @@ def test_of_a_session_that_is_there_debug_shows_its_own_cockpit(session):
     with pytest.raises(AgentNbError, match="U304"):
         debug(session, {"ticket": "another"})
     made.close()
+
+
+def test_fork_here_shows_the_fork_and_leaves_the_run_as_it_stands(session, debugger):
+    session.step()
+    session.breakpoints.add(node="refund")
+    session.watch("category")
+    page_says(debugger, "fork", value="bold")
+    fork = debugger.session
+    assert (fork.parent, fork.name, session.forks) == (session, "bold", (fork,))
+    assert debugger.state["run"] == {"name": "bold", "id": fork.run_id[-6:], "of": "triage"}
+    assert [row["node"] for row in debugger.state["breakpoints"]] == ["refund"]
+    assert debugger.state["watches"] == [["category", "'refund'"]]
+    page_says(debugger, "edit", value="other", target="category")
+    assert (fork.board["category"], session.board["category"]) == ("other", "refund")
+
+
+def test_another_run_of_the_tree_is_put_in_its_place_and_heard_from_then_on(session, debugger):
+    session.step()
+    page_says(debugger, "fork")
+    fork = debugger.session
+    page_says(debugger, "switch", target=session.run_id)
+    assert (debugger.session, debugger.state["run"]["of"]) == (session, None)
+    number = debugger.state["number"]
+    fork.back()
+    assert debugger.state["number"] == number
+    session.back()
+    assert debugger.state["position"] == 0
+
+
+def test_a_run_that_is_not_there_is_a_problem_and_nothing_else_changes(session, debugger):
+    page_says(debugger, "switch", target="gone")
+    assert [problem["code"] for problem in debugger.state["problems"]] == ["U310"]
+    assert debugger.session is session
+
+
+def test_a_session_of_another_recipe_is_drawn_anew_and_one_of_the_same_is_not(session, debugger):
+    drawn = debugger.svg
+    debugger.turn_to(session.fork())
+    assert debugger.svg is drawn
+    debugger.turn_to(nb.Session(nb.samples("pipeline")))
+    assert debugger.svg != drawn
+    assert debugger.state["name"] == "pipeline"
+    assert debugger.state["position"] == 0
+
+
+def test_a_cockpit_that_was_turned_to_a_fork_is_the_forks_and_the_run_gets_another(session):
+    first = cockpit(session)
+    fork = session.fork()
+    first.turn_to(fork)
+    second = cockpit(session)
+    assert (cockpit(fork), second is first, second.session) == (first, False, session)
+    first.turn_to(session)  # that has a cockpit by now, which stays its own
+    assert cockpit(session) is second
+    first.close()
+    second.close()
+
+
+def test_who_turns_to_a_fork_need_not_wait_for_the_step_that_goes_on_and_finds_it_going_on():
+    async def main():
+        gate = asyncio.Event()
+        session = hanging(gate)
+        fork = session.fork(name="other")
+        shown = Debugger(session)
+        page_says(shown, "step")
+        await until(lambda: shown.state["status"] == "running")
+        page_says(shown, "switch", target=fork.run_id)
+        await until(lambda: shown.session is fork)
+        assert (shown.state["status"], shown.state["run"]["name"]) == ("ready", "other")
+        page_says(shown, "switch", target=session.run_id)
+        await until(lambda: shown.session is session)
+        assert shown.state["status"] == "running"
+        gate.set()
+        await until(lambda: shown.state["position"] == 1)
+        assert fork.position == 0
+        shown.close()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+async def until(holds):
+    while not holds():  # noqa: ASYNC110  (a page has nothing to wait for)
+        await asyncio.sleep(0.005)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from math import inf
 
 import pytest
 
@@ -33,7 +35,7 @@ def codes(desk):
 async def settled(desk):
     """Wait until every command is carried out and the last picture is painted."""
     await asyncio.sleep(0)
-    while desk._queue or desk._task is not None or desk._due:  # noqa: ASYNC110  (a desk has nothing to wait for)
+    while desk._queue or desk._task is not None or desk._due < inf:  # noqa: ASYNC110  (a desk has nothing to wait for)
         await asyncio.sleep(0.005)
 
 
@@ -219,7 +221,21 @@ def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
 
     desk = Desk(runs.session(), paint)
     desk.refresh()
-    assert desk._rest == pytest.approx(5.0)
+    assert desk._rest == pytest.approx(19.0)
+
+
+def test_however_long_a_picture_takes_the_end_is_shown_soon():
+    async def check(*_):
+        session = runs.session("hello")
+        desk, painter = made(session)
+        session.run()
+        desk._painted, desk._rest = time.monotonic(), 10**6
+        session.start()
+        session.goto(1)
+        await settled(desk)
+        assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +311,7 @@ def test_stop_ends_a_run_that_goes_on_by_itself():
     in_loop(check)
 
 
-@pytest.mark.parametrize("verb", ["into", "over", "out"])
+@pytest.mark.parametrize("verb", ["step", "into", "over", "out"])
 def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
     def interrupted(ticket):
         raise KeyboardInterrupt

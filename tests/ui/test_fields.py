@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.errors import AgentNbError
-from agentnb.ui.fields import LONGEST, field_of, fields_of, parsed, with_changes
+from agentnb.ui.fields import LONGEST, field_of, fields_of, parsed, retyped, with_changes
 from agentnb.world.llm.base import LLMResponse
 
 TALK = {
@@ -28,7 +28,8 @@ def test_a_conversation_is_a_field_for_each_message_and_each_setting():
     assert shapes(freeze(TALK)) == [
         (["messages", 0, "content"], "system message", "Be kind.", "text"),
         (["messages", 1, "content"], "user message", "Hi", "text"),
-        (["n"], "n", "2", "json"),
+        (["messages", 1], "with this user message", '{\n  "name": "Kim"\n}', "fixed"),
+        (["n"], "n", "2", "number"),
     ]
 
 
@@ -36,9 +37,10 @@ def test_a_conversation_is_a_field_for_each_message_and_each_setting():
     ("value", "text", "kind"),
     [
         ("a\nb", "a\nb", "text"),
-        (True, "true", "json"),
-        (None, "null", "json"),
+        (True, "true", "flag"),
+        (None, "null", "none"),
         ([1, {"a": "ü"}], '[\n  1,\n  {\n    "a": "ü"\n  }\n]', "json"),
+        (2.5, "2.5", "number"),
         (ABSENT, "", "json"),
         (Decimal("1.5"), "Decimal('1.5')", "fixed"),
         ((1, 2), "(1, 2)", "fixed"),
@@ -46,7 +48,7 @@ def test_a_conversation_is_a_field_for_each_message_and_each_setting():
         ({1: 2}, "{1: 2}", "fixed"),
     ],
 )
-def test_a_value_is_a_text_json_or_fixed(value, text, kind):
+def test_a_value_has_a_kind_of_field(value, text, kind):
     found = field_of(value, [], "x")
     assert (found["text"], found["as"]) == (text, kind)
     assert bool(found["note"]) is (kind == "fixed")
@@ -72,7 +74,7 @@ def test_half_a_character_does_not_break_the_wire():
 
 
 def test_changes_keep_all_the_rest():
-    changed = with_changes(freeze(TALK), [[["messages", 1, "content"], "Bye"], [["n"], "[3]"]])
+    changed = with_changes(freeze(TALK), [[["messages", 1, "content"], "Bye"], [["n"], {"text": "[3]", "as": "json"}]])
     assert changed == {"messages": [TALK["messages"][0], {"role": "user", "content": "Bye", "name": "Kim"}], "n": [3]}
     assert with_changes("old", [[[], "new"]]) == "new"
     assert with_changes({"a": 1}, []) == {"a": 1}
@@ -89,6 +91,34 @@ def test_what_a_model_answered_is_changed_as_what_it_is():
 @pytest.mark.parametrize("changes", [None, "x", [["a"]], [[3, "x"]], [[[None], "x"]]])
 def test_what_has_not_the_form_of_changes_changes_nothing(changes):
     assert with_changes({"a": 1}, changes) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "value"),
+    [("3", "number", 3), ("-0.5", "number", -0.5), ("true", "flag", True), ("anything", "none", None),
+     ("3", "text", "3"), ("3", "secret", "3"), ("[3]", "json", [3])],
+)  # fmt: skip
+def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, value):
+    assert parsed(typed, kind) == value
+    found = field_of("a text", [], "x")
+    assert retyped(found, {"text": typed, "as": kind}) == value
+    assert retyped(found, typed) == typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind"), [("three", "number"), ("true", "number"), ("1e999", "number"), ('"3"', "number"), ("1", "flag")]
+)
+def test_what_is_not_of_its_kind_is_said(typed, kind):
+    with pytest.raises(AgentNbError) as raised:
+        parsed(typed, kind, "n")
+    assert code(raised) == "U305"
+    assert "'n'" in raised.value.problems[0].what
+
+
+def test_a_message_that_says_no_text_is_a_field_of_its_own_too():
+    parts = [{"type": "text", "text": "Hi"}]
+    (found,) = fields_of({"messages": [{"role": "user", "content": parts}]})
+    assert (found["role"], found["as"], json.loads(found["text"])) == ("user", "json", parts)
 
 
 @pytest.mark.parametrize("text", ["", "{", "three", "NaN", "[1,]", "[" * 100_000])

@@ -13,15 +13,6 @@ pytestmark = pytest.mark.needs_chromium
 
 SERIOUS = {"serious", "critical"}
 THEMES = ("light", "dark")
-# Where a run may stand: each shows other parts of the cockpit.
-STANDS = {
-    "at the start": lambda: runs.session(),
-    "waiting": lambda: _run(runs.session()),
-    "failed": lambda: _failed(),
-    "finished": lambda: _run(runs.session("other")),
-    "in a loop": lambda: _stepped(nb.Session(nb.samples("research")), 8),
-    "with breakpoints": lambda: _watched(runs.session()),
-}
 
 
 def _run(session):
@@ -40,10 +31,53 @@ def _failed():
     return _run(session)
 
 
-def _watched(session):
+def _finished():
+    return _run(runs.session("other"))
+
+
+def _in_a_loop():
+    return _stepped(nb.Session(nb.samples("research")), 8)
+
+
+def _watched():
+    session = runs.session()
     session.breakpoints.add(node="tell")
     session.watch("ticket")
     return _stepped(session, 1)
+
+
+def _held():
+    session = nb.Session(nb.samples("moderation"))
+    session.step(2)
+    session.step_into()
+    return session
+
+
+def _forked():
+    session = _run(runs.session("other"))
+    session.fork(at=1, name="again").step()
+    return session
+
+
+def _reacting():
+    session = nb.Session(nb.samples("incident"))
+    for text in ("low memory", "no memory"):
+        session.emit("alert.raised", {"service": "shop", "text": text})
+    return _run(session)
+
+
+# Where a run may stand: each shows other parts of the cockpit.
+STANDS = {
+    "at the start": runs.session,
+    "waiting": lambda: _run(runs.session()),
+    "failed": _failed,
+    "finished": _finished,
+    "in a loop": _in_a_loop,
+    "with breakpoints": _watched,
+    "a call held": _held,
+    "forked": _forked,
+    "reactive, with an approval": _reacting,
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +93,9 @@ def test_axe_finds_nothing_serious(host, axe, stand, theme):
     on.show()
     on.obey()
     on.page.evaluate(f"{axe}; 0")
+    for head in on.page.locator(".agentnb-pane-title[aria-expanded=false]:visible").all():
+        head.click()
+    on.obey()
     found = on.page.evaluate("axe.run('.agentnb-cockpit', {resultTypes: ['violations']})")
     assert found["passes"], "axe looked at nothing"
     told = [
@@ -81,7 +118,8 @@ CONTRAST = """root => {
   };
   const over = ([r, g, b, a], below) => [r, g, b].map((part, index) => part * a + below[index] * (1 - a));
   const light = (colour) => {
-    const [r, g, b] = colour.map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = colour.map((part) => linear(part / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const paper = over(parts(getComputedStyle(root).backgroundColor), [255, 255, 255]);

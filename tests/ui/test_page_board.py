@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+import agentnb as nb
+from agentnb.ui.board import ROWS
 from tests.ui import runs
 
 pytestmark = pytest.mark.needs_chromium
@@ -29,14 +31,15 @@ def test_a_row_opens_to_all_of_its_value_and_who_wrote_it(on):
     assert "written by step 1, classify" in part.inner_text()
     on.button("category").click()
     assert part.get_by_label("value of category").count() == 0
+    assert part.locator("tr[data-row]").get_attribute("aria-expanded") is None
 
 
 def test_from_a_value_to_the_step_that_wrote_it(on):
     on.session.run()
     on.session.answer("yes")
     on.show()
-    part = opened(on, "category")
-    part.get_by_role("button", name="step 1, classify").click()
+    row = on.page.locator("tr[data-row=category]")
+    row.get_by_role("button", name="1 classify").click()
     assert "goto" in on.obey()
     assert on.session.position == 1
 
@@ -46,7 +49,7 @@ def test_a_value_is_edited_in_place(on):
     assert not part.get_by_role("button", name="Save").is_visible()
     part.get_by_label("value of category").fill("other")
     part.get_by_role("button", name="Save").click()
-    assert on.obey()[0] == "edit"
+    assert on.obey()[:2] == ["look", "edit"]
     assert on.session.board["category"] == "other"
     assert part.get_by_label("value of category").input_value() == "other"
     assert part.locator(".agentnb-value").inner_text() == "'other'"
@@ -65,11 +68,220 @@ def test_a_key_that_is_not_there_yet_takes_json_and_nothing_else(on):
     assert on.session.board["decision"] == {"refund": True}
 
 
-def test_what_holds_a_secret_is_shown_masked_and_not_edited(on):
+def test_a_value_becomes_one_of_another_kind(on):
+    part = opened(on, "decision")
+    for kind, typed, value in (
+        ("text", "maybe", "maybe"),
+        ("number", "2.5", 2.5),
+        ("true / false", None, True),
+        ("nothing", None, None),
+    ):
+        part.get_by_label("kind").select_option(label=kind)
+        if typed is not None:
+            part.get_by_label("value of decision").fill(typed)
+        part.get_by_role("button", name="Save").click()
+        on.obey()
+        assert on.session.board["decision"] == value
+        assert part.get_by_label("kind").evaluate("pick => pick.selectedOptions[0].text") == kind
+
+
+def test_what_is_no_number_is_said_at_its_place(on):
+    part = opened(on, "decision")
+    part.get_by_label("kind").select_option(label="number")
+    part.get_by_label("value of decision").fill("many")
+    part.get_by_role("button", name="Save").click()
+    assert on.sent() == []
+    assert "This is no number" in part.inner_text()
+
+
+def test_what_the_recipe_declares_is_said_at_its_place_and_nothing_is_written(host):
+    on = host(nb.Session(nb.samples("document")))
+    part = opened(on, "audience")
+    part.get_by_label("value of audience").fill("dogs")
+    part.get_by_role("button", name="Save").click()
+    assert on.obey() == ["look"]
+    assert "'audience' is 'dogs'" in part.inner_text()
+    assert on.session.board["audience"] == "children"
+
+
+def test_a_secret_is_never_shown_and_can_be_filled(on):
     part = opened(on, "api_key")
     assert runs.KEY not in on.page.content()
-    assert part.get_by_role("textbox").count() == 0
+    box = part.get_by_label("value of api_key")
+    assert (box.get_attribute("type"), box.input_value()) == ("password", "")
     assert "holds a secret" in part.inner_text()
+    box.fill("sk-another-4713")
+    part.get_by_role("button", name="Save").click()
+    on.obey()
+    assert on.session.board["api_key"] == "sk-another-4713"
+    assert "4713" not in on.page.content()
+
+
+def test_a_value_is_copied_as_text(on):
+    part = opened(on, "category")
+    on.page.evaluate("document.addEventListener('copy', () => { window.copied = document.activeElement.value; })")
+    part.get_by_role("button", name="Copy").click()
+    part.get_by_role("button", name="Copied").wait_for()
+    assert on.page.evaluate("window.copied") == "refund"
+
+
+def test_a_key_is_added_and_one_is_deleted(on):
+    on.button("add a key").click()
+    on.page.get_by_label("new key", exact=True).fill("order.lines")
+    on.page.get_by_label("kind").select_option(label="JSON")
+    on.page.get_by_label("value of the new key").fill("[1, 2]")
+    on.button("Add").nth(0).click()
+    on.obey()
+    assert on.session.board["order"] == {"lines": [1, 2]}
+    part = on.page.locator("tbody:has(tr[data-row=order])")
+    part.get_by_role("button", name="edit order").click()
+    on.obey()
+    part.get_by_role("button", name="Delete").click()
+    on.obey()
+    assert "order" not in on.session.board
+    assert part.locator("tr[data-row=order] .agentnb-value").inner_text() == "deleted"
+
+
+# -- the tree ----------------------------------------------------------------------------------------------------------
+
+DEEP = {"a.b": {"lines": [{"n": 1}, {"n": None}]}, "name": "nut"}
+
+
+@pytest.fixture
+def deep(on):
+    on.session.edit({"order": DEEP})
+    on.show()
+    return on
+
+
+def lines(on):
+    return [
+        row.get_attribute("data-path") for row in on.page.locator("tbody:has(tr[data-row=order]) tr[data-path]").all()
+    ]
+
+
+def test_a_value_opens_to_its_parts_and_a_part_is_edited_in_its_place(deep):
+    on = deep
+    for name in ("order", "a.b", "lines", "1"):
+        on.button(name).click()
+        on.obey()
+    assert lines(on)[-2:] == ['["order","a.b","lines","1","n"]', '["order","name"]']
+    on.button("n").click()
+    on.obey()
+    on.page.get_by_role("treegrid").get_by_label("kind").select_option(label="number")
+    on.page.get_by_label("value of n", exact=True).fill("7")
+    on.button("Save").click()
+    on.obey()
+    assert on.session.board["order"]["a.b"]["lines"][1] == {"n": 7}
+    changed = on.page.locator('tr[data-path=\'["order","a.b","lines","1","n"]\']')
+    assert changed.locator(".agentnb-value").inner_text() == "7"
+    assert changed.get_attribute("data-mark") == "written"
+    on.button("order").click()
+    assert lines(on) == ['["order"]']
+
+
+def test_many_parts_are_shown_a_page_at_a_time(deep):
+    on = deep
+    on.session.edit({"order": list(range(230))})
+    on.show()
+    on.button("order").click()
+    on.obey()
+    assert len(lines(on)) == 101
+    for count in (201, 231):
+        on.page.get_by_role("button", name="show more of").click()
+        on.obey()
+        assert len(lines(on)) == count
+    assert on.page.get_by_role("button", name="show more of").count() == 0
+
+
+def test_what_is_open_follows_the_run(deep):
+    on = deep
+    on.button("order").click()
+    on.obey()
+    on.session.edit({"order": {"name": "bolt", "size": 3}})
+    on.show()
+    on.obey()
+    assert lines(on) == ['["order"]', '["order","name"]', '["order","size"]']
+    on.session.edit({"order": "all sold"})
+    on.show()
+    on.obey()
+    assert lines(on) == ['["order"]']
+
+
+def test_the_arrows_walk_through_the_tree(deep):
+    on = deep
+    here = "document.activeElement.closest('tr').dataset.path"
+    on.page.locator("tr[data-row=order]").focus()
+    on.page.keyboard.press("ArrowRight")
+    on.obey()
+    for key, path in (("ArrowDown", '["order","a.b"]'), ("ArrowDown", '["order","name"]'), ("ArrowLeft", '["order"]'),
+                      ("ArrowUp", '["reply"]'), ("Home", '["ticket"]'), ("End", '["order","name"]')):  # fmt: skip
+        on.page.keyboard.press(key)
+        assert on.page.evaluate(here) == path
+    on.page.keyboard.press("Enter")
+    on.obey()
+    assert on.page.get_by_label("value of name").is_visible()
+    on.page.keyboard.press("Home")
+    on.page.keyboard.press("ArrowRight")
+    assert on.page.evaluate("document.activeElement.textContent") == "ticket"
+    assert on.page.evaluate("document.querySelectorAll('.agentnb-board tr[tabindex=\"0\"]').length") == 1
+    assert on.sent() == []
+
+
+def test_it_is_a_tree_for_who_cannot_see_it(deep):
+    on = deep
+    assert on.page.get_by_role("treegrid", name="Blackboard").count() == 1
+    row = on.page.get_by_role("row", name="order")
+    assert (row.get_attribute("aria-level"), row.get_attribute("aria-expanded")) == ("1", "false")
+    on.button("order").click()
+    on.obey()
+    assert row.first.get_attribute("aria-expanded") == "true"
+    assert on.page.locator('tr[data-path=\'["order","name"]\']').get_attribute("aria-level") == "2"
+    assert on.page.get_by_role("columnheader").all_inner_texts() == ["Change", "Key", "Type", "Value", "Step", "Edit"]
+
+
+# -- many keys ---------------------------------------------------------------------------------------------------------
+
+
+def painted(on):
+    return on.page.locator("tr[data-row]").count()
+
+
+def test_of_many_keys_some_are_painted_and_all_can_be_reached(on):
+    on.session.edit({f"key{number:04}": number for number in range(ROWS + 150)})
+    on.show()
+    assert painted(on) == 200
+    seen = 200
+    while on.button("show more").is_visible():
+        on.button("show more").click()
+        on.obey()
+        assert painted(on) > seen
+        seen = painted(on)
+    assert seen == ROWS + 150 + 5
+    on.page.get_by_label("filter the blackboard").fill(f"key{ROWS + 149}")
+    on.page.wait_for_function("host.sent.length > 0")
+    on.obey()
+    assert [row.get_attribute("data-row") for row in on.page.locator("tbody:not([hidden]) tr[data-row]").all()] == [
+        f"key{ROWS + 149}"
+    ]
+
+
+def test_a_step_touches_only_the_lines_that_differ(on):
+    on.session.edit({f"key{number:04}": number for number in range(1000)})
+    on.show()
+    on.page.evaluate("""() => {
+        window.touched = new Set();
+        const part = target => target.closest ? target : target.parentElement;
+        const note = ({target}) => touched.add(part(target).closest('tr, p')?.dataset.row);
+        const all = {subtree: true, childList: true, attributes: true, characterData: true};
+        new MutationObserver(rows => rows.forEach(note)).observe(document.querySelector('.agentnb-board'), all);
+    }""")
+    on.session.edit({"key0007": "changed", "key0900": "out of sight"})
+    on.show()
+    touched = on.page.evaluate("[...touched]")
+    assert set(touched) <= {"key0007", "category", "ticket", None}
+    assert on.page.locator("tr[data-row=key0007] .agentnb-value").inner_text() == "'changed'"
+    assert "written by the last step" in on.page.locator(".agentnb-more").inner_text()
 
 
 def test_what_is_typed_is_not_lost_when_the_run_moves(on):

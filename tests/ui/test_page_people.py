@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 
 import agentnb as nb
@@ -37,7 +38,7 @@ def card(on):
 
 def test_an_approval_shows_what_is_asked_and_is_given(approving):
     assert "asks leave for may it" in card(approving).inner_text()
-    assert card(approving).get_by_label("of", exact=True).inner_text() == "again"
+    assert card(approving).get_by_label("of", exact=True).input_value() == "again"
     approving.button("Approve").click()
     assert approving.obey() == ["approve"]
     assert approving.session.board["said"]["approved"] is True
@@ -49,6 +50,21 @@ def test_an_approval_is_denied_with_a_reason(approving):
     approving.button("Deny").click()
     assert approving.obey() == ["deny"]
     assert approving.session.board["said"] == {"approved": False, "reason": "too dear", "by": None}
+
+
+def test_what_leave_is_asked_for_is_changed_and_granted_so(approving):
+    card(approving).get_by_label("of", exact=True).fill("something else")
+    approving.button("Approve").click()
+    assert approving.obey() == ["change", "approve"]
+    assert approving.session.board["said"]["arguments"] == {"of": "something else"}
+
+
+def test_a_change_of_what_leave_is_asked_for_may_be_kept_first(approving):
+    card(approving).get_by_label("of", exact=True).fill("something else")
+    approving.button("Keep changes").click()
+    assert approving.obey() == ["change"]
+    assert card(approving).get_by_label("of", exact=True).input_value() == "something else"
+    assert not approving.button("Keep changes").is_visible()
 
 
 def test_enter_in_the_reason_denies_and_never_approves(approving):
@@ -97,12 +113,14 @@ def test_a_change_is_undone(calling):
 
 
 @pytest.mark.parametrize("button", ["Send it", "Step", "Keep changes"])
-def test_what_is_no_json_goes_nowhere_and_is_said_at_its_place(calling, button):
-    box = card(calling).get_by_label("json_object")
+def test_what_is_no_number_goes_nowhere_and_is_said_at_its_place(calling, button):
+    (part,) = calling.page.locator(".agentnb-ask .agentnb-field:has([aria-label=json_object])").all()
+    part.get_by_label("kind").select_option(label="number")
+    box = part.get_by_label("json_object")
     box.fill("perhaps")
     calling.button(button).click()
     assert calling.sent() == []
-    assert "This is no JSON" in card(calling).inner_text()
+    assert "This is no number" in card(calling).inner_text()
     assert box.get_attribute("aria-invalid") == "true"
     assert box.evaluate("box => box === document.activeElement")
 
@@ -112,6 +130,92 @@ def test_a_node_that_gets_another_answer_does_not_lose_the_focus_to_the_notebook
     calling.page.keyboard.press("Enter")
     calling.obey()
     assert calling.page.evaluate("Boolean(document.activeElement.closest('.agentnb-cockpit'))")
+
+
+def test_messages_stand_by_themselves_and_the_settings_below_them(calling):
+    assert card(calling).locator("[data-role]").count() == 2
+    roles = [part.get_attribute("data-role") for part in card(calling).locator("[data-role]").all()]
+    assert roles == ["system", "user"]
+    assert card(calling).locator("details [aria-label=json_object]").count() == 1
+
+
+def test_a_person_answers_in_place_of_the_model(calling):
+    calling.button("Answer it myself").click()
+    box = card(calling).get_by_label("answer in place of Moderation")
+    assert box.evaluate("box => box === document.activeElement")
+    box.fill("It is harmless.")
+    calling.button("Use this answer").click()
+    assert calling.obey() == ["change", "into"]
+    calling.session.step()
+    assert "It is harmless." in str(calling.session.board["answer"])
+
+
+def asked(host, **declared):
+    graph = nx.DiGraph(name="asks")
+    graph.add_node("ask", kind="human", prompt="Well?", output="said", **declared)
+    session = nb.Session(nb.load(graph))
+    session.step()
+    on = host(session)
+    on.show(problems=[])
+    return on
+
+
+def test_a_number_is_asked_for_and_nothing_else_is_taken(host):
+    on = asked(host, schema={"type": "integer"})
+    box = on.page.get_by_label("Well?")
+    box.fill("many")
+    box.press("Enter")
+    assert on.sent() == []
+    assert "This is no number" in card(on).inner_text()
+    box.fill("3")
+    box.press("Enter")
+    on.obey()
+    assert on.session.board["said"] == 3
+
+
+def test_yes_or_no_are_two_buttons(host):
+    on = asked(host, schema={"type": "boolean"})
+    assert card(on).get_by_role("textbox").count() == 0
+    on.button("no").click()
+    on.obey()
+    assert on.session.board["said"] is False
+
+
+def test_a_choice_among_many_is_a_list(host):
+    on = asked(host, options=list(range(20)))
+    on.page.get_by_label("Well?").select_option("17")
+    on.button("Answer").click()
+    on.obey()
+    assert on.session.board["said"] == 17
+
+
+def test_who_is_asked_to_choose_may_say_something_else(host):
+    on = asked(host, options=["a", "b"])
+    assert on.page.get_by_label("another answer for ask").is_hidden()
+    on.button("Another answer").click()
+    on.page.get_by_label("another answer for ask").fill("both")
+    on.page.get_by_label("another answer for ask").press("Enter")
+    on.obey()
+    assert on.session.board["said"] == "both"
+
+
+def test_a_new_question_has_the_focus_only_where_the_cockpit_had_it_and_nobody_types(host):
+    graph = nx.DiGraph(name="asks")
+    graph.add_node("ask", kind="human", prompt="Well?", output="said")
+    session = nb.Session(nb.load(graph))
+    on = host(session)
+    places = {
+        "document.activeElement.blur()": False,
+        "document.querySelector('.agentnb-filter').focus()": False,
+        "document.querySelector('.agentnb-cockpit').focus()": True,
+    }
+    for place, has in places.items():
+        on.show()
+        on.page.evaluate(place)
+        session.step()
+        on.show()
+        assert on.page.get_by_label("Well?").evaluate("box => box === document.activeElement") is has
+        session.goto(0)
 
 
 def hostile():
@@ -138,7 +242,7 @@ def hostile():
 def test_a_recipe_full_of_scripts_does_nothing(host):
     on = host(hostile())
     on.show()
-    for name in on.page.locator(".agentnb-key").all():
+    for name in on.page.locator(".agentnb-board .agentnb-key").all():
         name.click()
     on.obey()
     for node in on.page.locator("g.node").all():
@@ -185,7 +289,7 @@ def test_all_of_it_can_be_read_in_both_themes(request, name, theme):
     on.show()
     on.page.evaluate("theme => { document.body.dataset.jpThemeLight = String(theme === 'light'); }", theme)
     on.page.wait_for_selector(f".agentnb-cockpit[data-theme={theme}]")
-    on.page.locator(".agentnb-key").first.click()
+    on.page.locator(".agentnb-board .agentnb-key").first.click()
     on.obey()
     assert on.page.evaluate(CONTRAST) == []
 
@@ -197,7 +301,7 @@ def test_nothing_of_it_hangs_over_the_edge(request, name, width):
     on.page.set_viewport_size({"width": width, "height": 800})
     on.session.breakpoints.add(when="a_condition_of_one_very_long_word_that_has_no_place_where_it_could_be_broken == 1")
     on.show()
-    on.page.locator(".agentnb-key").first.click()
+    on.page.locator(".agentnb-board .agentnb-key").first.click()
     on.obey()
     assert on.page.evaluate("document.documentElement.scrollWidth") <= width
     cut = """[...document.querySelectorAll('.agentnb-cockpit :is(.agentnb-buttons, .agentnb-ask, .agentnb-stops)')]

@@ -39,8 +39,8 @@ def row(state, key):
 def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current():
     state = shown(runs.session())
     assert (state["status"], state["position"], state["length"], state["current"]) == ("ready", 0, 0, "classify")
-    assert row(state, "ticket") == ["ticket", "'money back'", []]
-    assert row(state, "decision") == ["decision", None, []]
+    assert row(state, "ticket") == ["ticket", "'money back'", [], "str", [0, ""]]
+    assert row(state, "decision") == ["decision", None, [], "", None]
     assert marks(state, "classify") == ["current"]
     assert state["said"] == "At the start: 'classify' is first."
 
@@ -49,7 +49,7 @@ def test_a_step_marks_what_it_read_and_wrote_and_says_so():
     session = runs.session()
     session.step()
     state = shown(session)
-    assert row(state, "category") == ["category", "'refund'", ["written", "read"]]
+    assert row(state, "category") == ["category", "'refund'", ["written", "read"], "str", [1, "classify"]]
     assert row(state, "ticket")[2] == ["read"]
     assert marks(state, "ask") == ["current"]
     assert "visited" in marks(state, "classify")
@@ -88,7 +88,19 @@ def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
     assert (state["position"], state["length"]) == (0, 1)
     assert row(state, "category")[1] is None
     assert state["said"] == "1 later step is kept. At the start: 'classify' is first."
-    assert able(session) == {"step", "into", "over", "run", "goto", "reset", "edit"}
+    assert able(session) == {
+        "step",
+        "into",
+        "over",
+        "run",
+        "run_to",
+        "goto",
+        "reset",
+        "edit",
+        "set_next",
+        "fork",
+        "switch",
+    }
 
 
 def test_who_waits_is_asked_with_the_options_of_the_recipe():
@@ -101,7 +113,18 @@ def test_who_waits_is_asked_with_the_options_of_the_recipe():
     assert pending["prompt"] == "Refund <i>this</i>?"
     assert "waiting" in marks(state, "ask")
     assert state["said"].endswith("'ask' waits for a person.")
-    assert able(session) == {"back", "run_back", "goto", "stop", "reset", "answer", "edit"}
+    assert able(session) == {
+        "back",
+        "run_back",
+        "goto",
+        "stop",
+        "reset",
+        "answer",
+        "edit",
+        "set_next",
+        "fork",
+        "switch",
+    }
 
 
 def human(**params):
@@ -171,14 +194,14 @@ def test_a_step_at_work_can_be_left_but_not_doubled():
     session = runs.session()
     state = screen(session, session.recipe.draw(board=False), at_work=True)
     assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
-    assert state["can"] == ["stop", "reset"]
+    assert state["can"] == ["stop", "reset", "switch"]
 
 
 def test_at_the_end_only_the_past_is_left():
     session = runs.session("hello")
     session.run()
     assert said(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
-    assert able(session) == {"back", "run_back", "goto", "reset", "edit"}
+    assert able(session) == {"back", "run_back", "goto", "reset", "edit", "set_next", "fork", "switch"}
 
 
 def test_a_used_up_budget_is_said():
@@ -195,7 +218,7 @@ def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
     session.edit({"extra": 1})
     session.step()
     session.edit({"extra": ABSENT})
-    assert row(shown(session), "extra") == ["extra", None, ["written"]]
+    assert row(shown(session), "extra") == ["extra", None, ["written"], "", None]
 
 
 def test_a_large_board_is_cut():
@@ -232,7 +255,7 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
     closed, opened = session, nb.open(log)
     for each in (closed, opened):
         state = shown(each)
-        assert (state["chips"], able(each) - {"back", "run_back", "goto"}) == (["read-only"], set())
+        assert (state["chips"], able(each) - {"back", "run_back", "goto", "switch"}) == (["read-only"], set())
         assert ", read-only." in still_html(state, "")
     assert shown(reopened(log, log.run(), session.engine.plan))["chips"] == []
 

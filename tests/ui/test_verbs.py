@@ -5,7 +5,7 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError, BoardError
 from agentnb.ui.screen import abilities
-from agentnb.ui.verbs import ASIDE, VERBS, carry_out
+from agentnb.ui.verbs import ASIDE, BESIDE, VERBS, carry_out
 from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
 
@@ -83,7 +83,7 @@ def test_a_value_is_edited_as_what_it_is():
     assert session.board["decision"] == {}
 
 
-@pytest.mark.parametrize(("typed", "key", "code"), [("three", "decision", "U305"), ("***", "api_key", "U306")])
+@pytest.mark.parametrize(("typed", "key", "code"), [("three", "decision", "U305"), ("********", "api_key", "U306")])
 def test_what_cannot_be_written_is_said_and_nothing_is_written(typed, key, code):
     session = runs.session()
     with pytest.raises(AgentNbError, match=code):
@@ -112,10 +112,30 @@ def test_what_cannot_do_anything_is_not_able():
     assert abilities(session)["out"] is True
     carry_out(session, "out")
     assert abilities(session)["out"] is False
-    assert set(VERBS) - ASIDE - set(abilities(session)) == {"approve", "deny"}
+    assert set(VERBS) - ASIDE - set(abilities(session)) <= {"approve", "deny", "delete"}
+
+
+def test_what_goes_on_beside_other_code_can_be_done_without_a_loop_too():
+    assert set(BESIDE) < set(VERBS) - ASIDE
+
+
+def test_a_run_goes_to_a_node_and_at_a_speed():
+    session = runs.session("hello")
+    carry_out(session, "run_to", None, "tell")
+    assert session.current == "tell"
+    carry_out(session, "speed", 3)
+    assert session.speed == 3
 
 
 def test_a_board_that_refuses_an_edit_says_why():
     session = runs.session()
     with pytest.raises((BoardError, AgentNbError)):
         carry_out(session, "edit", "1", "ticket.text.")
+
+
+def test_a_type_of_events_is_marked_and_no_longer():
+    session = nb.Session(nb.samples("team"))
+    carry_out(session, "stop_at", None, "event: task.done")
+    assert [(row.event, row.node) for row in session.breakpoints] == [("task.done", None)]
+    carry_out(session, "stop_at", None, "event: task.done")
+    assert list(session.breakpoints) == []

@@ -1,5 +1,7 @@
 // bar: the buttons and the slider.
 import { enable, make, say, sign } from "./dom.js";
+import { rail } from "./rail.js";
+import { speed } from "./speed.js";
 
 // verb, text, sign, what it does, the key as it is named, and as `aria-keyshortcuts` has it
 const BUTTONS = [
@@ -15,7 +17,7 @@ const BUTTONS = [
   ["reset", "Reset", "M8 3V.5L4 4l4 3.5V5a3.5 3.5 0 1 1-3.5 3.5h-2A5.5 5.5 0 1 0 8 3z", "begin again from the inputs", "Shift+R", "Shift+R"],
 ];
 
-export function bar(ask) {
+export function bar(ask, tape) {
   const buttons = new Map(BUTTONS.map(([verb, text, data, does, key, keys]) => [
     verb,
     make("button", {
@@ -33,15 +35,17 @@ export function bar(ask) {
   });
   for (const name of ["change", "pointerup", "blur"]) slider.addEventListener(name, () => { dragging = false; });
 
+  const pace = speed(ask);
   const element = make("div", { class: "agentnb-bar" },
-    make("div", { class: "agentnb-buttons", role: "toolbar", "aria-label": "steer the run" }, ...buttons.values()),
-    make("label", { class: "agentnb-slide" }, slider, where));
+    make("div", { class: "agentnb-buttons", role: "toolbar", "aria-label": "steer the run" }, ...buttons.values(), pace.element),
+    make("label", { class: "agentnb-slide" }, rail(slider, tape, ask), where));
   return {
     element,
     focus: () => buttons.get("step").focus({ preventScroll: true }),
     /** `travelling`: a place that was asked for has not been reached yet, so the slider stays where the hand left it. */
     show(state, travelling) {
       for (const [verb, button] of buttons) enable(button, state.can.includes(verb));
+      pace.show(state);
       slider.disabled = !state.can.includes("goto");
       slider.max = String(state.length);
       slider.setAttribute("aria-valuetext", `step ${state.position} of ${state.length}`);

@@ -1,143 +1,196 @@
-// board: the blackboard as a table; a row stays where it is, says what the last step did to it, and opens to all of its value.
+// board: the blackboard as a table of lines that open; so many are painted as a person asks for, all of them can be found.
 import { enable, make, say } from "./dom.js";
 import { field } from "./fields.js";
+import { treeLine } from "./tree.js";
 
-const SAYS = { written: ["●", "written by the last step"], read: ["○", "read by the last step"] };
+const SOME = 200; // lines that are painted until somebody asks for more
+const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Edit"]];
+const TYPED = 250; // milliseconds without a key until the kernel looks for a word
 
-/** What a row shows when it is open: all of its value, who wrote it, and a place to change it. */
-function detail(key, ask, look) {
-  const about = make("p", { class: "agentnb-faint" });
-  const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
-  const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", hidden: true });
-  const drop = make("button", { type: "button", class: "agentnb-button", text: "Undo changes", hidden: true });
-  const form = make("form", { class: "agentnb-detail" }, about, space, make("div", { class: "agentnb-line" }, save, drop));
-  let shown = "";
-  let one = null;
-  const dirty = () => { for (const each of [save, drop]) each.hidden = !one || one.typed() === null; };
-  drop.addEventListener("click", () => { one.reset(); dirty(); one.box.focus(); });
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    if (!one || one.typed() === null || one.fault()) return;
-    ask("edit", one.typed(), key);
-    shown = "";
-    one = null;
-    look();
-  });
-  function writer(found) {
-    if (found.writer === null) return [found.type ? "" : "not yet on the board: what is saved here puts it there"];
-    if (!found.by) return ["from the inputs, or written by hand at the start"];
-    const words = `step ${found.writer}, ${found.by}`;
-    return ["written by ", make("button", { type: "button", class: "agentnb-link", text: words, title: `go to step ${found.writer}`, click: () => ask("goto", found.writer) })];
+/** What is shown of all rows: those with a word in their key or value, so many of them; what the page has not got is asked for. */
+function boardSifter(ask, changed) {
+  let [word, limit, beyond, total, asked, timer] = ["", SOME, [], 0, "", 0];
+  const fits = ([key, text]) => key.toLowerCase().includes(word) || (text || "").toLowerCase().includes(word);
+  function pull(state, start) {
+    const name = JSON.stringify([word, start, state.position, state.length]);
+    if (asked === name) return;
+    asked = name;
+    ask("look", "rows", { word, start }, (found) => {
+      if (!found || asked !== name) return;
+      beyond = start ? [...beyond, ...found.rows] : found.rows;
+      total = found.total;
+      changed();
+    });
   }
   return {
-    form,
-    able: (can) => { for (const each of [save]) enable(each, can); },
-    show(found) {
-      const told = JSON.stringify(found);
-      if (told === shown || (one && one.typed() !== null)) return; // what is being typed stays
-      shown = told;
-      const held = one && one.element.contains(document.activeElement);
-      one = field({ ...found.field, label: `value of ${key}` }, { named: false, typed: dirty });
-      about.replaceChildren(...[found.type, ...writer(found)].flatMap((part, index) => (index === 1 && found.type && part ? [", ", part] : [part])));
-      space.replaceChildren(one.element);
-      if (held) one.box.focus({ preventScroll: true });
-      dirty();
+    /** The rows to paint, and how many further ones there are. */
+    rows(state) {
+      const own = word ? state.board.filter(fits) : state.board;
+      const known = new Set(own.map(([key]) => key));
+      const all = state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own;
+      const every = !state.more ? all.length : word ? Math.max(total, all.length) : state.board.length + state.more;
+      return { rows: all.slice(0, limit), left: every - Math.min(limit, all.length), hidden: all.slice(limit) };
+    },
+    find(state, text) {
+      [word, limit, beyond, total] = [text.trim().toLowerCase(), SOME, [], 0];
+      clearTimeout(timer);
+      if (state.more && word) timer = setTimeout(() => pull(state, 0), TYPED);
+      changed();
+    },
+    further(state) {
+      limit += SOME;
+      if (state.more && limit > state.board.length) pull(state, word ? beyond.length : state.board.length + beyond.length);
+      changed();
+    },
+    word: () => word,
+  };
+}
+
+/** A form that puts a new key, or a part of one, on the board. */
+function keyAdder(ask, can) {
+  const name = make("input", { type: "text", class: "agentnb-input agentnb-code", required: true, placeholder: "key, or a path: order.lines.0", "aria-label": "new key" });
+  const value = field({ label: "value of the new key", text: "", as: "text" }, { named: false, kinds: true });
+  const form = make("form", { class: "agentnb-add", hidden: true }, make("div", { class: "agentnb-line" }, name), value.element,
+    make("div", { class: "agentnb-line" }, make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Add" }),
+      make("button", { type: "button", class: "agentnb-button", text: "Cancel", click: () => toggle(false) })));
+  const button = make("button", { type: "button", class: "agentnb-small", text: "+", "aria-label": "add a key", title: "put a new key on the blackboard", "aria-expanded": "false", click: () => toggle(form.hidden) });
+  function toggle(open) {
+    form.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    (open ? name : button).focus({ preventScroll: true });
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [key, typed] = [name.value.trim(), value.now()];
+    if (!key || value.fault(value.fault())) return;
+    ask("look", "typed", { path: key, typed }, (wrong) => {
+      if (wrong) value.fault(wrong);
+      if (wrong || !can("edit")) return;
+      ask("edit", typed, key);
+      name.value = "";
+      value.reset();
+      toggle(false);
+    });
+  });
+  return { form, button };
+}
+
+/** The arrows walk through the lines: up and down, into what they open to, and out of it. */
+function boardWalks(table, known) {
+  const rows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
+  let here = null;
+  function stand(row) {
+    for (const [each, index] of [[here, "-1"], [row, "0"]]) {
+      for (const part of each ? [each, ...each.querySelectorAll("button")] : []) part.setAttribute("tabindex", index);
+    }
+    here = row;
+  }
+  function parent(row) {
+    const level = Number(row.getAttribute("aria-level"));
+    return rows().slice(0, rows().indexOf(row)).findLast((each) => Number(each.getAttribute("aria-level")) < level);
+  }
+  table.addEventListener("focusin", ({ target }) => {
+    const row = target.closest("tr[data-path]");
+    if (row && row !== here) stand(row);
+  });
+  table.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    const row = target.closest("tr[data-path]");
+    if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const [all, line] = [rows(), known.get(row)];
+    const at = all.indexOf(row);
+    const does = {
+      ArrowDown: () => all[at + 1]?.focus(),
+      ArrowUp: () => all[at - 1]?.focus(),
+      Home: () => all[0].focus(),
+      End: () => all.at(-1).focus(),
+      ArrowRight: () => (line.opens() && !line.spread() ? line.toggle(true) : row.querySelector("button").focus()),
+      ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : parent(row))?.focus(),
+      ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit() } : {}),
+    }[key];
+    if (!does) return;
+    does();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return () => { if (!here?.isConnected || here.closest("[hidden]")) stand(rows()[0] || null); };
+}
+
+/** Paint rows in their order, each in a part of the table of its own; a line that is open is hidden, never lost. */
+function boardPainter(table, tools) {
+  const lines = new Map(); // key -> {line, body, seen}
+  return {
+    lines,
+    paint(rows) {
+      const wanted = new Set(rows.map(([key]) => key));
+      for (const [key, { line, body }] of lines) {
+        body.hidden = !wanted.has(key);
+        if (body.hidden && !line.isOpen()) {
+          body.remove();
+          lines.delete(key);
+        }
+      }
+      let next = table.tBodies[0] || null;
+      for (const row of rows) {
+        const [key, text, marks, type, by] = row;
+        if (!lines.has(key)) {
+          const line = treeLine({ path: [key], label: key, level: 1 }, tools);
+          lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
+        }
+        const found = lines.get(key);
+        if (found.seen !== row) found.line.set(text, marks, type, by);
+        found.seen = row;
+        while (next?.hidden) next = next.nextElementSibling;
+        if (next === found.body) next = next.nextElementSibling;
+        else table.insertBefore(found.body, next);
+      }
     },
   };
 }
 
-function newRow(key, ask) {
-  const mark = make("td", { class: "agentnb-mark" });
-  const value = make("td", { class: "agentnb-value" });
-  const name = make("button", { type: "button", class: "agentnb-key", text: key, "aria-expanded": "false", title: "all of it, who wrote it, and edit" });
-  const row = make("tr", { "data-row": key }, mark, make("th", { scope: "row" }, name), value);
-  const body = make("tbody", {}, row);
-  const found = { body, row, mark, value, key, open: null, seen: "" };
-  const look = () => ask("look", "key", key, (got) => { if (got && found.open) found.open.show(got); });
-  name.addEventListener("click", () => {
-    const open = row.classList.toggle("agentnb-open");
-    name.setAttribute("aria-expanded", String(open));
-    if (open) {
-      found.open = detail(key, ask, look);
-      body.append(make("tr", { class: "agentnb-all" }, make("td", { colspan: "3" }, found.open.form)));
-      look();
-    } else {
-      body.lastChild.remove();
-      found.open = null;
-    }
-  });
-  return Object.assign(found, { look });
-}
-
-function fill({ row, mark, value }, text, marks) {
-  const name = marks.includes("written") ? "written" : marks.includes("read") ? "read" : "";
-  if ((row.dataset.mark || "") !== name) {
-    row.dataset.mark = name;
-    const [glyph, words] = SAYS[name] || ["", ""];
-    mark.replaceChildren(
-      make("span", { "aria-hidden": "true", title: words, text: glyph }),
-      make("span", { class: "agentnb-hidden", text: words }),
-    );
-  }
-  const absent = text === null;
-  say(value, absent ? (name === "written" ? "deleted" : "not yet") : text);
-  value.classList.toggle("agentnb-absent", absent);
-}
-
-/** An open row asks for its value again when the run has moved; not while it runs. */
-function follow(found, state, text) {
-  if (!found.open) return;
-  found.open.able(state.can.includes("edit"));
-  const seen = JSON.stringify([state.position, state.length, state.said, text]);
-  if (seen === found.seen || ["running", "pausing"].includes(state.status)) return;
-  found.seen = seen;
-  found.look();
-}
-
-export function board(ask) {
-  const more = make("p", { class: "agentnb-more", hidden: true });
-  const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard" });
-  const head = make("tr", {}, ...["Change", "Key", "Value"].map((text) => make("th", { scope: "col", text })));
-  const columns = make("colgroup", {}, ...["mark", "key", "value"].map((name) => make("col", { class: `agentnb-col-${name}` })));
-  const table = make("table", { "aria-label": "Blackboard" }, columns, make("thead", { class: "agentnb-hidden" }, head));
-  const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, table, more);
-  const rows = new Map();
+export function board(ask, choice) {
+  const head = make("tr", { role: "row" }, ...COLUMNS.map(([name, text]) => make("th", { role: "columnheader", scope: "col", class: `agentnb-${name}` }, make("span", { text }))));
+  const table = make("table", { role: "treegrid", "aria-label": "Blackboard" }, make("thead", { role: "rowgroup" }, head));
+  const told = make("span", {});
+  const further = make("button", { type: "button", class: "agentnb-link", text: "show more", click: () => sift.further(last) });
+  const more = make("p", { class: "agentnb-more" }, told, " ", further);
   let last = { board: [], more: 0, can: [] };
+  let seen = "";
+  const can = (verb) => last.can.includes(verb);
+  const known = new WeakMap();
+  const go = (step) => { choice?.set("step", step); ask("goto", step); };
+  const { paint, lines } = boardPainter(table, { ask, go, can, known });
+  const reach = boardWalks(table, known);
+  const add = keyAdder(ask, can);
+  const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, add.form, table, more);
+  const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => sift.find(last, filter.value) });
 
-  function sift() {
-    const word = filter.value.trim().toLowerCase();
-    let shown = 0;
-    for (const { body, key, value } of rows.values()) {
-      body.hidden = word !== "" && !key.toLowerCase().includes(word) && !value.textContent.toLowerCase().includes(word);
-      shown += body.hidden ? 0 : 1;
-    }
-    const nothing = last.board.length ? "Nothing has this in its key or value." : "Nothing on it yet.";
-    more.hidden = !last.more && shown > 0;
-    say(more, last.more ? `and ${last.more} more keys` : nothing);
+  function repaint() {
+    const { rows, left, hidden } = sift.rows(last);
+    paint(rows);
+    reach();
+    const fresh = hidden.filter(([, , marks]) => marks.includes("written")).length;
+    more.hidden = !left && rows.length > 0;
+    further.hidden = !left;
+    if (rows.length) say(told, `and ${left} more keys${fresh ? `, ${fresh} of them written by the last step` : ""}`);
+    else say(told, sift.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
   }
-  filter.addEventListener("input", sift);
+  const sift = boardSifter(ask, repaint);
   return {
     name: "board",
     title: "Blackboard",
-    tools: [make("small", { text: "● written  ○ read" }), filter],
+    tools: [make("small", { text: "● written  ○ read" }), filter, add.button],
     body: element,
     show(state) {
       last = state;
-      const keys = new Set(state.board.map(([key]) => key));
-      for (const [key, found] of rows) {
-        if (!keys.has(key)) {
-          found.body.remove();
-          rows.delete(key);
-        }
-      }
-      state.board.forEach(([key, text, marks], index) => {
-        if (!rows.has(key)) rows.set(key, newRow(key, ask));
-        const found = rows.get(key);
-        fill(found, text, marks);
-        if (table.tBodies[index] !== found.body) table.insertBefore(found.body, table.tBodies[index] || null);
-        follow(found, state, text);
-      });
-      sift();
+      repaint();
+      enable(add.button, can("edit"));
+      for (const { line } of lines.values()) line.able(can("edit"));
+      // What is open asks for its value again when the run has moved; not while it runs.
+      const where = JSON.stringify([state.position, state.length, state.said, state.run]);
+      if (where === seen || ["running", "pausing"].includes(state.status)) return;
+      seen = where;
+      for (const { line } of lines.values()) line.follow();
     },
   };
 }

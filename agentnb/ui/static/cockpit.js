@@ -3,80 +3,37 @@ import { bar } from "./bar.js";
 import { board } from "./board.js";
 import { problems } from "./cards.js";
 import { chosen } from "./chosen.js";
+import { details } from "./details.js";
 import { followTheme, make, say } from "./dom.js";
+import { events } from "./events.js";
+import { forks } from "./forks.js";
 import { graph } from "./graph.js";
+import { objects } from "./objects.js";
 import { panes } from "./panes.js";
 import { people } from "./people.js";
+import { remedies } from "./remedies.js";
+import { faster } from "./speed.js";
 import { stack } from "./stack.js";
 import { stops } from "./stops.js";
+import { streams } from "./streams.js";
+import { tape } from "./tape.js";
+import { timeline } from "./timeline.js";
+import { wire } from "./wire.js";
 
 const KEYS = {
   ArrowRight: "step", ".": "step", ArrowLeft: "back", ",": "back",
-  i: "into", o: "over", u: "out", x: "stop", b: "stop_at", R: "reset",
+  i: "into", o: "over", u: "out", x: "stop", b: "stop_at", R: "reset", "+": "speed", "-": "speed",
 };
-const ASIDE = new Set(["look", "stop_at", "stop_when", "enable", "remove", "watch", "unwatch"]); // these move nothing
-const NEEDS = { approve: "answer", deny: "answer" };
-const PATIENCE = 3000; // milliseconds without a word of the kernel until the page says so
-const QUIET = "The kernel has not answered yet. It is busy with a cell, or gone; if it was restarted, run this cell again.";
-
-/** What is sent to the kernel, and what has not been answered. A slider on its way sends one place at a time. */
-function wire(model, { able, working, quiet, before }) {
-  const view = Math.random().toString(36).slice(2);
-  const open = new Map(); // number -> [verb, what is done with what the kernel found]
-  let number = 0;
-  let later = null; // the place where the slider is by now
-  let timer = 0;
-
-  function send(verb, value, target, then) {
-    number += 1;
-    open.set(number, [verb, then]);
-    wait();
-    model.send({ do: verb, value, target, view, number });
-  }
-  function wait() {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      if (working()) return; // it has said that a step is at work, and a step may take its time
-      open.clear();
-      quiet(QUIET);
-    }, PATIENCE);
-  }
-  const busy = (verb) => [...open.values()].some(([asked]) => asked === verb);
-  return {
-    busy,
-    ask(verb, value = null, target = null, then = () => {}) {
-      if (!ASIDE.has(verb) && !able(NEEDS[verb] || verb)) return;
-      if (verb === "goto" && busy("goto")) later = value;
-      else if (verb === "pause" || ASIDE.has(verb)) send(verb, value, target, then);
-      else if (!busy(verb) && before(verb)) send(verb, value, target, then); // a key that is held down asks once at a time
-    },
-    /** The kernel has spoken; with a number, that command is done. */
-    heard(message = {}) {
-      if (message.view === view && open.has(message.heard)) {
-        const [, then] = open.get(message.heard);
-        open.delete(message.heard);
-        then(message.found);
-      }
-      quiet("");
-      if (open.size) wait();
-      else clearTimeout(timer);
-      if (later !== null && !busy("goto")) {
-        const place = later;
-        later = null;
-        send("goto", place, null, () => {});
-      }
-    },
-    end: () => clearTimeout(timer),
-  };
-}
 
 /** The state with what the kernel says has changed of it; null where something was missed, so that it does not fit. */
 function merged(state, { changed, number }) {
   if ((state.number || 0) + 1 !== number) return null;
   const now = { ...state, ...changed, number };
   if (changed.board?.rows) {
-    const rows = new Map([...state.board, ...changed.board.rows].map((row) => [row[0], row]));
-    now.board = (changed.board.keys || state.board.map(([key]) => key)).map((key) => rows.get(key));
+    const rows = new Map(state.board.map((row) => [row[0], row]));
+    for (const key of changed.board.gone || []) rows.delete(key);
+    for (const row of changed.board.rows) rows.set(row[0], row);
+    now.board = changed.board.keys ? changed.board.keys.map((key) => rows.get(key)) : [...rows.values()];
   }
   if (changed.picture && state.picture) {
     now.picture = { ...state.picture };
@@ -98,42 +55,54 @@ function take(model, message) {
 
 function onKey(event, state, ask) {
   const { key, target } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, .agentnb-graph, .agentnb-board")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, .agentnb-graph, .agentnb-board")) return;
   let verb = KEYS[key];
   let value = null;
   const pressed = target.closest("button, summary");
   if (key === " " && !pressed) verb = event.shiftKey ? "run_back" : state.can.includes("pause") ? "pause" : "run";
   if (key === "Home" || key === "End") [verb, value] = ["goto", key === "Home" ? 0 : state.length];
+  if (verb === "speed") value = faster(state.speed, key === "+");
   if (key === "Escape") target.blur();
   if (!verb) return;
   event.preventDefault();
   event.stopPropagation();
   if (verb === "stop_at" && state.current === null) return;
-  ask(verb, value, verb === "stop_at" ? state.current : null);
+  ask(verb, value, verb === "stop_at" ? state.current : null, undefined, event.repeat);
+}
+
+/** Which run is shown: its name where it has one of its own, whose fork it is, and the end of its id. */
+function toldRun({ name, run }) {
+  if (!run) return "";
+  const parts = [run.name === name ? "run" : `run ${run.name}`, run.id];
+  return [parts.join(" "), ...(run.of === null ? [] : [`a fork of ${run.of}`])].join(", ");
 }
 
 function render({ model, el }) {
   const state = () => model.get("state");
-  const able = (verb) => (state().can || []).includes(verb);
   const line = wire(model, {
-    able,
-    working: () => state().status === "running",
+    state,
     quiet: (text) => asks.quiet(text),
     before: (verb) => asks.ready(verb),
   });
   const root = make("section", { class: "agentnb-cockpit", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-label": "agentnb cockpit" });
   const name = make("strong", { class: "agentnb-name" });
   const status = make("span", { class: "agentnb-status" });
+  const run = make("span", { class: "agentnb-run" });
   const chips = make("span", { class: "agentnb-chips" });
   const told = make("p", { class: "agentnb-said" });
   const live = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
   const gone = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
   const choice = chosen();
+  const film = tape(line.ask);
   const parts = {
-    bar: bar(line.ask), problems: problems(), asks: people(line.ask, root), graph: graph(line.ask, choice),
+    bar: bar(line.ask, film), problems: problems(remedies(line.ask)), asks: people(line.ask, root), graph: graph(line.ask, choice),
   };
-  const below = panes([parts.graph], [board(line.ask), stack(), stops(line.ask)]);
+  const below = panes(
+    [parts.graph, timeline(line.ask, choice, film), objects(line.ask)],
+    [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), stack(), stops(line.ask), forks(line.ask)],
+  );
   const { asks } = parts;
+  const saying = streams((id) => model.send({ do: "text", target: id }));
 
   function show() {
     const now = state();
@@ -141,11 +110,14 @@ function render({ model, el }) {
     root.dataset.status = now.status;
     say(name, now.name);
     say(status, now.status.replace("_", " "));
+    say(run, toldRun(now));
+    run.title = run.textContent;
     chips.replaceChildren(...(now.chips || []).map((text) => make("span", { class: "agentnb-chip", text })));
     say(told, now.said);
     if (!["running", "pausing"].includes(now.status)) say(live, now.said);
     parts.bar.show(now, line.busy("goto"));
-    for (const part of [parts.problems, parts.asks, below]) part.show(now);
+    film.show(now);
+    for (const part of [parts.problems, parts.asks, saying, below]) part.show(now);
   }
   function draw() {
     parts.graph.draw(model.get("svg"));
@@ -155,13 +127,14 @@ function render({ model, el }) {
   const onGone = () => root.classList.add("agentnb-dead"); // the kernel has ended or was restarted
   const onMessage = (message) => {
     if (message.changed) take(model, message);
+    else if (message.streams) saying.hear(message.streams, state());
     else {
       line.heard(message);
       show();
     }
   };
 
-  root.append(make("header", {}, name, status, chips), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element, below.element);
+  root.append(make("header", {}, name, status, run, chips), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element, saying.element, below.element);
   root.addEventListener("keydown", (event) => onKey(event, state(), line.ask));
   el.append(root);
   const unfollow = followTheme(root);
@@ -173,6 +146,7 @@ function render({ model, el }) {
     for (const [event, listener] of Object.entries(heard)) model.off(event, listener);
     unfollow();
     line.end();
+    film.end();
     root.remove();
   };
 }

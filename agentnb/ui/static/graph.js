@@ -1,137 +1,202 @@
-// graph: the drawing. It is placed once; a step only changes classes and counts.
-import { make } from "./dom.js";
+// graph: the pane with the drawing of the recipe. It is placed once; what is closed or opened in it is drawn anew.
+import { make, say } from "./dom.js";
+import { NO_FOLDS } from "./folds.js";
+import { graphTable } from "./graphtable.js";
+import { pressable } from "./nodes.js";
+import { sheetOf } from "./sheet.js";
+import { GOING, standing, tableRows } from "./standing.js";
+import { tipCard } from "./tips.js";
+import { zoomed } from "./zoom.js";
 
-const MARKS = ["visited", "next", "waiting", "failed", "current", "breakpoint"];
-const SMALLEST = 0.62; // a drawing is made this much smaller at most, then it scrolls
+const ASK_AGAIN = 250; // milliseconds until a page asks once more for a drawing that is being made
+const OVERDUE = 3500; // milliseconds after which an answer comes no more
 
-function parsed(text) {
-  const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  if (root.nodeName !== "svg") return null;
-  const svg = document.importNode(root, true);
-  for (const found of svg.querySelectorAll("style, script, foreignObject")) found.remove();
-  svg.classList.add("has-run");
-  svg.setAttribute("role", "group"); // its nodes are buttons
-  const [, , ...size] = (svg.getAttribute("viewBox") || "0 0 400 300").split(" ").map(Number);
-  const [width, height] = size.map((points) => Math.round((points * 4) / 3));
-  Object.assign(svg.style, {
-    width: "100%", height: "auto", maxWidth: `${width}px`, minWidth: `${Math.round(width * SMALLEST)}px`,
-    maxHeight: `max(var(--a-tall) - 12px, ${Math.round(height * SMALLEST)}px)`,
+/** A switch in the head of a pane; it says how it stands by more than its colour. */
+function flip(text, title, pressed, turned) {
+  const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text, title, "aria-label": text, "aria-pressed": String(pressed) });
+  button.addEventListener("click", () => {
+    const now = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(now));
+    turned(now);
   });
-  return svg;
+  return button;
 }
 
-function describe(state) {
-  const parts = [`Graph of ${state.name}`];
-  const { nodes = {} } = state.picture;
-  const marked = (mark) => Object.keys(nodes).filter((id) => nodes[id].classes.includes(mark));
-  if (state.current) parts.push(`current node ${state.current}`);
-  for (const mark of ["failed", "waiting", "visited"]) {
-    const ids = marked(mark);
-    if (ids.length) parts.push(`${mark}: ${ids.slice(0, 20).join(", ")}`);
+/** Ask for a drawing until it is there; a later question makes an earlier one void. `laid` is given what came. */
+export function puller(ask, what, laid) {
+  let number = 0;
+  let since = 0; // when it was asked for, and 0 where nothing is waited for
+  let last = () => {};
+  function pull(which, then = () => {}) {
+    number += 1;
+    const mine = number;
+    last = () => {
+      since = Date.now();
+      ask("look", what, which, (found) => {
+        if (mine !== number || !found) return;
+        since = 0;
+        if (found.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
+        else {
+          laid(found);
+          then();
+        }
+      });
+    };
+    last();
   }
-  return parts.join("; ");
+  /** The kernel has spoken: what was asked for long ago, and never came, is asked for once more. */
+  const nudge = () => { if (since && Date.now() - since > OVERDUE) last(); };
+  return { pull, nudge };
 }
 
-/** Scroll the pane, and nothing else, so that the current node can be seen. */
-function reveal(pane, node) {
-  const outer = pane.getBoundingClientRect();
-  const inner = node.getBoundingClientRect();
-  const room = 12;
-  if (inner.top < outer.top || inner.bottom > outer.bottom) {
-    pane.scrollTop += inner.top < outer.top ? inner.top - outer.top - room : inner.bottom - outer.bottom + room;
+/** The lines for what the pointer is on, and the part of the drawing that they are about. */
+function toldAt(standing_, target) {
+  const group = target.closest?.("g.node, g.edge, g.row, g.flow, g.start, g.cluster");
+  if (!group || !standing_) return null;
+  if (group.matches(".row")) {
+    const lines = standing_.board.tip(group);
+    return lines && [group, lines];
   }
-  if (inner.left < outer.left || inner.right > outer.right) {
-    pane.scrollLeft += inner.left < outer.left ? inner.left - outer.left - room : inner.right - outer.right + room;
-  }
+  const text = standing_.tips.get(group);
+  if (!text) return null;
+  const said = group.matches(".node:not(.kind-region)") ? [group.getAttribute("aria-label").split(", ").slice(1).join(", ")] : [];
+  return [group, [...text.split("\n"), ...said].filter(Boolean)];
 }
 
-const NEXT = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-
-/** What a node is told as: its name and its marks. */
-function named(id, classes, count) {
-  const words = classes.filter((mark) => mark !== "breakpoint").map((mark) => (mark === "visited" ? `visited ${count}` : mark));
-  return [`node ${id}`, ...words].join(", ");
-}
-
-/** Nodes are buttons that set a breakpoint; one of them is in the order of Tab, the arrows go on from there. */
-function pressable(element, ask) {
-  const nodes = () => [...element.querySelectorAll("g.node[data-node]")];
-  const at = (event) => event.target.closest?.("g.node[data-node]");
-  const press = (node) => ask("stop_at", null, node.dataset.node);
-  element.addEventListener("click", (event) => {
-    const node = at(event);
-    if (node) press(node);
-  });
-  element.addEventListener("keydown", (event) => {
-    const node = at(event);
-    if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
-    const all = nodes();
-    if (event.key === "Enter" || event.key === " ") press(node);
-    else if (NEXT[event.key]) {
-      const next = all[(all.indexOf(node) + NEXT[event.key] + all.length) % all.length];
-      for (const each of all) each.setAttribute("tabindex", each === next ? "0" : "-1");
-      next.focus();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  return () => nodes().forEach((node, index) => {
-    node.setAttribute("role", "button");
-    node.setAttribute("tabindex", index ? "-1" : "0");
-  });
-}
-
-export function graph(ask) {
-  const element = make("div", { class: "agentnb-graph", tabindex: "0", role: "group", "aria-label": "Graph, scrolls" });
-  const prepare = pressable(element, ask);
-  const groups = new Map(); // node -> the groups that stand for it
-  const worn = new Map(); // node -> its marks as they are, to leave alone what does not change
-  let edges = []; // every edge with its place in the recipe
-  let svg = null;
-  let current = null;
-
-  function restyle(id, marks) {
-    const { classes = [], count = "" } = marks || {};
-    const key = `${classes.join(" ")} ${count}`;
-    if (worn.get(id) === key) return;
-    worn.set(id, key);
-    for (const group of groups.get(id) || []) {
-      for (const mark of MARKS) group.classList.toggle(mark, classes.includes(mark));
-      const text = group.querySelector(".count");
-      if (text) text.textContent = count;
-      group.setAttribute("aria-pressed", String(classes.includes("breakpoint")));
-      group.setAttribute("aria-label", named(id, classes, count));
-      group.setAttribute("aria-description", "a click sets or removes a breakpoint");
+/** Marks what a person has chosen, a node or the box that stands for it. */
+function choiceMarks(now) {
+  return (chosen) => {
+    for (const [id, groups] of now.on?.groups || []) {
+      const is = chosen?.kind === "node" && (now.on.folds.nodes[chosen.id] ?? chosen.id) === id;
+      for (const group of groups) {
+        group.classList.toggle("agentnb-chosen", is);
+        if (!group.matches(".kind-region")) group.setAttribute("aria-pressed", String(is));
+      }
     }
-  }
+  };
+}
 
+/** Closes a region, or opens the one that a box stands for; the focus goes to what stands there then. */
+function regionFolder(now, view, pull) {
+  return (group) => {
+    const { scope } = group.dataset;
+    const region = scope ?? now.on.folds.regions[group.dataset.node];
+    pull(scope === undefined ? now.closed.filter((one) => one !== region) : [...now.closed, region], () => {
+      const next = now.on.ofRegion(region);
+      if (!next) return;
+      next.focus({ preventScroll: true });
+      view.reveal(next);
+    });
+  };
+}
+
+export function graph(ask, choice) {
+  const view = zoomed("Graph", () => follow(false));
+  const note = make("p", { class: "agentnb-faint agentnb-graph-note", hidden: true });
+  const table = graphTable((id) => choose(id));
+  const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element);
+  const now = { on: null, closed: [], last: null, current: null, board: true, follows: true };
+  const { pull, nudge } = puller(ask, "drawing", (found) => {
+    now.closed = found.closed;
+    lay(found.svg, found.folds);
+  });
+  const pick = choiceMarks(now);
+  const fold = regionFolder(now, view, pull);
+
+  function choose(id) {
+    const scope = now.on?.folds.regions[id];
+    if (scope === undefined) choice.set("node", id);
+    else pull(now.closed.filter((one) => one !== scope));
+  }
+  /** With or without the board: what is not shown takes no room. */
+  function crop() {
+    const { svg, viewBox } = now.on;
+    svg.classList.toggle("agentnb-boardless", !now.board);
+    svg.setAttribute("viewBox", now.board || !svg.dataset.graph ? viewBox : `0 0 ${svg.dataset.graph}`);
+    view.resized();
+  }
+  function lay(text, folds) {
+    const found = sheetOf(text);
+    const held = view.element.contains(document.activeElement);
+    now.on = found && standing(found, folds, (then) => ask("look", "flows", now.closed, then));
+    now.current = null;
+    note.hidden = Boolean(found);
+    view.element.hidden = !found;
+    if (!found) return say(note, "There is no drawing.");
+    view.set(found.svg, () => (now.board ? found.size : found.alone));
+    crop();
+    table.draw(tableRows(now.on));
+    tools.laid(now.on);
+    pick(choice.get());
+    if (now.last) show(now.last);
+    if (held) view.element.focus({ preventScroll: true });
+    return undefined;
+  }
+  function follow(smooth) {
+    const group = now.current !== null && now.on?.of(now.current);
+    if (group && now.follows) view.reveal(group, smooth);
+  }
+  function show(state) {
+    const opened = now.last === null;
+    now.last = state;
+    nudge();
+    if (!now.on) return;
+    table.show(now.on.show(state));
+    if (state.current === now.current) return;
+    now.current = state.current;
+    follow(!opened && !GOING.includes(state.status));
+  }
+  const tools = headTools(now, {
+    crop, follow, pull,
+    table(shown) {
+      table.element.hidden = !shown;
+      if (now.on && now.last) table.show(now.on.show(now.last));
+    },
+  });
+  choice.on(pick);
+  pressable(view.element, { choose, fold, stop: (id) => ask("stop_at", null, id) });
+  tipCard(element, (target) => toldAt(now.on, target));
   return {
     name: "graph",
     title: "Graph",
     body: element,
+    tools: [...tools.elements, ...view.tools],
+    /** Lay a drawing down; where the text is none, the kernel is asked for it. */
     draw(text) {
-      groups.clear();
-      worn.clear();
-      current = null;
-      svg = parsed(text);
-      element.replaceChildren(svg || make("p", { text: "There is no drawing." }));
-      edges = [...element.querySelectorAll("g.edge[data-edge]")].map((group) => [group, group.dataset.edge]);
-      for (const group of element.querySelectorAll("g.node[data-node]")) {
-        const id = group.dataset.node;
-        groups.set(id, [...(groups.get(id) || []), group]);
-      }
-      prepare();
+      now.closed = [];
+      if (text.startsWith("<svg")) return lay(text, NO_FOLDS);
+      now.on = null;
+      note.hidden = false;
+      say(note, "The graph is being laid out.");
+      return pull(null);
     },
-    show(state) {
-      if (!svg) return;
-      const { nodes = {}, edges: ways = {} } = state.picture;
-      for (const id of groups.keys()) restyle(id, nodes[id]);
-      for (const [group, place] of edges) group.classList.toggle("taken", Boolean(ways[place]?.classes.includes("taken")));
-      svg.setAttribute("aria-label", describe(state));
-      if (state.current === current) return;
-      current = state.current;
-      const [node] = groups.get(current) || [];
-      if (node) reveal(element, node);
+    show,
+  };
+}
+
+/** The switches in the pane's head. */
+function headTools(now, { crop, follow, pull, table }) {
+  const all = make("button", { type: "button", class: "agentnb-tool", text: "Close all", title: "close, or open, every region", hidden: true });
+  const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", now.board, (on) => {
+    now.board = on;
+    if (now.on) crop();
+  });
+  const follows = flip("Follow", "scroll to where the run stands", now.follows, (on) => {
+    now.follows = on;
+    follow(true);
+  });
+  const asTable = flip("Table", "the nodes as a table, below the drawing", false, table);
+  let open = []; // the regions that could be closed
+  all.addEventListener("click", () => pull(open));
+  return {
+    elements: [all, follows, board, asTable],
+    laid(on) {
+      const closed = Object.values(on.folds.regions);
+      open = [...on.svg.querySelectorAll("g.cluster[data-scope]")].map((cluster) => cluster.dataset.scope);
+      all.hidden = !open.length && !closed.length;
+      say(all, open.length ? "Close all" : "Open all");
+      open = open.length ? [...now.closed, ...open] : [];
+      board.hidden = !on.board.there;
     },
   };
 }

@@ -1,44 +1,111 @@
-// panes: the parts of the cockpit beside and below each other; each can be closed, and the columns made wider or narrower.
+// panes: the parts of the cockpit beside and below each other. Each can be closed and made higher, the columns wider; no
+// pane pushes another: its height is what a person gave it, and what does not fit scrolls inside.
 import { make, say } from "./dom.js";
 
-const KEPT = "agentnb.panes"; // what a person has closed and how wide the columns are, kept by the browser
+const KEPT = "agentnb.panes"; // what a person has closed, and how wide and high things are; where the next cockpit begins
 const NARROWEST = 20; // percent that a column keeps
+const LOWEST = 48; // pixels that an open pane keeps
+const HIGHEST = 1200;
+const TALL = { graph: 520, objects: 260, timeline: 150, board: 190, details: 215, stack: 60, stops: 92, forks: 64 }; // pixels, to begin with
+const OTHERWISE = 160;
+let held = {}; // the same, where the browser keeps nothing
 
 function kept() {
   try {
-    return JSON.parse(localStorage.getItem(KEPT)) || {};
+    return { ...JSON.parse(localStorage.getItem(KEPT)), ...held };
   } catch {
-    return {}; // a page without storage, or with somebody else's text in it
+    return held; // a page without storage, or with somebody else's text in it
   }
 }
 
-function keep(change) {
+/** Keep one setting of one pane (or of the columns, without a name) for the cockpits to come. */
+function keep(what, value, name) {
+  const now = name ? { ...kept()[what], [name]: value } : value;
   try {
-    localStorage.setItem(KEPT, JSON.stringify({ ...kept(), ...change }));
+    localStorage.setItem(KEPT, JSON.stringify({ ...kept(), [what]: now }));
   } catch {
-    // what cannot be kept holds until the page is gone
+    held = { ...held, [what]: now }; // it holds until the page is gone
   }
 }
 
-/** One part with its head. `part` is {name, title, body, tools, open, show(state), wanted(state)}; the last four may be left out. */
+/** A line that is dragged, or moved by the arrows. `set(value)` sets and returns what it came to; `at(event)` is what the hand means. */
+function sash(attributes, { arrows, by, begin, at, set, done }) {
+  const bar = make("div", { role: "separator", tabindex: "0", ...attributes });
+  let now = 0;
+  const put = (value) => {
+    now = set(value);
+    bar.setAttribute("aria-valuenow", String(Math.round(now)));
+  };
+  let grip = null;
+  bar.addEventListener("pointerdown", (event) => {
+    bar.setPointerCapture(event.pointerId);
+    grip = begin?.(event, now) ?? null;
+    event.preventDefault();
+  });
+  bar.addEventListener("pointermove", (event) => { if (bar.hasPointerCapture(event.pointerId)) put(at(event, grip)); });
+  bar.addEventListener("lostpointercapture", () => done(now));
+  bar.addEventListener("keydown", (event) => {
+    const sign = arrows.indexOf(event.key) * 2 - 1;
+    if (sign < -1) return;
+    put(now + sign * by);
+    done(now);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return { bar, put };
+}
+
+/** The line below a pane: it makes the pane higher. A double click gives it its first height back. */
+function heightOf(part, element) {
+  const first = TALL[part.name] || OTHERWISE;
+  const { bar, put } = sash(
+    { class: "agentnb-sash", "aria-orientation": "horizontal", "aria-label": `height of ${part.title}`, "aria-valuemin": String(LOWEST), "aria-valuemax": String(HIGHEST),
+      title: "drag, or press Up and Down, to make it higher; a double click as it was" },
+    {
+      arrows: ["ArrowUp", "ArrowDown"],
+      by: 16,
+      begin: (event, now) => now - event.clientY,
+      at: (event, grip) => grip + event.clientY,
+      done: (value) => keep("tall", value, part.name),
+      set(value) {
+        const tall = Math.min(HIGHEST, Math.max(LOWEST, value));
+        element.style.setProperty("--a-tall", `${tall}px`);
+        return tall;
+      },
+    },
+  );
+  bar.addEventListener("dblclick", () => {
+    put(first);
+    keep("tall", first, part.name);
+  });
+  put(Number(kept().tall?.[part.name]) || first);
+  return bar;
+}
+
+/** One part with its head. `part` is {name, title, body, tools, open, says(state), wanted(state), show(state)}; tools to wanted may be left out. */
 function pane(part) {
-  const told = kept().open?.[part.name];
-  let open = told ?? part.open ?? true;
+  let open = kept().open?.[part.name] ?? part.open ?? true;
   let last = null;
   const title = make("span", { text: part.title });
   const head = make("button", { type: "button", class: "agentnb-pane-title", "aria-expanded": String(open) }, title);
   const tools = make("span", { class: "agentnb-pane-tools" }, ...(part.tools || []));
   const element = make("section", { class: "agentnb-pane", "data-pane": part.name, "aria-label": part.title },
     make("div", { class: "agentnb-pane-head" }, head, tools), part.body);
+  const bar = heightOf(part, element);
+  element.append(bar);
+  part.body.classList.add("agentnb-room");
+  if (!part.body.hasAttribute("tabindex")) { // what scrolls can be scrolled by keys
+    for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", `${part.title}, scrolls`]]) part.body.setAttribute(key, value);
+  }
   function set(now) {
     open = now;
     head.setAttribute("aria-expanded", String(open));
-    part.body.hidden = tools.hidden = !open;
+    part.body.hidden = tools.hidden = bar.hidden = !open;
     if (open && last) part.show(last);
   }
   head.addEventListener("click", () => {
     set(!open);
-    keep({ open: { ...kept().open, [part.name]: open } });
+    keep("open", open, part.name);
   });
   set(open);
   return {
@@ -54,33 +121,27 @@ function pane(part) {
   };
 }
 
-/** The line between two columns: dragged, or moved by the arrows. */
+/** The line between the columns. */
 function splitter(columns) {
-  const bar = make("div", { class: "agentnb-split", role: "separator", tabindex: "0", "aria-orientation": "vertical", "aria-label": "width of the columns",
-    "aria-valuemin": String(NARROWEST), "aria-valuemax": String(100 - NARROWEST) });
-  let share = kept().share ?? 60;
-  function set(percent) {
-    share = Math.min(100 - NARROWEST, Math.max(NARROWEST, percent));
-    columns.style.setProperty("--a-share", `${share}fr`);
-    columns.style.setProperty("--a-rest", `${100 - share}fr`);
-    bar.setAttribute("aria-valuenow", String(Math.round(share)));
-  }
-  bar.addEventListener("pointerdown", (event) => { bar.setPointerCapture(event.pointerId); event.preventDefault(); });
-  bar.addEventListener("pointermove", (event) => {
-    if (!bar.hasPointerCapture(event.pointerId)) return;
-    const box = columns.getBoundingClientRect();
-    set(((event.clientX - box.left) / box.width) * 100);
-  });
-  bar.addEventListener("lostpointercapture", () => keep({ share }));
-  bar.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
-    if (!by) return;
-    set(share + by);
-    keep({ share });
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  set(share);
+  const { bar, put } = sash(
+    { class: "agentnb-split", "aria-orientation": "vertical", "aria-label": "width of the columns", "aria-valuemin": String(NARROWEST), "aria-valuemax": String(100 - NARROWEST) },
+    {
+      arrows: ["ArrowLeft", "ArrowRight"],
+      by: 2,
+      at(event) {
+        const box = columns.getBoundingClientRect();
+        return ((event.clientX - box.left) / box.width) * 100;
+      },
+      done: (value) => keep("share", value),
+      set(percent) {
+        const share = Math.min(100 - NARROWEST, Math.max(NARROWEST, percent));
+        columns.style.setProperty("--a-share", `${share}fr`);
+        columns.style.setProperty("--a-rest", `${100 - share}fr`);
+        return share;
+      },
+    },
+  );
+  put(Number(kept().share) || 60);
   return bar;
 }
 

@@ -51,11 +51,11 @@ function list(label, hint, rowOf) {
 }
 
 export function stops(ask) {
-  const marks = list("breakpoints", "A click on a node of the graph sets one.", (row) => stopRow(row, ask));
+  const marks = list("breakpoints", "A click beside a node of the graph sets one, at its left.", (row) => stopRow(row, ask));
   const watches = list("watches", "A condition or a key, worked out after each step.", (row) => watchRow(row, ask));
   const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
-    make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "stop when, as: n > 3", (text) => ask("stop_when", text)),
-    make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "watch, as: items|length", (text) => ask("watch", text)));
+    make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "stop when, as: n > 3", (text) => ask("stop_when", text))),
+    make("div", {}, make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "watch, as: items|length", (text) => ask("watch", text))));
   return {
     name: "stops",
     title: "Breakpoints and watches",

@@ -1,0 +1,110 @@
+"""means: what a person can do beside moving the run: emit an event, skip what failed, raise a limit, set the next node.
+
+What is typed comes as text and is read here; what fits nowhere is a Problem, and nothing is changed then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import hide_found
+from agentnb.board.values import freeze
+from agentnb.draw.picture import reacts
+from agentnb.draw.reactive import ANY
+from agentnb.errors import AgentNbError, Problem
+from agentnb.ui.details_cells import line
+from agentnb.ui.fields import parsed
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Node
+    from agentnb.session import Session
+
+LATEST: Final = 30  # events that are shown
+_TYPES: Final = 200  # types of events that are offered
+
+
+def means(session: Session) -> dict[str, bool]:
+    """Return which of these make sense where a session stands that nothing moves, and that is no mere record."""
+    status, error = session.status, session.error
+    failed = status == "failed" and session.current is not None
+    return {
+        "emit": reacts(session.recipe),
+        "retry": failed and status.limit is None,
+        "skip": failed and error is not None and error.code != "X121",  # what the recipe requires is no node to skip
+        "set_next": bool(session.recipe.nodes),
+        "set_budget": status.limit is not None,
+    }
+
+
+def limit_of(session: Session) -> dict[str, Any] | None:
+    """Return the limit that keeps the run from going on, with what was used of it and what may come next, as texts."""
+    status = session.status
+    if status.limit is None:
+        return None
+    value = getattr(session.limits.budget, status.limit)
+    used = status.used.get(status.limit)
+    more = 2 * max(value, 0 if used is None else used) or 1
+    return {"name": status.limit, "value": str(value), "used": "" if used is None else str(used), "more": str(more)}
+
+
+def can_be_next(session: Session, node: Node) -> bool:
+    """Say whether a node may be made the next one here: it waits for its turn, or stands in a frame that is open."""
+    if node.id == session.current:
+        return False
+    if any(one.node == node.id for one in session.frontier):
+        return True
+    return session.recipe.reactive is None and node.scope in {frame.region for frame in session.frames}
+
+
+def look_events(session: Session, _: Any) -> dict[str, Any]:
+    """Return the types of events that nodes listen to, and the latest events, the last one first."""
+    types = dict.fromkeys(type_ for node in session.recipe.nodes.values() for type_ in node.on if type_ != ANY)
+    events = session.events
+    rows = [
+        [event.seq, line(event.id), line(event.type), line(event.actor), line(event.cause or ""), event.step, event.at]
+        for event in reversed(events[-LATEST:])
+    ]
+    return {"types": [line(type_) for type_ in types][:_TYPES], "rows": rows, "more": max(len(events) - LATEST, 0)}
+
+
+def emit(session: Session, typed: Any, type_: Any) -> None:
+    """Emit an event of a type, with a payload that was typed as JSON; nothing typed is no payload.
+
+    Raises:
+        AgentNbError: U305, the payload is no JSON; U323, the event has no type.
+    """
+    name, text = str(type_ or "").strip(), str(typed or "").strip()
+    if not name:
+        raise AgentNbError(
+            Problem("U323", "an event needs a type", "the cockpit's form for events",
+                    "nodes listen to events by their type", "name one, as 'goal.created'")
+        )  # fmt: skip
+    payload = parsed(text, "json", "payload") if text else None
+    hide_found(freeze(payload))
+    session.emit(name, payload)
+
+
+def skip(session: Session, typed: Any, _: Any) -> None:
+    """Go on as if the failed node had written what was typed as JSON: values by their keys; nothing typed is nothing.
+
+    Raises:
+        AgentNbError: U305, it is no JSON; U324, it is no mapping; else what `session.skip` raises.
+    """
+    text = str(typed or "").strip()
+    writes = parsed(text, "json", "what it would have written") if text else {}
+    if not isinstance(writes, dict):
+        raise AgentNbError(
+            Problem("U324", "what a node would have written is a mapping", "the cockpit's form for a failed node",
+                    f"it is {text[:40]!r}", 'write the values by their keys, as {"reply": "none"}')
+        )  # fmt: skip
+    hide_found(freeze(writes))
+    session.skip(writes)
+
+
+def raise_limit(session: Session, typed: Any, name: Any) -> None:
+    """Set a limit of the budget to a number that was typed; None lifts it.
+
+    Raises:
+        AgentNbError: U305, it is no number; else what `session.set_budget` raises.
+    """
+    session.set_budget(**{str(name): None if typed is None else parsed(str(typed), "number", str(name))})

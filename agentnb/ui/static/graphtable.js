@@ -1,0 +1,36 @@
+// graphtable: the graph as a table: each node, what it is, how it stands, where it leads. For those who hear the page, and for reading.
+import { make, say } from "./dom.js";
+
+const NODE_STATES = { current: "is next", next: "comes later", waiting: "waits for a person", failed: "failed", breakpoint: "has a breakpoint" };
+
+/** A table of a drawing; `choose(id)` is told whose name was pressed. */
+export function graphTable(choose) {
+  const head = make("tr", {}, ...["Node", "Kind", "State", "Leads to"].map((text) => make("th", { scope: "col", text })));
+  const body = make("tbody");
+  const table = make("table", { "aria-label": "Nodes of the graph" }, make("thead", {}, head), body);
+  const element = make("div", { class: "agentnb-graph-table", hidden: true, tabindex: "0", role: "group", "aria-label": "Graph as a table, scrolls" }, table);
+  let cells = new Map();
+  return {
+    element,
+    /** `nodes` are {id, name, kind, ways}; a way is a text. */
+    draw(nodes) {
+      cells = new Map();
+      body.replaceChildren(...nodes.map(({ id, name, kind, ways }) => {
+        const state = make("td");
+        cells.set(id, state);
+        const press = make("button", { type: "button", class: "agentnb-key", text: name, click: () => choose(id) });
+        return make("tr", {}, make("th", { scope: "row" }, press), make("td", { text: kind }), state, make("td", { text: ways.join(", ") || "–" }));
+      }));
+    },
+    /** How the nodes stand, by id; painted only where it can be seen. */
+    show(nodes) {
+      if (element.hidden) return;
+      for (const [id, cell] of cells) {
+        const { classes = [], count = "" } = nodes[id] || {};
+        const words = Object.entries(NODE_STATES).filter(([mark]) => classes.includes(mark)).map(([, text]) => text);
+        if (count) words.push(`ran ${count}`);
+        say(cell, words.join(", ") || "not yet");
+      }
+    },
+  };
+}

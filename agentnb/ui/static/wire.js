@@ -1,0 +1,83 @@
+// wire: what is sent to the kernel, and what has not been answered.
+
+const ASIDE = new Set(["look", "stop_at", "stop_when", "enable", "remove", "watch", "unwatch", "speed"]); // these move nothing
+const UNASKED = new Set(["timeline", "forks", "drawing", "flows", "objects", "events"]); // what a view looks at by itself: nobody waits for it
+const NEEDS = { approve: "answer", deny: "answer", delete: "edit" };
+const AGAIN = new Set(["step", "back", "into", "over", "out"]); // pressed while the same goes on, they are done once more after it
+const WAITING = 3; // how often at most
+const PATIENCE = 3000; // milliseconds without a word of the kernel until the page says so
+const QUIET = "The kernel has not answered yet. It is busy with a cell, or gone; if it was restarted, run this cell again.";
+
+/** A slider on its way sends one place at a time; a Step pressed while one goes on is carried out after it. */
+export function wire(model, { state, quiet, before }) {
+  const view = Math.random().toString(36).slice(2);
+  const open = new Map(); // number -> [verb, what is done with what the kernel found]
+  let number = 0;
+  let later = null; // the place where the slider is by now
+  let again = ["", 0]; // what is to be done again, and how often
+  let timer = 0;
+  const able = (verb) => (state().can || []).includes(NEEDS[verb] || verb);
+  const working = () => state().status === "running";
+
+  function send(verb, value, target, then) {
+    number += 1;
+    open.set(number, [verb, then, verb === "look" && UNASKED.has(value)]);
+    wait();
+    model.send({ do: verb, value, target, view, number });
+  }
+  function wait() {
+    clearTimeout(timer);
+    if ([...open.values()].every(([, , unasked]) => unasked)) return;
+    timer = setTimeout(() => {
+      if (working()) return; // it has said that a step is at work, and a step may take its time
+      open.clear();
+      again = ["", 0];
+      quiet(QUIET);
+    }, PATIENCE);
+  }
+  const busy = (verb) => [...open.values()].some(([asked]) => asked === verb);
+  /** Each press counts, up to a few; a key that is held down asks for one more at a time, and ends when it is let go. */
+  function onceMore(verb, held) {
+    const times = again[0] === verb ? again[1] : 0;
+    again = [verb, held ? Math.max(times, 1) : Math.min(times + 1, WAITING)];
+  }
+  function goOn() {
+    const [verb, times] = again;
+    if (!times || busy(verb) || working()) return;
+    const { status, problems = [] } = state();
+    const goes = able(verb) && status !== "failed" && !problems.length;
+    again = goes ? [verb, times - 1] : ["", 0];
+    if (goes) send(verb, null, null, () => {});
+  }
+  return {
+    busy,
+    /** `held`: it comes of a key that is held down. */
+    ask(verb, value = null, target = null, then = () => {}, held = false) {
+      if (ASIDE.has(verb)) return send(verb, value, target, then);
+      if (AGAIN.has(verb) && busy(verb)) return onceMore(verb, held);
+      again = ["", 0]; // who asks for something else has changed their mind
+      if (!able(verb)) return undefined;
+      if (verb === "goto" && busy("goto")) later = value;
+      else if (verb === "pause") send(verb, value, target, then);
+      else if (!busy(verb) && before(verb)) send(verb, value, target, then);
+      return undefined;
+    },
+    /** The kernel has spoken; with a number, that command is done. */
+    heard(message = {}) {
+      if (message.view === view && open.has(message.heard)) {
+        const [, then] = open.get(message.heard);
+        open.delete(message.heard);
+        then(message.found);
+      }
+      quiet("");
+      wait();
+      if (later !== null && !busy("goto")) {
+        const place = later;
+        later = null;
+        send("goto", place, null, () => {});
+      }
+      goOn();
+    },
+    end: () => clearTimeout(timer),
+  };
+}

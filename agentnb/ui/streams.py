@@ -1,0 +1,152 @@
+"""streams: what models say while they say it: told to the pages piece by piece, a few times a second, the last always.
+
+A text comes in pieces that may cut a secret in two, so what might still become one is kept back until it is known. A
+model that is done at once is never shown so: its answer is on the board by then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.secrets import hidden, settled
+from agentnb.ui.loop import kernel_loop
+
+if TYPE_CHECKING:
+    from agentnb.engine.hooks import Token
+    from agentnb.session import Session
+
+INTERVAL: Final = 1 / 12  # seconds from one message to the next, and until the first
+LONGEST: Final = 20_000  # characters of one text that are shown; of the rest it is said how many they are
+DROPPED: Final = -1  # of a text that nothing came of: its call was given up, or another of its node's has begun
+_KEPT: Final = 20  # texts that have ended which a page may still ask for as a whole
+
+
+@dataclass(slots=True)
+class _Text:
+    """What one call of a model has said. `shown` is masked, `tail` not: it may be the beginning of a secret."""
+
+    node: str
+    call: int
+    model: str
+    position: int
+    attempt: int = 1
+    shown: str = ""
+    tail: str = ""
+    size: int = 0
+    pieces: int = 0
+    sent: int = 0
+    told: tuple[Any, ...] = field(default=())
+    over: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.call}/{self.node}"
+
+    def hear(self, token: Token) -> None:
+        """Take a piece; another attempt begins anew."""
+        if token.attempt != self.attempt:
+            self.attempt, self.shown, self.tail, self.size, self.pieces, self.sent = token.attempt, "", "", 0, 0, 0
+        self.size, self.pieces = self.size + len(token.text), self.pieces + 1
+        self.tail += token.text
+        self.settle(settled(self.tail))
+
+    def settle(self, end: int) -> None:
+        """Take over what nothing to come can make a secret."""
+        if len(self.shown) < LONGEST:
+            self.shown = (self.shown + _sendable(hidden(self.tail[:end])))[:LONGEST]
+        self.tail = self.tail[end:]
+
+    def row(self, start: int) -> dict[str, Any]:
+        """Return the text from a place on, as a page takes it."""
+        return {"id": self.name, "node": self.node, "model": hidden(self.model), "attempt": self.attempt, "at": start,
+                "text": self.shown[start:], "size": self.size, "pieces": self.pieces, "over": self.over}  # fmt: skip
+
+
+class Streams:
+    """Hears what the models of one session say, and sends it in rows: what is new of each text, where it belongs.
+
+    As long as it listens, models that can stream do.
+    """
+
+    def __init__(self, session: Session, send: Callable[[list[dict[str, Any]]], None]) -> None:
+        self.session = session
+        self._send, self._loop = send, kernel_loop()
+        self._texts: dict[str, _Text] = {}
+        self._lock = RLock()
+        self._flushed, self._due = 0.0, False
+        self.close = session.subscribe(self._heard, to="token")
+
+    def _heard(self, token: Token) -> None:
+        """Take a piece, in whatever thread it comes; send what has come at once if the last time is long enough ago."""
+        with self._lock:
+            name = f"{token.call}/{token.node}"
+            known = self._texts.get(name)
+            if known is None or known.over is not None:
+                known = self._texts[name] = _Text(token.node, token.call, token.model, self.session.position)
+                self._flushed = time.monotonic()  # what has ended before the first time comes is not shown
+            known.hear(token)
+            rest = self._flushed + INTERVAL - time.monotonic()
+            if rest <= 0:
+                self._flush()
+            elif not self._due and self._loop is not None and not self._loop.is_closed():
+                self._due = True
+                self._loop.call_soon_threadsafe(self._later, rest)
+
+    def _later(self, rest: float) -> None:
+        assert self._loop is not None
+        self._loop.call_later(rest, self._flush)
+
+    def settle(self) -> None:
+        """Look which calls have ended, and send what has not been sent. To be called when the run has changed."""
+        if not self._texts:
+            return
+        with self._lock:
+            out = _out(self.session)
+            for text in sorted(self._texts.values(), key=lambda text: -text.call):
+                if text.over is None and not _takes(out, text.node):
+                    text.settle(len(text.tail))
+                    text.over = self.session.position if self.session.position > text.position else DROPPED
+            self._flush()
+            ended = [name for name, text in self._texts.items() if text.over is not None]
+            for name in ended[:-_KEPT]:
+                del self._texts[name]
+
+    def _flush(self) -> None:
+        with self._lock:
+            self._due, self._flushed = False, time.monotonic()
+            rows = []
+            for text in self._texts.values():
+                now = (text.attempt, text.size, text.over)
+                if text.told == now or (text.over is not None and not text.told):  # it was done before it was shown
+                    continue
+                rows.append(text.row(text.sent))
+                text.sent, text.told = len(text.shown), now
+            if rows:
+                self._send(rows)
+
+    def whole(self, name: Any) -> dict[str, Any] | None:
+        """Return all that a text has said so far, for a page that has missed a piece; None where there is no such."""
+        with self._lock:
+            text = self._texts.get(str(name))
+            return None if text is None else text.row(0)
+
+
+def _out(session: Session) -> Counter[str]:
+    """Count the calls of models that are out, by node."""
+    flights = tuple(session.engine.flights.values())
+    calls = ((flight.act.node.id, tuple(flight.act.work.out.values())) for flight in flights)
+    return Counter(node for node, made in calls for _, effect, *_ in made if effect.kind == "llm")
+
+
+def _takes(out: Counter[str], node: str) -> bool:
+    out[node] -= 1
+    return out[node] >= 0
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,132 @@
+"""timeline: the steps of a run for the page: a window of them, the marks on it, and an overview of all in few numbers.
+
+A page never gets the whole of a long run: it asks for the steps that it shows, and for at most some 240 buckets of
+all of them. A place is where a run can stand: place 0 is before the first step, place k after step k.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from agentnb.board.secrets import hidden
+from agentnb.draw.text import clean
+from agentnb.engine.history import PHASES, STATUSES, History
+from agentnb.session.tree import parting
+from agentnb.ui.acts import BREAK, concerns, told
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+    from agentnb.trace.reading import Reading
+
+WINDOW: Final = 400  # steps that are told at once, at most
+BUCKETS: Final = 240
+_MARKS: Final = 200  # marks that are told at once, at most
+_WIDTH: Final = 80
+_STATUS: Final = bytes(flag >> 2 & 3 for flag in range(256))  # a step's flag -> its place in STATUSES
+_NUMBERS: Final[WeakKeyDictionary[History, int]] = WeakKeyDictionary()
+_NEW: Final = count(1)
+
+Mark = tuple[int, str, Any]  # the place, its sort (stop, act, fork), and the act itself, or what is said of the fork
+
+
+def line_of(session: Session) -> list[list[int]]:
+    """Return the branches of history that a run goes through: [number of the branch, the place where it begins] each.
+
+    By it a page knows which of the steps that it has been told are still the same: those up to where two lines part.
+    """
+    return [[_number(history), history.base] for history in session.trace.reading().chain]
+
+
+def _number(history: History) -> int:
+    found = _NUMBERS.get(history)
+    if found is None:
+        found = _NUMBERS[history] = next(_NEW)
+    return found
+
+
+def timeline(session: Session, which: Any) -> dict[str, Any]:
+    """Return the steps of a window, the marks on it, and the overview of all steps.
+
+    `steps` are rows of [place in `names`, phase, depth, branch or -1, status, ms]; `marks` of [place, sort, words].
+    Phase and status are places in PHASES and STATUSES. `overview` says of how many `size` buckets the numbers are, and
+    for each sort of mark [bucket, how many] where there are any: error, other (cancelled, skipped), stop, act, fork.
+
+    Args:
+        which: {from, to}: the first and the last step of the window; left out, no step is told.
+    """
+    reading = session.trace.reading()
+    asked = which if isinstance(which, Mapping) else {}
+    first = max(_whole(asked.get("from"), 1), 1)
+    last = min(_whole(asked.get("to"), 0), reading.tip, first + WINDOW - 1)
+    marks = list(_marks(session, reading))
+    names: dict[str, int] = {}
+    rows = [_row(reading, step, names) for step in range(first, last + 1)]
+    return {
+        "line": line_of(session),
+        "length": reading.tip,
+        "first": first,
+        "names": [clean(name) for name in names],
+        "steps": rows,
+        "marks": [_words(*mark) for mark in marks if first - 1 <= mark[0] <= last][:_MARKS],
+        "overview": _overview(reading, marks),
+    }
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+
+
+def _row(reading: Reading, step: int, names: dict[str, int]) -> list[Any]:
+    history, row = reading.owner(step)
+    act, flag = reading.act(step), history.s_flag[row]
+    branch = reading.branch(act.frame)
+    return [
+        names.setdefault(reading.nodes[act.node].id, len(names)),
+        flag & 3,
+        reading.depth(act.frame),
+        -1 if branch is None else branch,
+        flag >> 2 & 3,
+        round((history.s_t1[row] - history.s_t0[row]) / 1e6, 2),
+    ]
+
+
+def _marks(session: Session, reading: Reading) -> Iterator[Mark]:
+    """Yield what is marked on the way: people's acts and breakpoints that were met, then where forks begin."""
+    for act in reading.acts():
+        if concerns(act):
+            yield act.step, "stop" if act.act == BREAK else "act", act
+    above = session.parent
+    for other in session.forks if above is None else (above, *session.forks):
+        place = parting(session, other)
+        if place is not None:
+            words = f"{clean(hidden(other.name))[:_WIDTH]!r}"
+            yield place, "fork", f"here this run left {words}" if other is above else f"{words} begins here"
+
+
+def _words(place: int, sort: str, marked: Any) -> list[Any]:
+    return [place, sort, marked if sort == "fork" else told(marked)]
+
+
+def _overview(reading: Reading, marks: list[Mark]) -> dict[str, Any]:
+    places = reading.tip + 1
+    size = min(BUCKETS, places)
+    found: dict[str, Counter[int]] = {"error": Counter(), "other": Counter()}
+    flags = b"\0" + b"".join(part.s_flag[1 : last + 1].tobytes() for part, last in reading.parts())
+    statuses = flags.translate(_STATUS)
+    if statuses.count(0) < places:
+        error = STATUSES.index("error")
+        for bucket in range(size):
+            chunk = statuses[-(-bucket * places // size) : -(-(bucket + 1) * places // size)]
+            found["error"][bucket] += chunk.count(error)
+            found["other"][bucket] += len(chunk) - chunk.count(0) - chunk.count(error)
+    for place, sort, _ in marks:
+        found.setdefault(sort, Counter())[place * size // places] += 1
+    rows = {sort: [[bucket, counts[bucket]] for bucket in sorted(+counts)] for sort, counts in found.items()}
+    return {"size": size, **{sort: some for sort, some in rows.items() if some}}
+
+
+__all__ = ["BUCKETS", "PHASES", "STATUSES", "WINDOW", "line_of", "timeline"]

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.ui import runs
+from tests.ui.test_page_timeline import settle
+
+pytestmark = pytest.mark.needs_chromium
+
+
+@pytest.fixture
+def on(host):
+    session = runs.session("hello")
+    session.run()
+    session.fork(at=1, name="bold").step()
+    found = host(session)
+    settle(found)
+    return found
+
+
+def rows(on):
+    return [one.text_content() for one in on.page.locator(".agentnb-forks li").all()]
+
+
+def test_the_tree_says_where_each_run_began_how_far_it_went_and_which_is_shown(on):
+    assert rows(on) == ["triage: 3 steps, finishedshown", "⋔ bold from step 1: 2 steps, paused"]
+    assert on.page.locator(".agentnb-forks [aria-current=true]").text_content() == "triage"
+    assert on.page.locator("[data-pane=forks] .agentnb-pane-title").text_content() == "Forks (1)"
+
+
+def test_a_click_shows_that_run_here_and_the_head_says_which(on):
+    first = on.session
+    assert on.page.locator(".agentnb-run").text_content() == f"run {first.run_id[-6:]}"
+    on.button("bold").click()
+    assert on.obey() == ["switch"]
+    settle(on)
+    assert on.session.name == "bold"
+    assert on.page.locator(".agentnb-run").text_content() == f"run bold {on.session.run_id[-6:]}, a fork of triage"
+    assert on.page.locator(".agentnb-where").text_content() == "step 2 of 2"
+    assert on.page.locator(".agentnb-forks [aria-current=true]").text_content() == "bold"
+    on.button("triage").click()
+    on.obey()
+    settle(on)
+    assert on.session is first
+
+
+def test_fork_here_takes_a_name_and_shows_the_fork(on):
+    on.page.get_by_label("name of the fork").fill(" braver ")
+    on.button("Fork here").click()
+    assert on.obey() == ["fork"]
+    settle(on)
+    assert (on.session.name, on.session.position) == ("braver", 3)
+    assert "⋔ braver from step 3: 3 steps, finishedshown" in rows(on)
+    assert on.page.get_by_label("name of the fork").input_value() == ""
+    on.page.get_by_label("name of the fork").press("Enter")
+    on.obey()
+    settle(on)
+    assert on.session.name == "braver@3"
+
+
+def test_keys_typed_into_the_name_steer_nothing(on):
+    box = on.page.get_by_label("name of the fork")
+    box.press_sequentially("io R")
+    assert (box.input_value(), on.sent()) == ("io R", [])
+
+
+def test_later_steps_that_were_left_are_shown_by_a_click(on):
+    on.session.goto(1)
+    on.session.set_next("tell")
+    on.show()
+    settle(on)
+    kept = on.button("later steps, kept")
+    assert "left at" in kept.get_attribute("title")
+    kept.click()
+    on.obey()
+    settle(on)
+    assert on.page.locator(".agentnb-where").text_content() == "step 3 of 3"
+
+
+def test_where_no_fork_can_begin_the_button_says_so_and_asks_nothing(on):
+    on.show(can=["pause"], status="running")
+    assert on.button("Fork here").get_attribute("aria-disabled") == "true"
+    on.button("Fork here").click(force=True)
+    assert on.sent() == []
+
+
+def test_a_run_that_goes_on_is_not_asked_about_until_it_rests(on):
+    for _ in range(5):
+        on.show(status="running", length=9)
+    assert [one for one in on.page.evaluate("host.sent") if one["value"] == "forks"] == []
+    on.show()
+    settle(on)
+    assert len(rows(on)) == 2
+
+
+def test_the_focus_stays_in_the_tree(on):
+    on.button("bold").focus()
+    on.page.keyboard.press("Enter")
+    on.obey()
+    settle(on)
+    assert on.page.evaluate("Boolean(document.activeElement.closest('.agentnb-forks'))")

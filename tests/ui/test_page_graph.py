@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import agentnb as nb
+from agentnb.draw.patch import changed
+from agentnb.ui import drawn
+from tests.ui import runs
+from tests.ui.graphs import chosen, done, long, node, obeyed, tool
+
+pytestmark = pytest.mark.needs_chromium
+
+
+@pytest.fixture
+def on(host):
+    return host(runs.session("hello"))
+
+
+# -- nodes ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_click_chooses_a_node_and_asks_nothing(on):
+    node(on, "tell").click()
+    assert (done(on), chosen(on)) == ([], ["tell"])
+    assert node(on, "tell").get_attribute("aria-pressed") == "true"
+    node(on, "ask").click()
+    assert chosen(on) == ["ask"]
+    assert node(on, "tell").get_attribute("aria-pressed") == "false"
+
+
+def test_a_click_in_the_margin_sets_a_breakpoint_and_another_removes_it(on):
+    margin = node(on, "tell").locator(".agentnb-reach")
+    assert not node(on, "tell").locator(".dot").is_visible()
+    margin.click()
+    assert obeyed(on) == ["stop_at"]
+    assert (on.marked("breakpoint"), chosen(on)) == (["tell"], [])
+    assert node(on, "tell").locator(".dot").is_visible()
+    margin.click()
+    on.obey()
+    assert (on.marked("breakpoint"), len(on.session.breakpoints)) == ([], 0)
+
+
+def test_the_margin_is_large_enough_to_be_hit(on):
+    size = node(on, "tell").locator(".agentnb-reach").bounding_box()
+    assert min(size["width"], size["height"]) >= 16
+
+
+def test_nodes_are_reached_chosen_and_stopped_at_by_the_keyboard(on):
+    node(on, "classify").focus()
+    names = []
+    for _ in range(len(on.session.recipe.nodes)):
+        names.append(on.page.evaluate("document.activeElement.dataset.node"))
+        on.page.keyboard.press("ArrowDown")
+    assert sorted(names) == sorted(on.session.recipe.nodes)
+    for key in ("Enter", "b"):
+        on.page.keyboard.press(key)
+    assert (chosen(on), obeyed(on)) == ([names[0]], ["stop_at"])
+    assert [row.node for row in on.session.breakpoints] == [names[0]]
+    assert on.page.evaluate("document.querySelectorAll('g.node[tabindex=\"0\"]').length") == 1
+
+
+def test_a_card_says_what_the_pointer_is_on(on):
+    on.session.step()
+    on.show()
+    node(on, "ask").hover()
+    card = on.page.locator(".agentnb-tip").first
+    card.wait_for()
+    assert card.inner_text().split("\n")[:3] == ["Ask the owner (ask)", "human", "reads ticket"]
+    node(on, "classify").hover()
+    on.page.wait_for_function("document.querySelector('.agentnb-tip').innerText.includes('visited ×1')")
+    on.page.mouse.move(2, 2)
+    card.wait_for(state="hidden")
+    assert on.page.locator(".agentnb-graph title").count() == 0
+
+
+def test_a_card_says_what_a_line_is(on):
+    spot = on.page.locator("g.edge[data-source=classify][data-target=ask] .agentnb-near").evaluate("""line => {
+      const middle = line.getPointAtLength(line.getTotalLength() / 2).matrixTransform(line.getScreenCTM());
+      return [middle.x + 3, middle.y];
+    }""")
+    on.page.mouse.move(*spot)
+    card = on.page.locator(".agentnb-tip").first
+    card.wait_for()
+    assert card.inner_text().split("\n") == ["classify → ask", "conditional category == 'refund'"]
+
+
+def test_the_card_comes_with_the_focus_and_goes_by_escape(on):
+    on.page.get_by_label("Graph, scrolls").focus()
+    on.page.keyboard.press("Tab")
+    card = on.page.locator(".agentnb-tip").first
+    card.wait_for()
+    on.page.keyboard.press("Escape")
+    assert not card.is_visible()
+
+
+# -- the board in the drawing -----------------------------------------------------------------------------------------
+
+
+def row(on, key):
+    return on.page.locator(f'.agentnb-graph g.row[data-row="{key}"]')
+
+
+def test_the_drawn_board_shows_the_values_as_they_are(on):
+    assert row(on, "ticket").locator(".value").text_content() == "'hello'"
+    assert runs.KEY not in on.page.locator(".agentnb-graph").first.inner_html()
+    on.session.step()
+    on.show()
+    assert row(on, "category").locator(".value").text_content() == "'other'"
+    assert "written" in row(on, "category").get_attribute("class")
+    on.session.back()
+    on.show()
+    assert row(on, "category").locator(".value").text_content() == ""
+    assert row(on, "category").get_attribute("class") == "row"
+
+
+def test_a_long_value_is_cut_in_its_row_and_its_card_tells_more(on):
+    on.session.edit({"ticket": "what is long " * 6, "api_key": "長い" * 20})
+    on.show()
+    shown = row(on, "ticket").locator(".value").text_content()
+    assert (len(shown), shown[-1]) == (24, "…")
+    row(on, "ticket").hover()
+    card = on.page.locator(".agentnb-tip").first
+    card.wait_for()
+    assert card.inner_text().startswith("ticket = 'what is long what is long what is long")
+    assert "read by classify" in card.inner_text()
+
+
+def test_a_key_that_comes_up_gets_a_row_of_its_own(on):
+    on.session.run()
+    on.show()
+    assert row(on, "sent").locator(".key").text_content() == "sent"
+    assert row(on, "sent").locator(".value").text_content() == "True"
+    on.session.goto(0)
+    on.show()
+    assert row(on, "sent").count() == 0
+
+
+def test_the_lines_of_the_node_where_the_run_stands_are_lit(on):
+    lit = "[...document.querySelectorAll('g.flow.active')].map(flow => `${flow.dataset.way} ${flow.dataset.node}`)"
+    assert sorted(on.page.evaluate(lit)) == ["read classify", "write classify"]
+    on.session.step()
+    on.show()
+    assert on.page.evaluate(lit) == ["write refuse"]
+
+
+def test_lines_that_the_run_has_shown_are_asked_for_when_it_rests(on):
+    flow = on.page.locator("g.flow[data-node=tell][data-way=write]")
+    on.session.run()
+    on.show(status="running")
+    assert flow.count() == 0
+    on.show()
+    on.obey()
+    assert flow.count() == 1
+    assert flow.locator(".line").get_attribute("d").startswith("M")
+    on.session.goto(0)
+    on.show()
+    on.obey()
+    assert flow.count() == 0
+
+
+def test_the_board_is_switched_off_and_takes_no_room_then(on):
+    wide = on.page.evaluate("document.querySelector('.agentnb-graph svg').viewBox.baseVal.width")
+    board = tool(on, "Board")
+    board.click()
+    assert board.get_attribute("aria-pressed") == "false"
+    assert not on.page.locator(".agentnb-graph g.board").is_visible()
+    assert on.page.evaluate("document.querySelector('.agentnb-graph svg').viewBox.baseVal.width") < wide - 200
+    board.click()
+    assert on.page.locator(".agentnb-graph g.board").is_visible()
+    assert done(on) == []
+
+
+def test_what_a_step_changes_of_the_picture_is_short(on):
+    for size in (10, 1000):
+        session = nb.Session(long(size))
+        session.edit({f"key{number}": number for number in range(size)})
+        drawing = drawn.drawing_of(session)
+        before = drawn.marks(drawing, session.view())
+        session.step()
+        found = changed(before, drawn.marks(drawing, session.view()))
+        assert set(found["nodes"]) == {"n0", "n1"}
+        assert len(json.dumps(found)) < 300
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+
+
+def test_the_graph_is_a_table_too_that_follows_the_run(on):
+    table = on.page.get_by_role("table", name="Nodes of the graph")
+    assert table.count() == 0
+    tool(on, "Table").click()
+    rows = [line.split("\t") for line in table.locator("tbody tr").all_inner_texts()]
+    assert rows[0] == ["classify", "function", "is next", "ask (category == 'refund'), refuse"]
+    assert rows[-1] == ["tell", "function", "not yet", "–"]
+    on.session.step()
+    on.session.breakpoints.add(node="tell")
+    on.show()
+    states = dict(zip(on.session.recipe.nodes, table.locator("td:nth-child(3)").all_inner_texts(), strict=True))
+    assert (states["classify"], states["refuse"], states["tell"]) == ("ran ×1", "is next", "has a breakpoint")
+    table.get_by_role("button", name="refuse").click()
+    assert chosen(on) == ["refuse"]
+    assert on.page.evaluate("document.querySelector('.agentnb-graph-table').closest('[aria-live]')") is None

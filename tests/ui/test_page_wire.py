@@ -1,0 +1,134 @@
+"""What a page sends: one command at a time, what is pressed meanwhile once more after it, and the speed of Run."""
+
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from tests.session import making
+
+pytestmark = pytest.mark.needs_chromium
+
+
+def told(on, **over):
+    """Say that all that was sent is done, and show where the session stands."""
+    messages = on.page.evaluate("host.sent.splice(0)")
+    on.show(**over)
+    for message in messages:
+        on.page.evaluate("([heard, view]) => host.fire('msg:custom', {heard, view})",
+                         [message["number"], message["view"]])  # fmt: skip
+    return [message["do"] for message in messages if message["do"] != "look"]
+
+
+def test_what_is_pressed_meanwhile_is_done_once_the_first_is(host):
+    on = host()
+    for _ in range(3):
+        on.button("Step").click()
+    assert [told(on) for _ in range(4)] == [["step"], ["step"], ["step"], []]
+
+
+def test_no_more_than_a_few_wait(host):
+    on = host()
+    for _ in range(20):
+        on.button("Step").click()
+    assert [len(told(on)) for _ in range(6)] == [1, 1, 1, 1, 0, 0]
+
+
+def test_it_waits_while_the_step_is_seen_to_be_at_work(host):
+    on = host()
+    on.button("Step").click()
+    on.show(status="running", can=["pause", "stop"])
+    on.button("Step").click(force=True)
+    assert told(on, status="running", can=["pause", "stop"]) == ["step"]
+    assert told(on, status="running", can=["pause", "stop"]) == []
+    on.show()
+    assert told(on) == ["step"]
+    assert told(on) == []
+
+
+def test_a_key_that_is_held_down_asks_for_one_more_at_a_time(host):
+    on = host()
+    on.page.get_by_label("agentnb cockpit").focus()
+    for _ in range(9):
+        on.page.keyboard.down("ArrowRight")
+    assert told(on) == ["step"]
+    for _ in range(9):
+        on.page.keyboard.down("ArrowRight")
+    on.page.keyboard.up("ArrowRight")
+    assert [told(on), told(on), told(on)] == [["step"], ["step"], []]
+
+
+@pytest.mark.parametrize("other", ["Back", "Pause"])
+def test_who_asks_for_something_else_wants_it_no_more(host, other):
+    on = host()
+    on.show(can=["step", "back", "pause"])
+    on.button("Step").click()
+    on.button("Step").click()
+    on.button(other).click()
+    assert told(on) == ["step", other.lower()]
+    assert told(on) == []
+
+
+PROBLEM = {"code": "X1", "what": "", "where": "", "why": "", "do": "", "severity": "error"}
+
+
+@pytest.mark.parametrize(
+    "over", [{"status": "failed"}, {"status": "waiting", "can": ["back"]}, {"problems": [PROBLEM]}]
+)
+def test_nothing_more_is_done_after_a_step_that_did_not_go_well(host, over):
+    on = host()
+    on.button("Step").click()
+    on.button("Step").click()
+    assert told(on, **over) == ["step"]
+    assert told(on) == []
+
+
+def test_a_run_is_begun_once(host):
+    on = host()
+    on.button("Run").click()
+    on.button("Run").click()
+    assert [told(on), told(on)] == [["run"], []]
+
+
+def test_the_speed_is_chosen_and_shown(host):
+    on = host()
+    choice = on.page.get_by_role("combobox", name="speed of Run")
+    assert choice.input_value() == ""
+    choice.select_option("3 a second")
+    assert on.sent() == [("speed", 3)]
+    on.session.speed = 3
+    on.show()
+    assert choice.input_value() == "3"
+    choice.select_option("full speed")
+    assert on.sent() == [("speed", None)]
+    on.session.speed = 7
+    on.show()
+    assert (choice.input_value(), choice.locator("option").count()) == ("7", 5)
+
+
+def test_plus_and_minus_change_the_speed_and_other_keys_are_the_choice_s_own(host):
+    on = host()
+    on.page.get_by_label("agentnb cockpit").focus()
+    found = []
+    for key, now in [("-", None), ("-", 10), ("-", 7), ("-", 1), ("+", 1), ("+", 7), ("+", 10), ("+", None)]:
+        on.session.speed = now
+        on.show()
+        on.page.keyboard.press(key)
+        found += [value for _, value in on.sent()]
+    assert found == [10, 3, 3, 1, 3, 10, None, None]
+    on.page.get_by_role("combobox", name="speed of Run").focus()
+    on.page.keyboard.press("ArrowLeft")
+    assert on.session.position == 0
+    assert ("back", None) not in on.sent()
+
+
+def test_nothing_on_the_page_grows_with_the_steps(host):
+    on = host(nb.Session(nb.load(making.counting(10**9)), {"n": 0}, budget={"max_steps": 10**9}))
+    sizes = []
+    for steps in (500, 5_000):
+        on.session.run(max_steps=steps)
+        on.show()
+        on.obey()
+        sizes.append(on.page.evaluate("document.querySelectorAll('*').length"))
+        assert on.page.evaluate("Object.values(host.listeners).flat().length") < 20
+    assert sizes[1] - sizes[0] < 50
