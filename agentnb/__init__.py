@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.engine.work import Append
     from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError
     from agentnb.load import dialects, load
-    from agentnb.magics import load_ipython_extension
+    from agentnb.magics import load_ipython_extension, unload_ipython_extension
     from agentnb.recipe.model import Recipe
     from agentnb.samples import samples
     from agentnb.scenarios import run_scenarios
@@ -81,6 +81,7 @@ __all__ = [
     "run_scenarios",
     "runs",
     "samples",
+    "unload_ipython_extension",
 ]
 
 
@@ -90,8 +91,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         value: Any = version("agentnb")
-    elif name == "load_ipython_extension":
-        value = import_module("agentnb.magics").load_ipython_extension
+    elif name in ("load_ipython_extension", "unload_ipython_extension"):
+        value = getattr(import_module("agentnb.magics"), name)
     elif name == "dialects":
         value = import_module(_HOMES[name])
     elif name in _HOMES:

@@ -14,6 +14,7 @@ LASTING = README.parent / "docs" / "runs_that_last.md"
 TOOLS = README.parent / "docs" / "agents_with_tools.md"
 FLOW = README.parent / "docs" / "control_flow.md"
 REACTIVE = README.parent / "docs" / "reactive_agents.md"
+COCKPIT = README.parent / "docs" / "cockpit.md"
 
 
 def run_code_of(page):
@@ -60,6 +61,12 @@ def test_the_code_about_control_flow_runs():
     assert names["fork"].board[names["key"]].text == "tea: 5 leaves, warm"
 
 
+def test_the_code_about_the_cockpit_runs():
+    names = run_code_of(COCKPIT)
+    assert names["session"].why(2).went == ("check_order",)
+    assert [row.node for row in names["session"].breakpoints] == ["write"]
+
+
 def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     try:
@@ -72,7 +79,7 @@ def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):
     names["loaded"].session.close()
 
 
-@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW, REACTIVE])
+@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW, REACTIVE, COCKPIT])
 def test_a_page_names_no_file_that_is_not_there(page):
     links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
     assert links
