@@ -79,7 +79,7 @@ def _way(pending: Pending) -> str:
 
 
 def _asked_for(pending: Pending, arguments: dict[str, Any]) -> list[Field]:
-    """Return what leave is asked for: the prompt stands above it. What must stay as it is comes first, and is fixed."""
+    """Return what leave is asked for; the prompt stands above it. What must stay comes first, if it says anything."""
     rows = fields_of({name: value for name, value in arguments.items() if name != "prompt"}) if arguments else []
     if pending.free is None:
         return rows

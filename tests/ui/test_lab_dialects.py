@@ -57,6 +57,7 @@ SHOWN = """([root, wanted]) => {
   const shown = {
     status: root.querySelector('.agentnb-status').textContent, said: root.querySelector('.agentnb-said').textContent,
     step: Number(slider.value), length: Number(slider.max),
+    current: [...root.querySelectorAll('g.node.current')].map(group => group.dataset.node).join(),
     problems: root.querySelectorAll('.agentnb-problems > *').length,
     able: [...root.querySelectorAll('.agentnb-buttons button')].filter(one => one.ariaDisabled !== 'true')
       .map(one => one.dataset.do).sort().join(),
@@ -65,7 +66,7 @@ SHOWN = """([root, wanted]) => {
     .map(key => [key, wanted[key], shown[key]]));
   return root.dataset.differs === '[]';
 }"""
-BARS = ("back", "step", "into", "over", "out", "run", "run_back", "pause", "stop", "reset")
+BAR = [name.lower().replace(" ", "_") for name in VERBS]
 STANDS = "({0}.position, str({0}.status), {0}.current, len({0}.trace), sorted(map(str, {0}.board)))"
 
 
@@ -73,14 +74,14 @@ class Person:
     """Who sits before the cockpit of one cell, and the mirror that does the same."""
 
     def __init__(self, page, name, case):
-        self.notebook, self.page, self.name, self.case = page, page.page, name, case
+        self.page, self.name, self.case = page.page, name, case
         self.mirror = nb.Session(nb.samples(case.sample), case.inputs or None)
         self.view = page.cockpit(page.run(f"{name} = nb.Session"))
         self.root = self.view.root
         self.pressed = set()
 
     def kernel(self, expression):
-        """Return what an expression is worth in the kernel; S is the session that the cockpit shows."""
+        """Return what an expression is worth in the kernel; {0} is the session that the cockpit shows."""
         found = self.page.evaluate(ASK, expression.replace("{0}", f"{self.name}_view.session"))
         return ast.literal_eval(found)
 
@@ -91,8 +92,10 @@ class Person:
         mirror, able = self.mirror, abilities(self.mirror)
         wanted = {
             "status": str(mirror.status).replace("_", " "), "said": said(mirror), "step": mirror.position,
-            "length": len(mirror.trace), "able": ",".join(sorted(verb for verb in BARS if able[verb])), "problems": 0,
+            "length": len(mirror.trace), "able": ",".join(sorted(verb for verb in BAR if able[verb])), "problems": 0,
         }  # fmt: skip
+        if mirror.recipe.reactive is None:  # of those, an event may be next, which is no node
+            wanted["current"] = mirror.current or ""
         root = self.root.element_handle()
         try:
             self.page.wait_for_function(SHOWN, arg=[root, wanted], timeout=REPLY)

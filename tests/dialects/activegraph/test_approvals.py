@@ -218,8 +218,8 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
         ("what", "fixed"),
         ("target", "fixed"),
         ("op", "fixed"),
-        ("value", "json"),
         ("evidence", "fixed"),
+        ("value", "json"),
     ]
     change(session, {"arguments": [[["data"], '{"copies": 3}']]}, "approval_001")
     give(session, "yes", "approval_001")
