@@ -88,14 +88,14 @@ class Run:
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
         self.armed = self.dirty = self.threaded = self.past = False
         self.plain = False  # driven without a loop at this moment, though one may be running around it (a kernel's)
-        self.halt = Halt()
+        self.lanes, self.halt = NONE, Halt()
         self.after: Callable[[Activation, int], int] = lambda _act, code: code
         self.before: Callable[[Activation], bool] | None = None  # asked before a branch begins a turn beside others
-        self.lanes = NONE
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, Flight] = {}
+        self.unseen: set[int] = set()
         self.numbering = RLock()  # two nodes in threads may emit at once; an interrupt may leave it held
         self.given = NOTHING
         self.max_subgraph_depth: int | None = None
@@ -104,7 +104,6 @@ class Run:
         self.chaos: Chaos | None = None
         self.spending: Spending | None = None
         self.recorded: Recorded | None = None
-        self.unseen: set[int] = set()
         self.run_id: Callable[[], str] = str
         self.masks = False  # whether values may be missing that were masked when the run was kept
         self.keeping: Keeping | None = None

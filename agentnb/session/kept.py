@@ -41,6 +41,7 @@ def to_kept(recipe: Recipe) -> Json:
             for region in recipe.regions.values()
         ],
         **_areas(recipe),
+        **({"events": plain(recipe.meta["events"])} if "events" in recipe.meta else {}),
         **{name: plain(getattr(recipe, name)) for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init",
                                                            "limits")},
     }  # fmt: skip
@@ -82,6 +83,7 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
             reads,
             writes,
             bodies=bodies,
+            params=row.get("params", {}) if on else {},  # what a behaviour asks of events; else the edges say it
             on=on,
             counted=row["counted"],
             place=_placed(row["place"]),
@@ -104,10 +106,17 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
         meta={
             "areas": {id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept.get("areas", ())},
             "area_of": kept.get("area_of", {}),
+            **({"events": _heard(kept["events"])} if "events" in kept else {}),
         },
         text=kept["text"],
         file=kept["file"],
     )
+
+
+def _heard(kept: Json) -> Json:
+    """Return what a drawing is told of the events of behaviours, as the recipe's own loader gives it."""
+    may = {node: tuple(types) for node, types in kept["may"].items()}
+    return {"own": tuple(kept["own"]), "tells": kept["tells"], "may": may}
 
 
 def _place(place: Place | None) -> list[Any] | None:

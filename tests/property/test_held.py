@@ -61,6 +61,15 @@ def test_an_event_from_outside_takes_no_number_of_a_step_that_was_cut():
     finds_nothing(session)
 
 
+def test_a_replay_from_the_middle_gives_each_event_its_own_number():
+    session = kept("reactive", ["emit", "human"], MemoryLog())
+    for verb, word in (("go", "run"), ("emit", "greeting.done"), ("reopen", None)):
+        session = done(session, verb, word)
+    ended(session)
+    for start in range(session.position):
+        assert session.replay(start, strict="values").ok
+
+
 @pytest.mark.parametrize("name", SHAPES)
 @given(doing=ASKED, play=PLAYS)
 def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):

@@ -131,7 +131,9 @@ def rows_of(session: Any) -> list[Any]:
         ]
         failure = reading.failure(number)
         told = failure and (failure.type, failure.message)
-        found.append((step.node_id, step.phase, step.status, step.frame, sorted(writes), ways.get(number), told))
+        found.append(
+            (step.node_id, step.phase, step.status, step.frame, sorted(writes, key=repr), ways.get(number), told)
+        )
     return found
 
 

@@ -22,7 +22,35 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.budgets import Budget
     from agentnb.dialects.activegraph.caches import LLMCache, ToolCache
     from agentnb.dialects.activegraph.context import View
-    from agentnb.dialects.activegraph.errors import LLMBehaviorError, ReplayDivergenceError, ToolError
+    from agentnb.dialects.activegraph.errors import (
+        ActiveGraphError,
+        AmbiguousBehaviorError,
+        AmbiguousToolError,
+        ApprovalNotFoundError,
+        BehaviorNotFoundError,
+        EventNotFoundError,
+        InternalEvaluatorError,
+        InvalidActivateAfter,
+        InvalidArgumentType,
+        InvalidPatchLifecycleState,
+        InvalidPatchOperation,
+        InvalidRuntimeConfiguration,
+        LLMBehaviorError,
+        MissingProviderError,
+        NonSerializableEventError,
+        PackConflictError,
+        PackError,
+        PackSchemaViolation,
+        PackValidationError,
+        PackVersionConflictError,
+        RegistrationError,
+        ReplayDivergenceError,
+        ReservedFieldError,
+        ToolError,
+        ToolNotFoundError,
+        UnknownToolError,
+        UnsupportedPatternError,
+    )
     from agentnb.dialects.activegraph.events import Event
     from agentnb.dialects.activegraph.graph import Graph
     from agentnb.dialects.activegraph.graph_stores import GraphStore, InMemoryGraphStore
@@ -32,7 +60,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.packs import ObjectType, Pack, PackPolicy, PackPrompt, RelationType
     from agentnb.dialects.activegraph.party import Frame, Policy
     from agentnb.dialects.activegraph.runtime import Runtime
-    from agentnb.dialects.activegraph.status import BehaviorFailure, RuntimeStatus
+    from agentnb.dialects.activegraph.status import BehaviorFailure, RunQuantumResult, RuntimeStatus
     from agentnb.dialects.activegraph.thinking import LLMBehavior, llm_behavior
     from agentnb.dialects.activegraph.times import Clock, FrozenClock, IDGen, TickingClock
     from agentnb.dialects.activegraph.tools import Tool, ToolContext, clear_tool_registry, get_tool_registry, tool
@@ -45,7 +73,13 @@ _HOMES = {
         "budgets": "Budget",
         "caches": "LLMCache ToolCache",
         "context": "View",
-        "errors": "LLMBehaviorError ReplayDivergenceError ToolError",
+        "errors": "ActiveGraphError AmbiguousBehaviorError AmbiguousToolError ApprovalNotFoundError "
+        "BehaviorNotFoundError EventNotFoundError InternalEvaluatorError InvalidActivateAfter "
+        "InvalidArgumentType InvalidPatchLifecycleState InvalidPatchOperation "
+        "InvalidRuntimeConfiguration LLMBehaviorError MissingProviderError NonSerializableEventError "
+        "PackConflictError PackError PackSchemaViolation PackValidationError PackVersionConflictError "
+        "RegistrationError ReplayDivergenceError ReservedFieldError ToolError ToolNotFoundError "
+        "UnknownToolError UnsupportedPatternError",
         "events": "Event",
         "graph": "Graph",
         "graph_stores": "GraphStore InMemoryGraphStore",
@@ -55,7 +89,7 @@ _HOMES = {
         "packs": "ObjectType Pack PackPolicy PackPrompt RelationType",
         "party": "Frame Policy",
         "runtime": "Runtime",
-        "status": "BehaviorFailure RuntimeStatus",
+        "status": "BehaviorFailure RunQuantumResult RuntimeStatus",
         "thinking": "LLMBehavior llm_behavior",
         "times": "Clock FrozenClock IDGen TickingClock",
         "tools": "Tool ToolContext clear_tool_registry get_tool_registry tool",
@@ -64,35 +98,57 @@ _HOMES = {
 }
 
 __all__ = [
+    "ActiveGraphError",
+    "AmbiguousBehaviorError",
+    "AmbiguousToolError",
+    "ApprovalNotFoundError",
     "Behavior",
     "BehaviorFailure",
+    "BehaviorNotFoundError",
     "Budget",
     "Clock",
     "Event",
+    "EventNotFoundError",
     "Frame",
     "FrozenClock",
     "Graph",
     "GraphStore",
     "IDGen",
     "InMemoryGraphStore",
+    "InternalEvaluatorError",
+    "InvalidActivateAfter",
+    "InvalidArgumentType",
+    "InvalidPatchLifecycleState",
+    "InvalidPatchOperation",
+    "InvalidRuntimeConfiguration",
     "LLMBehavior",
     "LLMBehaviorError",
     "LLMCache",
     "LLMMessage",
     "LLMProvider",
     "LLMResponse",
+    "MissingProviderError",
+    "NonSerializableEventError",
     "Object",
     "ObjectType",
     "Pack",
+    "PackConflictError",
+    "PackError",
     "PackPolicy",
     "PackPrompt",
+    "PackSchemaViolation",
+    "PackValidationError",
+    "PackVersionConflictError",
     "Patch",
     "PendingApproval",
     "Policy",
+    "RegistrationError",
     "Relation",
     "RelationBehavior",
     "RelationType",
     "ReplayDivergenceError",
+    "ReservedFieldError",
+    "RunQuantumResult",
     "Runtime",
     "RuntimeStatus",
     "TickingClock",
@@ -101,6 +157,9 @@ __all__ = [
     "ToolCall",
     "ToolContext",
     "ToolError",
+    "ToolNotFoundError",
+    "UnknownToolError",
+    "UnsupportedPatternError",
     "View",
     "behavior",
     "clear_registry",

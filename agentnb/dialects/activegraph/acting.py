@@ -78,7 +78,7 @@ class Hand(ABC):
     def add_relation(self, source: str, target: str, type_: str, data: Mapping[str, Any] | None = None) -> Any:
         """Create a relation, and return it frozen."""
         id_ = self.ledger.ids.relation()
-        made = {"id": id_, "source": source, "target": target, "type": type_}
+        made: dict[str, Any] = {"id": id_, "source": source, "target": target, "type": type_}
         made["data"] = check_own(data or {}, "add_relation")
         made["provenance"] = self._stamp(self.actor, None)
         payload = {"relation": made, "id": made["id"], "source": source, "target": target}
@@ -125,8 +125,10 @@ class Hand(ABC):
         if found is ABSENT:
             raise KeyError(f"unknown object: {target}")
         patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
+        id_ = self.ledger.event_id()
         payload = {"patch": patch, "target": target, "diff": diff(found["data"], canonical(updates))}
-        return self.emit("patch.applied", payload).payload["patch"]
+        told = self.tell("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
+        return told.payload["patch"]
 
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None,
                       rationale: str | None = None, evidence: Sequence[str] | None = None) -> Any:  # fmt: skip

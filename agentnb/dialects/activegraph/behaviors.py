@@ -198,7 +198,6 @@ def behavior(
         >>> clear_registry()[-1].name
         'plan'
     """
-
     check_name(name, "behavior")
 
     def made(fn: Callable[..., None]) -> Behavior:
@@ -232,7 +231,6 @@ def relation_behavior(
         TypeError: the function does not take the four.
         RegistrationError: R320, R321, R331, as for `behavior`.
     """
-
     check_name(relation_type, "relation_behavior")
 
     def made(fn: Callable[..., None]) -> RelationBehavior:

@@ -1,4 +1,4 @@
-"""given: whether what somebody gives a runtime, a graph or a decorator is what it should be; told before anything runs."""
+"""given: whether what a runtime, a graph or a decorator is given is what it should be; told before anything runs."""
 
 from __future__ import annotations
 
@@ -118,4 +118,14 @@ def check_view(spec: Any, where: str) -> None:
         is_a((spec or {}).get(word), int, f"{where}, view, {word}", "a number")
 
 
-__all__ = ["behaviors_in", "check_behavior", "check_name", "check_view", "is_a", "listed", "tools_in", "types_in", "wrong"]
+__all__ = [
+    "behaviors_in",
+    "check_behavior",
+    "check_name",
+    "check_view",
+    "is_a",
+    "listed",
+    "tools_in",
+    "types_in",
+    "wrong",
+]

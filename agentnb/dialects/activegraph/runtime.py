@@ -77,10 +77,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
                  name: str = "behaviours", _graph_of: Callable[[Runtime], Graph] | None = None) -> None:  # fmt: skip
         """Listen to a graph from now on."""
         _check_place(persist_to, store)
-        is_a(0 if graph is None and _graph_of is None else graph, Graph, "Runtime(graph, ...)", "a graph: Graph()")
-        is_a(frame, Frame, "Runtime(frame=...)", "a frame: Frame('what the run is about')")
-        is_a(policy, Policy, "Runtime(policy=...)", "a policy: Policy(can_create=[...], requires_approval=[...])")
-        is_a(budget, (Mapping, Budget), "Runtime(budget=...)", "a mapping of limits, {'max_events': 100}")
+        _check_parts(0 if graph is None and _graph_of is None else graph, frame, policy, budget)
         self.name, self._given = name, None if behaviors is None else behaviors_in(behaviors)
         self.budget = Budget(limits_of(budget)).of(self._used)
         self.tools = None if tools is None else tools_in(tools)
@@ -269,6 +266,14 @@ def _check_place(persist_to: Any, store: Any) -> None:
             Problem("X512", "persist_to and store are both given", "Runtime()", "a run is kept in one place",
                     "leave one of them out")
         )  # fmt: skip
+
+
+def _check_parts(graph: Any, frame: Any, policy: Any, budget: Any) -> None:
+    """Raise X519 where a runtime is given something of another sort than it should be."""
+    is_a(graph, Graph, "Runtime(graph, ...)", "a graph: Graph()")
+    is_a(frame, Frame, "Runtime(frame=...)", "a frame: Frame('what the run is about')")
+    is_a(policy, Policy, "Runtime(policy=...)", "a policy: Policy(can_create=[...], requires_approval=[...])")
+    is_a(budget, (Mapping, Budget), "Runtime(budget=...)", "a mapping of limits, {'max_events': 100}")
 
 
 class _Between:

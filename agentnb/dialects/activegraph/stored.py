@@ -63,30 +63,14 @@ class Stored:
         return session.save()
 
     @classmethod
-    def load(
-        cls,
-        path: Any,
-        run_id: str | None = None,
-        *,
-        behaviors: Iterable[Any] | None = None,
-        frame: Frame | None = None,
-        policy: Policy | None = None,
-        budget: Mapping[str, Any] | Budget | None = None,
-        seed: int = 0,
-        replay_strict: bool = False,
-        llm_provider: Any = None,
-        replay_llm_cache: bool = False,
-        llm_retry_max_attempts: int = 3,
-        llm_retry_initial_delay_seconds: float = 0.5,
-        llm_retry_max_delay_seconds: float = 8.0,
-        tools: Iterable[Any] | None = None,
-        replay_tool_cache: bool = False,
-        replay_reinvoke_deterministic: bool = False,
-        metrics: Any = None,
-        graph_store: Any = None,
-        packs: Iterable[Any] = (),
-        name: str | None = None,
-    ) -> Self:
+    def load(cls, path: Any, run_id: str | None = None, *, behaviors: Iterable[Any] | None = None,
+             frame: Frame | None = None, policy: Policy | None = None,
+             budget: Mapping[str, Any] | Budget | None = None, seed: int = 0, replay_strict: bool = False,
+             llm_provider: Any = None, replay_llm_cache: bool = False, llm_retry_max_attempts: int = 3,
+             llm_retry_initial_delay_seconds: float = 0.5, llm_retry_max_delay_seconds: float = 8.0,
+             tools: Iterable[Any] | None = None, replay_tool_cache: bool = False,
+             replay_reinvoke_deterministic: bool = False, metrics: Any = None, graph_store: Any = None,
+             packs: Iterable[Any] = (), name: str | None = None) -> Self:  # fmt: skip
         """Return a runtime that stands where a kept run stood, and goes on as if it had never been away.
 
         Ids, chance, what was put off, what waits, what was used of the budget: all of it is as it was.
@@ -128,6 +112,7 @@ class Stored:
             replay_reinvoke_deterministic=replay_reinvoke_deterministic, metrics=metrics, packs=packs,
             _graph_of=graph_of,
         )  # fmt: skip
+        found.party.asking.know(found.graph.ledger.events())
         return found
 
     def fork(self, at_event: str, label: str | None = None, *, behaviors: Iterable[Any] | None = None,

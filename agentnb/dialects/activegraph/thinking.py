@@ -11,8 +11,8 @@ from agentnb.dialects.activegraph.asking import AGAIN
 from agentnb.dialects.activegraph.behaviors import Behavior, check_arity, check_kind, check_schema, named, own, register
 from agentnb.dialects.activegraph.delivering import Delivery, Turn
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
-from agentnb.dialects.activegraph.given import types_in
 from agentnb.dialects.activegraph.events import canonical
+from agentnb.dialects.activegraph.given import types_in
 from agentnb.dialects.activegraph.models import LLMMessage, ToolCall, read
 from agentnb.dialects.activegraph.prompting import as_json, messages_of, system_of
 from agentnb.dialects.activegraph.rations import used_by

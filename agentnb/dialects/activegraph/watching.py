@@ -47,14 +47,17 @@ class Watching:
         return {name: used for name, used in self._used().items() if name not in left_out}
 
     def _turns_taken(self) -> int:
-        """Return how many events have had their turn; where a limit of events ends the run, none behind the last has."""
-        taken, most = self._turns_over(), self.budget.limits.get("max_events")
-        if most is None or taken <= most or self.graph.session.status != "exhausted":
+        """Return how many events have had their turn; where a limit has ended the run, none behind the last one."""
+        taken = self._turns_over()
+        stands = self.graph.session.status if self.budget.limits else ""
+        run = self.graph.session.engine
+        if stands != "exhausted" or run.position <= run.at.base:
             return taken
-        run, ledger = self.graph.session.engine, self.graph.ledger
-        begun = run.position > run.at.base
-        last = run.tables.acts[run.at.s_act[run.position - run.at.base]].event if begun else -1
-        return max(int(most), ledger.tick(last))
+        last = run.tables.acts[run.at.s_act[run.position - run.at.base]]
+        if last.about <= LATE:
+            return taken
+        over, most = self.graph.ledger.tick(last.event), self.budget.limits.get("max_events")
+        return min(taken, over if most is None else max(over, int(most)))
 
     def _turns_over(self) -> int:
         """Return how many events have had their turn or are heard by nobody, before the first that waits."""

@@ -108,3 +108,21 @@ def test_a_fork_and_a_loaded_run_lie_on_their_boards(tmp_path):
         team.fork("evt_001", graph_store=object())
     with pytest.raises(nb.AgentNbError, match="X516"):
         Runtime.load(tmp_path / "run.db", behaviors=[make], graph_store=object())
+
+
+def test_a_delivery_that_is_given_up_half_way_gives_back_the_ids_that_it_drew():
+    @on("goal.created")
+    def makes(event, graph, ctx):
+        graph.add_object("task", {"n": ctx.random.random()})
+        graph.add_object("task", {"at": ctx.clock.now()})
+
+    whole = runtime(makes)
+    whole.run_goal("go")
+    for stops in range(1, 5):
+        team = runtime(makes)
+        team.session.emit("goal.created", {"goal": "go"}, actor="user")
+        for _ in range(stops):
+            team.session.step_into()
+        team.session.goto(0)
+        team.run_until_idle()
+        assert [event.to_dict() for event in team.graph.events] == [event.to_dict() for event in whole.graph.events]

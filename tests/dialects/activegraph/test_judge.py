@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.dialects.activegraph import programs, programs_of_models
+from tests.dialects.activegraph import programs, programs_of_edges, programs_of_models
 from tests.dialects.activegraph.judge import log_of, same, theirs
 
 TYPES = ("task", "claim")
@@ -98,6 +98,12 @@ def test_both_tell_the_same_log(program, ticking):
 @pytest.mark.parametrize("program", programs.WITHOUT_CAUSES, ids=lambda program: program.__name__)
 def test_both_tell_the_same_log_but_for_causes(program, ticking):
     assert same(program, ticking=ticking, besides=("caused_by", "caused_by_event"))
+
+
+@pytest.mark.parametrize("program", programs_of_edges.PROGRAMS, ids=lambda program: program.__name__)
+def test_both_tell_the_same_log_at_the_edges(program):
+    """Under a frozen clock: the package asks a clock once more for what it then refuses."""
+    assert same(program, ticking=False)
 
 
 # Every type of event that the graph, the runtime, models, tools, approvals and packs of this dialect tell of. Not of

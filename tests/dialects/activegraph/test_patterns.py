@@ -34,8 +34,10 @@ def graph():
         ("(a:task) WHERE NOT EXISTS { (a)-[:next]->(b) }", [{"a": "task#3"}]),
         ("(a:task)-[r:next]->(b) WHERE r.w = 1", []),
         ("(:order)", [{}]),
-        ("(a:task)-[:next]->(b)-[:next]->(c) WHERE a.n < c.n AND c.data.n > a.n", [{"a": "task#1", "b": "task#2",
-                                                                                  "c": "task#3"}]),
+        (
+            "(a:task)-[:next]->(b)-[:next]->(c) WHERE a.n < c.n AND c.data.n > a.n",
+            [{"a": "task#1", "b": "task#2", "c": "task#3"}],
+        ),
         ("(a)-[:next]->(b) WHERE b.n = a.n", []),
         ("(a)-[:next]->(b) WHERE NOT (a.n = 0 AND b.type = 'task') AND a <> b", [{"a": "task#2", "b": "task#3"}]),
         ("(a:task) WHERE NOT NOT a.id = 'task#2' AND a.version = 1", [{"a": "task#2"}]),

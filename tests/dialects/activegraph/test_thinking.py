@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import LLMBehavior, LLMBehaviorError, LLMCache, Policy, Runtime, Tool
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import log, runtime, thinking, types
+from tests.dialects.activegraph.making import log, runtime, tell, thinking, types
 
 
 class Note(BaseModel):
@@ -56,6 +56,30 @@ def test_what_was_answered_is_not_asked_again_in_a_fork_that_uses_the_cache():
     requested = [event.payload["cache_hit"] for event in fork.graph.events if event.type == "llm.requested"]
     assert (requested, types(fork)[-1]) == ([True], "thought")
     assert len(LLMCache.from_events(team.graph.events).known) == 1
+
+
+def test_what_a_kept_run_was_answered_is_not_asked_again_where_it_is_loaded_so(tmp_path):
+    behaviors, options = thinking(("one", None, ()))
+    team = runtime(*behaviors, persist_to=tmp_path / "run.db", **options)
+    team.run_goal("go")
+    team.session.close()
+    loaded = Runtime.load(tmp_path / "run.db", behaviors=behaviors, replay_llm_cache=True, **options)
+    loaded.session.goto(0)
+    loaded.run_until_idle()
+    assert [event.payload["cache_hit"] for event in loaded.graph.events if event.type == "llm.requested"] == [True]
+    assert (loaded.errors, types(loaded)[-1]) == ([], "thought")
+
+
+def test_a_fork_asks_again_as_often_as_its_runtime_does_unless_something_else_is_said():
+    behaviors, options = thinking(*(LLMBehaviorError("llm.network_error", "gone") for _ in range(4)))
+    team = runtime(*behaviors, **{**options, "llm_retry_max_attempts": 2})
+    tell(team)
+    asked = []
+    for words in ({}, {"llm_retry_max_attempts": 1}):
+        fork = team.fork("evt_001", **words)
+        fork.run_until_idle()
+        asked.append(types(fork).count("llm.requested"))
+    assert asked == [2, 1]
 
 
 def test_a_server_says_when_it_may_be_asked_again():

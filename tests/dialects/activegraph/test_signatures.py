@@ -1,0 +1,62 @@
+"""test_signatures: what the package names is there, and is called as it is called there."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from agentnb.dialects import activegraph
+from tests.dialects.activegraph.judge import theirs
+
+# What this dialect leaves out: sinks, embeddings, traced reads, native structured output, other callers of tools.
+LEFT_OUT = {"sinks", "native_structured_output", "embedding_provider", "replay_embedding_cache", "embedding_cache",
+            "trace_context_reads", "tool_invoker", "check_wall_clock"}  # fmt: skip
+CALLED = (
+    *("behavior", "relation_behavior", "llm_behavior", "tool", "register", "get_registry", "clear_registry"),
+    *("configure_logging", "Graph", "Runtime", "Event", "Object", "Relation", "Patch", "Budget", "Pack", "Frame"),
+    *("Policy", "IDGen", "Clock", "FrozenClock", "TickingClock", "Behavior", "RelationBehavior", "BehaviorFailure"),
+    *("RunQuantumResult", "RuntimeStatus"),
+)
+MEMBERS = {
+    "Runtime": "errors status load_pack loaded_packs get_behavior get_tool pending_approvals approve save_state load "
+    "fork run_goal run_until_idle run_until run_quantum",
+    "Graph": "add_object add_relation remove_object remove_relation patch_object propose_patch apply_patch "
+    "reject_patch emit events get_object get_relation get_patch all_objects all_relations objects query "
+    "relations get_relations neighborhood match_chain objects_in_types has_object_of_type add_listener",
+    "Budget": "cost_remaining cost_remaining_amount has_cost_limit exhausted_by snapshot",
+    "IDGen": "event object relation patch frame run reseed_from_events",
+    "Event": "to_dict",
+}
+NAMED = [(name, "") for name in CALLED] + [(name, each) for name, words in MEMBERS.items() for each in words.split()]
+
+
+@pytest.mark.parametrize(("name", "member"), NAMED)
+def test_it_is_called_as_the_package_calls_it(name, member):
+    wanted, got = (getattr(package, name) for package in (theirs(), activegraph))
+    if member:
+        wanted, got = getattr(wanted, member), getattr(got, member)
+    if not callable(wanted):
+        assert type(wanted) is type(got) is property
+        return
+    known = inspect.signature(got).parameters
+    for each in inspect.signature(wanted).parameters.values():
+        if each.name in LEFT_OUT:
+            continue
+        assert each.name in known, f"{name}.{member} knows no {each.name}"
+        mine = known[each.name]
+        same = getattr(each.default, "__name__", each.default) == getattr(mine.default, "__name__", mine.default)
+        assert mine.kind is each.kind, f"{name}.{member}, {each.name}: {mine.kind} is not {each.kind}"
+        assert same or repr(mine.default) == repr(each.default), f"{name}.{member}, {each.name}: {mine.default!r}"
+
+
+def test_what_goes_wrong_is_caught_by_the_packages_own_names():
+    wrong = [name for name in activegraph.__all__ if name.endswith("Error") or "Conflict" in name]
+    for name in wrong:
+        own = getattr(theirs(), name, None) or getattr(__import__("activegraph.llm").llm, name)
+        assert issubclass(getattr(activegraph, name), Exception)
+        for usual in (KeyError, LookupError):
+            assert issubclass(getattr(activegraph, name), usual) or not issubclass(own, usual), name
+    assert {"PackConflictError", "PackVersionConflictError", "ReplayDivergenceError", "ReservedFieldError"} <= set(
+        wrong
+    )
