@@ -26,10 +26,10 @@ _PLAIN_ERRORS: Final = {
     and issubclass(error, Exception)
     and not issubclass(error, UnicodeError | BaseExceptionGroup | StopIteration)
 }
-# Ours come before others of the same name, which a dialect may have.
+# Ours come before others of the same name, which a dialect or another package may have.
 _OWN_ERRORS: Final = {
     name: error for name, error in vars(errors).items() if isinstance(error, type) and issubclass(error, Exception)
-}
+} | {LLMError.__name__: LLMError}
 _SAID: Final = "_agentnb_said"  # marks the classes that are made here
 _PROBLEM: Final = re.compile(
     r"^(warning )?([A-Z]\d{3}): (.*?)\n  where: (.*?)\n  why:   (.*?)\n  do:    (.*?)"

@@ -103,20 +103,21 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
         routing=kept["routing"],
         timeouts=kept["timeouts"],
         init=kept["init"],
-        meta={
-            "areas": {id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept.get("areas", ())},
-            "area_of": kept.get("area_of", {}),
-            **({"events": _heard(kept["events"])} if "events" in kept else {}),
-        },
+        meta=_drawn(kept),
         text=kept["text"],
         file=kept["file"],
     )
 
 
-def _heard(kept: Json) -> Json:
-    """Return what a drawing is told of the events of behaviours, as the recipe's own loader gives it."""
-    may = {node: tuple(types) for node, types in kept["may"].items()}
-    return {"own": tuple(kept["own"]), "tells": kept["tells"], "may": may}
+def _drawn(kept: Mapping[str, Any]) -> Json:
+    """Return what only a drawing is told, as the recipe's own loader gives it: its areas, the events of behaviours."""
+    areas = {id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept.get("areas", ())}
+    found = {"areas": areas, "area_of": kept.get("area_of", {})}
+    if "events" in kept:
+        events = kept["events"]
+        may = {node: tuple(types) for node, types in events["may"].items()}
+        found["events"] = {"own": tuple(events["own"]), "tells": events["tells"], "may": may}
+    return found
 
 
 def _place(place: Place | None) -> list[Any] | None:

@@ -135,3 +135,9 @@ def test_problems_are_read_from_their_text():
     assert problems_in(f"a text\n{coded}") == ()
     assert problems_in(str(warning)) == ()
     assert problems_in("warning " + str(coded)) == (Problem("R101", "one", "here", "why", "do it", "warning"),)
+
+
+def test_a_class_of_this_name_in_another_package_changes_nothing():
+    other = type("LLMError", (Exception,), {})  # as the package activegraph has one
+    assert isinstance(again(LLMError("no")), LLMError)
+    assert other is not LLMError

@@ -115,9 +115,11 @@ def test_a_change_is_undone(calling):
 @pytest.mark.parametrize("button", ["Send it", "Step", "Keep changes"])
 def test_what_is_no_number_goes_nowhere_and_is_said_at_its_place(calling, button):
     (part,) = calling.page.locator(".agentnb-ask .agentnb-field:has([aria-label=json_object])").all()
+    card(calling).get_by_text("1 setting").click()
     part.get_by_label("kind").select_option(label="number")
     box = part.get_by_label("json_object")
     box.fill("perhaps")
+    card(calling).get_by_text("1 setting").click()  # folded away, it is opened again where it is wrong
     calling.button(button).click()
     assert calling.sent() == []
     assert "This is no number" in card(calling).inner_text()

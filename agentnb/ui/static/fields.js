@@ -106,6 +106,8 @@ export function fields(rows, options = {}) {
     /** Say what is wrong, and go to the first place where something is. */
     right() {
       const bad = all.map(([, one]) => one).filter((one) => one.fault());
+      const folded = bad[0]?.box.closest("details");
+      if (folded) folded.open = true;
       if (bad.length) bad[0].box.focus();
       return bad.length === 0;
     },
