@@ -21,8 +21,38 @@ _REGISTRY: Final[list[Any]] = []
 _COUNTED: Final = {"event", "events"}
 
 
+class _Reacting:
+    """What both kinds of behaviours do. The fields stand in each of them: their order is the package's signature."""
+
+    name: str
+    fn: Callable[..., None]
+    on: list[str]
+    where: dict[str, Any] | None
+    view_spec: dict[str, Any] | None
+    budget: dict[str, Any] | None
+    pattern: str | None
+    pattern_matcher: Pattern | None
+    activate_after: int | None
+
+    def __post_init__(self) -> None:
+        """Read the pattern, and how long it is put off; check the function and its `where`."""
+        check_kind(self.name, self.fn)
+        check(self.where)
+        check_view(self.view_spec, f"behaviour {self.name!r}")
+        self.on = types_in(self.on)
+        self.budget = own_limits_of(self.name, self.budget)
+        if self.pattern is not None and self.pattern_matcher is None:
+            self.pattern_matcher = pattern_of(self.pattern)
+        if self.activate_after is not None:
+            self.activate_after = put_off(self.activate_after)
+
+    def __call__(self, *given: Any, **words: Any) -> Any:
+        """Call the function."""
+        return self.fn(*given, **words)
+
+
 @dataclass
-class Behavior:
+class Behavior(_Reacting):
     """A function `(event, graph, ctx)` that events set off.
 
     It is set off by events of the types in `on` ("*" and an empty `on`: of any but the run's own) whose payload `where`
@@ -42,27 +72,11 @@ class Behavior:
     pattern_matcher: Pattern | None = None
     activate_after: int | None = None
 
-    def __post_init__(self) -> None:
-        """Read the pattern, and how long it is put off; check the function and its `where`."""
-        check_kind(self.name, self.fn)
-        check(self.where)
-        check_view(self.view_spec, f"behaviour {self.name!r}")
-        self.on = types_in(self.on)
-        self.budget = own_limits_of(self.name, self.budget)
-        if self.pattern is not None and self.pattern_matcher is None:
-            self.pattern_matcher = pattern_of(self.pattern)
-        if self.activate_after is not None:
-            self.activate_after = put_off(self.activate_after)
-
     kind: ClassVar[str] = "function"
-
-    def __call__(self, *given: Any, **words: Any) -> Any:
-        """Call the function."""
-        return self.fn(*given, **words)
 
 
 @dataclass
-class RelationBehavior:
+class RelationBehavior(_Reacting):
     """A function `(relation, event, graph, ctx)` that events set off which name an end of a relation of its type."""
 
     name: str
@@ -77,14 +91,6 @@ class RelationBehavior:
     pattern: str | None = None
     pattern_matcher: Pattern | None = None
     activate_after: int | None = None
-
-    def __post_init__(self) -> None:
-        """Read the pattern, and how long it is put off."""
-        Behavior.__post_init__(self)  # type: ignore[arg-type]  # it has the same fields
-
-    def __call__(self, *given: Any, **words: Any) -> Any:
-        """Call the function."""
-        return self.fn(*given, **words)
 
     kind: ClassVar[str] = "relation"
 
