@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import networkx as nx
 from clocks import seconds_of
+from limits import verdict
 
 import agentnb as nb
 from agentnb.ui.debugger import Debugger, page_module, page_style
@@ -251,10 +252,7 @@ def main() -> int:
         show(line(row))
     if options.json:
         print(json.dumps([row._asdict() for row in rows], indent=2))
-    broken = [row.what for row in rows if not row.kept]
-    if broken:
-        print(f"{len(broken)} limit(s) broken: {'; '.join(broken)}", file=sys.stderr)
-    return 1 if broken and options.check else 0
+    return verdict([row.what for row in rows if not row.kept], check=options.check)
 
 
 if __name__ == "__main__":

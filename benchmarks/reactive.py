@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clocks import bytes_of, seconds_of
+from limits import verdict
 from peers import AT_REST, plain_loop, version_of
 
 OURS, THEIRS = "agentnb.dialects.activegraph", "activegraph"
@@ -258,10 +259,7 @@ def main() -> int:
             rows.append(row)
             print(line(row), flush=True)
             gc.collect()
-    broken = [row.what for row in rows if row.ok is False]
-    if broken:
-        print(f"{len(broken)} limit(s) broken: {'; '.join(broken)}", file=sys.stderr)
-    return 1 if broken and options.check else 0
+    return verdict([row.what for row in rows if row.ok is False], check=options.check)
 
 
 if __name__ == "__main__":

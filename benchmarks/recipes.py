@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clocks import bytes_of, medians, seconds_of
+from limits import verdict
 from peers import version_of
 
 RELEASE = "0.21.0"  # the one release that has both recipes and what runs them
@@ -264,10 +265,7 @@ def main() -> int:
         gc.collect()
     rows.append(growth_row(found))
     print(line(rows[-1], own=True))
-    broken = [row.what for row in rows if not kept_by(row)]
-    if broken:
-        print(f"{len(broken)} limit(s) broken: {'; '.join(broken)}", file=sys.stderr)
-    return 1 if broken and options.check else 0
+    return verdict([row.what for row in rows if not kept_by(row)], check=options.check)
 
 
 if __name__ == "__main__":

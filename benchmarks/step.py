@@ -23,6 +23,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clocks import medians
+from limits import verdict
 from loops import (
     MANY,
     MESSAGES,
@@ -197,10 +198,7 @@ def main() -> int:
             print(line(row), flush=True)
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
-    broken = [row.what for row in rows if row.ok is False]
-    if broken:
-        print(f"{len(broken)} limit(s) broken: {'; '.join(broken)}", file=sys.stderr)
-    return 1 if broken and options.check else 0
+    return verdict([row.what for row in rows if row.ok is False], check=options.check)
 
 
 if __name__ == "__main__":

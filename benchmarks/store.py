@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import networkx as nx
+from limits import verdict
 from peers import AT_REST, plain_loop
 
 import agentnb as nb
@@ -215,10 +216,7 @@ def main() -> int:
         print(json.dumps({"slower": slow, "rows": [row._asdict() for row in rows]}, indent=2))
     else:
         printed(rows, slow)
-    broken = [row.what for row in rows if not row.kept(slow)]
-    if broken:
-        print(f"broken: {', '.join(broken)}", file=sys.stderr)
-    return 1 if args.check and broken else 0
+    return verdict([row.what for row in rows if not row.kept(slow)], check=args.check)
 
 
 if __name__ == "__main__":
