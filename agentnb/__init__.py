@@ -3,7 +3,7 @@
     import agentnb as nb
     recipe = nb.load("support.yaml")     # or nb.samples("triage")
     session = nb.Session(recipe, {"ticket": "My invoice is wrong"}, answers=["approve"])
-    session.step()                       # one node; session.back() goes back, session.run() goes on
+    session.step()                       # one node; session.back() goes back, session.run() continues
     session                              # as the last line of a cell: the cockpit
     session.trace.frames.steps           # the run as DataFrames
 
@@ -12,17 +12,32 @@ Names are imported when they are first used, so that this import stays light.
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from agentnb.display import register as _register
+
 if TYPE_CHECKING:
     from agentnb.board.values import ABSENT
+    from agentnb.clock import FrozenClock
     from agentnb.dialects.activegraph.foreign.session import open_activegraph
-    from agentnb.engine.nesting import enable_nesting
-    from agentnb.engine.work import Append
-    from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError
+    from agentnb.draw.drawing import Drawing
+    from agentnb.engine.control.breakpoints import Breakpoint
+    from agentnb.engine.control.budget import Budget
+    from agentnb.engine.core.work import Append
+    from agentnb.engine.effects.nesting import enable_nesting
+    from agentnb.errors import (
+        AgentNbError,
+        BoardError,
+        ExecutionError,
+        Problem,
+        RecipeError,
+        ReplayDivergence,
+        StoreError,
+    )
     from agentnb.load import dialects, load
     from agentnb.magics import load_ipython_extension, unload_ipython_extension
     from agentnb.recipe.model import Recipe
@@ -30,53 +45,84 @@ if TYPE_CHECKING:
     from agentnb.scenarios import run_scenarios
     from agentnb.session import Session
     from agentnb.session.logs import configure_logging
-    from agentnb.session.opening import open, runs
-    from agentnb.trace import SimulationTrace
+    from agentnb.session.reopen import open as open  # not in __all__
+    from agentnb.session.reopen import runs
+    from agentnb.trace import SimulationStep, SimulationTrace
     from agentnb.ui import Debugger, debug
+    from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage
+    from agentnb.world.llm.providers import client_of
+    from agentnb.world.llm.recorded import RecordedClient
 
-# Name -> module, in the order in which a newcomer meets them.
+# Name -> module, in the order in which a new user needs them.
 _HOMES = {
     "load": "agentnb.load",
     "samples": "agentnb.samples",
     "dialects": "agentnb.dialects",
     "Recipe": "agentnb.recipe.model",
     "Session": "agentnb.session",
-    "open": "agentnb.session.opening",
-    "runs": "agentnb.session.opening",
+    "open": "agentnb.session.reopen",
+    "runs": "agentnb.session.reopen",
     "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
     "debug": "agentnb.ui",
     "Debugger": "agentnb.ui",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
+    "SimulationStep": "agentnb.trace",
+    "Breakpoint": "agentnb.engine.control.breakpoints",
+    "Budget": "agentnb.engine.control.budget",
+    "Drawing": "agentnb.draw.drawing",
+    "FrozenClock": "agentnb.clock",
+    "LLMRequest": "agentnb.world.llm.base",
+    "LLMResponse": "agentnb.world.llm.base",
+    "Usage": "agentnb.world.llm.base",
+    "RecordedClient": "agentnb.world.llm.recorded",
+    "client_of": "agentnb.world.llm.providers",
     "ABSENT": "agentnb.board.values",
-    "Append": "agentnb.engine.work",
+    "Append": "agentnb.engine.core.work",
     "Problem": "agentnb.errors",
     "AgentNbError": "agentnb.errors",
     "RecipeError": "agentnb.errors",
+    "BoardError": "agentnb.errors",
     "ExecutionError": "agentnb.errors",
-    "enable_nesting": "agentnb.engine.nesting",
+    "ReplayDivergence": "agentnb.errors",
+    "StoreError": "agentnb.errors",
+    "LLMError": "agentnb.world.llm.base",
+    "enable_nesting": "agentnb.engine.effects.nesting",
     "configure_logging": "agentnb.session.logs",
 }
 
-__all__ = [
+__all__ = [  # without `open`: `from agentnb import *` must not replace the built-in
     "ABSENT",
     "AgentNbError",
     "Append",
+    "BoardError",
+    "Breakpoint",
+    "Budget",
     "Debugger",
+    "Drawing",
     "ExecutionError",
+    "FrozenClock",
+    "LLMError",
+    "LLMRequest",
+    "LLMResponse",
     "Problem",
     "Recipe",
     "RecipeError",
+    "RecordedClient",
+    "ReplayDivergence",
     "Session",
+    "SimulationStep",
     "SimulationTrace",
+    "StoreError",
+    "Usage",
     "__version__",
+    "client_of",
     "configure_logging",
     "debug",
     "dialects",
     "enable_nesting",
     "load",
     "load_ipython_extension",
-    "open",
     "open_activegraph",
     "run_scenarios",
     "runs",
@@ -104,11 +150,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, "open"})
 
 
 class _Package(ModuleType):
-    """This package: `load` and `samples` stay functions when the modules of the same names are imported."""
+    """This package: `load` and `samples` remain functions when the modules with the same names are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _HOMES and isinstance(value, ModuleType):  # only the import system does this
@@ -119,11 +165,19 @@ class _Package(ModuleType):
 
 
 class _Dialects(ModuleType):
-    """The package `agentnb.dialects`, which can be called too: `nb.dialects()` lists what can be loaded."""
+    """The package `agentnb.dialects`, which is also callable: `nb.dialects()` lists the loadable dialects."""
 
     def __call__(self) -> Any:
-        """Return what can be loaded, one row a dialect."""
+        """Return the loadable dialects, one row each."""
         return import_module("agentnb.load").dialects()
 
 
+# The displays and checks of lower layers' objects, made by higher layers and imported at first use.
+_register("cockpit", "agentnb.ui:cockpit")
+_register("controls", "agentnb.ui:Controls")
+_register("drawing", "agentnb.draw.dot:draw_recipe")
+_register("problems", "agentnb.kinds:check_with_kinds")
+_register("table", "agentnb.trace.frames:table")
+
 sys.modules[__name__].__class__ = _Package
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # the application decides which log records are shown

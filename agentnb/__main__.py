@@ -1,4 +1,4 @@
-"""__main__: `python -m agentnb` is the command `agentnb`."""
+"""Entry point of `python -m agentnb`, the same as the command `agentnb`."""
 
 from agentnb.cli import main
 

@@ -1,4 +1,4 @@
-"""clock: where time comes from. `now()` is the time that a recipe sees, `ns()` the time that a step took."""
+"""Clocks: the source of time. `now()` is the time that a recipe sees, `ns()` measures the duration of steps."""
 
 from __future__ import annotations
 
@@ -7,15 +7,34 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_microseconds(time: datetime) -> int:
+    """Return a time as whole microseconds since the epoch.
+
+    Example:
+        >>> from_microseconds(to_microseconds(EPOCH + timedelta(days=1))).isoformat()
+        '1970-01-02T00:00:00+00:00'
+    """
+    return (time - EPOCH) // timedelta(microseconds=1)
+
+
+def from_microseconds(count: int) -> datetime:
+    """Return the time, in UTC, so many microseconds after the epoch."""
+    return EPOCH + timedelta(microseconds=count)
 
 
 class Clock:
     """The wall clock.
 
     `now()` is a recipe's visible time; `ns()` counts nanoseconds since the epoch for the trace and never
-    ticks a TickingClock; `sleep` is what back-off and sleep effects wait by.
+    ticks a TickingClock; `sleep` is used for backoff and sleep effects.
     """
+
+    is_recorded = True  # whether a replay needs the recorded times of a step, because they cannot be computed again
 
     def __init__(self) -> None:
         # One reading of the wall clock, then the monotonic one: steps never seem to run backwards.
@@ -26,27 +45,29 @@ class Clock:
         return datetime.now(UTC)
 
     def ns(self) -> int:
-        """Return nanoseconds since the epoch, never going back."""
+        """Return nanoseconds since the epoch, never decreasing."""
         return self._base + perf_counter_ns()
 
     def seen(self) -> datetime:
-        """Return the visible time, as `now` would, and tick no clock: for what a recipe does not see."""
+        """Return the visible time without ticking the clock: for times that a recipe does not see."""
         return datetime.now(UTC)
 
     def go_back(self, kept: Mapping[str, Any] | None) -> None:
-        """Stand where it stood when it said `kept`, where its time is its own."""
+        """Reset the clock to a state returned by `kept`, unless it follows real time."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait so long."""
+        """Wait for a number of seconds."""
         await asyncio.sleep(seconds)
 
     def kept(self) -> dict[str, Any] | None:
-        """Return where it stands, as JSON; None where any other clock of its kind stands there too."""
+        """Return the state of the clock as JSON; None if it has none besides real time."""
         return None
 
 
 class FrozenClock(Clock):
     """Always the same instant; its sleep takes no time. For tests and reproducible traces."""
+
+    is_recorded = False
 
     def __init__(self, at: datetime | str = "2000-01-01T00:00:00+00:00") -> None:
         instant = datetime.fromisoformat(at) if isinstance(at, str) else at
@@ -54,50 +75,50 @@ class FrozenClock(Clock):
         self._ns = int(self.at.timestamp()) * 1_000_000_000 + self.at.microsecond * 1000
 
     def now(self) -> datetime:
-        """Return the instant that was given."""
+        """Return the fixed instant."""
         return self.at
 
     def seen(self) -> datetime:
-        """Return the instant at which it stands."""
+        """Return the current instant, without a tick."""
         return self.at
 
     def go_back(self, kept: Mapping[str, Any] | None) -> None:
-        """Stand where it stood when it said `kept`."""
+        """Reset the clock to a state returned by `kept`."""
         if kept is not None:
             FrozenClock.__init__(self, kept["at"])
 
     def ns(self) -> int:
-        """Return that instant in nanoseconds."""
+        """Return the current instant in nanoseconds."""
         return self._ns
 
     async def sleep(self, seconds: float) -> None:
-        """Return at once."""
+        """Return immediately."""
 
     def kept(self) -> dict[str, Any] | None:
-        """Return where it stands, as JSON."""
+        """Return the state of the clock as JSON."""
         return {"at": self.at.isoformat()}
 
 
 class TickingClock(FrozenClock):
-    """Goes on by `step_seconds` at every `now()`; `ns()` reads it without a tick."""
+    """A clock that advances by `step_seconds` at every `now()`; `ns()` reads it without a tick."""
 
     def __init__(self, start: datetime | str = "2000-01-01T00:00:00+00:00", step_seconds: float = 1.0) -> None:
         super().__init__(start)
         self.step = timedelta(seconds=step_seconds)
 
     def now(self) -> datetime:
-        """Return the time and go on by one step."""
+        """Return the time and advance by one step."""
         instant = self.at
         FrozenClock.__init__(self, instant + self.step)
         return instant
 
     def kept(self) -> dict[str, Any] | None:
-        """Return where it stands and how far it goes on each time, as JSON."""
+        """Return the current time and the step as JSON."""
         return {"at": self.at.isoformat(), "step_seconds": self.step.total_seconds()}
 
 
 def clock_of(kept: Mapping[str, Any] | None) -> Clock:
-    """Return a clock that stands where `kept` says.
+    """Return a clock in a state returned by `Clock.kept`.
 
     Example:
         >>> clock = TickingClock(step_seconds=2)

@@ -1,49 +1,72 @@
-"""errors: a Problem says what, where, why and what to do; every error of agentnb carries some.
+"""Errors: a Problem states what is wrong, where, why and what to do; every error of agentnb has at least one.
 
 The tree:
 
     AgentNbError
-    +-- RecipeError (also a ValueError)      a recipe cannot be loaded or is wrong
-    +-- BoardError                           a value or a path that the blackboard cannot take
-    +-- ExecutionError                       a run cannot go on
+    +-- RecipeError (also a ValueError)      a recipe cannot be loaded or is invalid
+    +-- BoardError                           a value or a path that the blackboard does not accept
+    +-- ExecutionError                       a run cannot continue
     |   +-- AgentRuntimeError
     |       +-- NodeExecutionError           a node failed: names its id, kind, prompt or tool, and the message
-    +-- ReplayDivergence                     a replay differs from what was recorded
-    +-- StoreError                           a record cannot be kept or read
+    +-- ReplayDivergence                     a replay differs from its record
+    +-- StoreError                           a record cannot be saved or read
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from html import escape
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from agentnb.display import view
+from agentnb.secrets import has_secret
+from agentnb.text import LONGEST_TEXT, class_name, safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_COLOURS: Final = {"error": "var(--jp-error-color1, #d32f2f)", "warning": "var(--jp-warn-color1, #f57c00)"}
+_CARD: Final = "border-left:4px solid {colour};padding:.4em .8em;margin:.4em 0;overflow-wrap:anywhere;"
+_WORD: Final = "opacity:.65;padding-right:.8em;text-align:left;vertical-align:top;white-space:nowrap"
 Severity = Literal["error", "warning"]
 
 
 class Place(NamedTuple):
-    """Where in a source something stands: file (or "<text>"), line and column from 1, and the path of keys."""
+    """A position in a source: file (or "<text>"), line and column from 1, and the path of keys.
+
+    `block` is the line and column of the first line of a text whose lines are lines of the file, as in a YAML block
+    (`|`); else None.
+    """
 
     file: str
     line: int = 0
     column: int = 0
     path: str = ""
+    block: tuple[int, int] | None = None
+
+    def of_line(self, line: int) -> Place:
+        """Return the place of a line, from 1, of the text at this place; the whole place if the line is unknown."""
+        if self.block is None:
+            return self
+        return self._replace(line=self.block[0] + line - 1, column=self.block[1])
 
     def __str__(self) -> str:
-        """Return `file:line:column, path`, without the parts that are not known."""
+        """Return `file:line:column, path`, without unknown parts."""
         spot = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         return f"{spot}, {self.path}" if self.path else spot
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, told so that it can be mended: what, where, why, and what to do.
+    """One problem, described so that it can be fixed: what, where, why, and what to do.
 
-    Codes: R recipe, B blackboard, X run, L log, U screen; docs/errors.md lists them.
+    Codes: R recipe, B blackboard, X run, L log, U screen; docs/errors.md lists them. Secrets in its texts are masked,
+    and texts of more than 20,000 characters cut, so that callers need not do so.
     """
 
     code: str
@@ -53,27 +76,46 @@ class Problem:
     do: str
     severity: Severity = "error"
 
+    def __post_init__(self) -> None:
+        """Mask the secrets in the texts, and cut long ones."""
+        for name in ("what", "where", "why", "do"):
+            object.__setattr__(self, name, safe_str(getattr(self, name), LONGEST_TEXT))
+
     def __str__(self) -> str:
-        """Return the four answers as four lines."""
+        """Return the four parts as four lines."""
         mark = "warning " if self.severity == "warning" else ""
         return f"{mark}{self.code}: {self.what}\n  where: {self.where}\n  why:   {self.why}\n  do:    {self.do}"
 
     def _repr_html_(self) -> str:
-        from agentnb.display import problems_html
-
         return problems_html([self])
 
 
-class AgentNbError(Exception):
-    """The root of all errors of agentnb; `problems` holds every Problem at once.
+def problems_html(problems: Iterable[Problem]) -> str:
+    """Return problems as HTML cards: code and what, then where, why and what to do. Everything is escaped."""
+    return "".join(map(_card, problems))
 
-    Code of other people, a tool's for example, may raise one with a text of its own: that is its message.
+
+def _card(problem: Problem) -> str:
+    rows = "".join(
+        f'<tr style="background:none"><td style="{_WORD}">{word}</td>'
+        f'<td style="text-align:left;white-space:pre-wrap">{escape(text)}</td></tr>'
+        for word, text in (("where", problem.where), ("why", problem.why), ("do", problem.do))
+    )
+    style = _CARD.format(colour=_COLOURS[problem.severity])
+    head = f"<b>{escape(problem.code)}</b> {escape(problem.what)}"
+    return f'<div role="alert" style="{style}">{head}<table style="margin:.2em 0 0;border:none">{rows}</table></div>'
+
+
+class AgentNbError(Exception):
+    """The base class of all errors of agentnb; `problems` holds all problems.
+
+    Other code, such as a tool, may raise one with a plain text, which is then its message.
     """
 
     def __init__(self, *problems: Problem | str) -> None:
         self._given = problems
         self.problems: tuple[Problem, ...] = tuple(each for each in problems if isinstance(each, Problem))
-        super().__init__("\n".join(map(str, problems)))
+        super().__init__("\n".join(safe_str(each, 5 * LONGEST_TEXT) for each in problems))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the problems, so that an error survives a worker process."""
@@ -81,54 +123,195 @@ class AgentNbError(Exception):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the problems as a DataFrame: code, what, where, why, do, severity."""
-        from agentnb.trace.frames import table
-
-        return table([asdict(problem) for problem in self.problems])
+        frame: pd.DataFrame = view("table")([asdict(problem) for problem in self.problems])
+        return frame
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints in place of a traceback: the problems alone (a mistake in a recipe has no stack)."""
+        """Return what IPython prints instead of a traceback: only the problems (an invalid recipe has no stack)."""
         return [f"{type(self).__name__}: {len(self.problems)} problem(s)", *map(str, self.problems)]
 
 
 class RecipeError(AgentNbError, ValueError):
-    """A recipe cannot be loaded; `problems` are all that were found."""
+    """A recipe cannot be loaded; `problems` holds everything that was found."""
 
 
 class BoardError(AgentNbError):
-    """The blackboard cannot take this value, or has no such path."""
+    """The blackboard does not accept this value, or has no such path."""
 
 
 class ExecutionError(AgentNbError):
-    """A run cannot go on."""
+    """A run cannot continue."""
 
 
 class AgentRuntimeError(ExecutionError):
-    """A run of an agent broke one of its rules (a limit, a missing client, a wrong target)."""
+    """A run of an agent broke one of its rules (a limit, a missing client, an invalid target)."""
 
 
 class NodeExecutionError(AgentRuntimeError):
-    """A node failed and nothing in the recipe handles it; `__cause__` is the node's own exception."""
+    """A node failed and nothing in the recipe handles it; `__cause__` is the node's exception."""
 
 
 class ReplayDivergence(AgentNbError):
-    """A replay did something else than the record says."""
+    """A replay differs from its record."""
 
 
 class StoreError(AgentNbError):
-    """A record cannot be kept or read; what was kept before is whole."""
+    """A record cannot be saved or read; what was saved before is intact."""
+
+
+MOST_NAMES: Final = 500  # known words compared with an unknown one
+MOST_SUGGESTIONS: Final = 100  # per load
+_suggestions_left: ContextVar[Iterator[int] | None] = ContextVar("suggestions_left", default=None)
+_LONG_WORD: Final = 6  # letters
+_NEAR: Final = 0.7  # the minimum similarity ratio of two long words
+_PAIR: Final = 2
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Return "did you mean 'x'?" for the known word nearest to `word`, else the order `otherwise`."""
-    close: Sequence[str] = get_close_matches(str(word), [str(name) for name in known], n=1)
-    return f"did you mean {close[0]!r}?" if close else otherwise
+    """Return "did you mean 'x'?" for the known word most similar to `word`, else `otherwise`."""
+    near = close_match(word, known)
+    return otherwise if near is None else f"did you mean {near!r}?"
+
+
+def close_match(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word most similar to another one, ignoring case; None if none is similar.
+
+    Short words are similar by chance ("foo" and "floor"), so they may differ by one slip only: an extra or missing
+    letter, a different one, or two that are swapped. Words of six letters or more may differ more.
+
+    Example:
+        >>> close_match("Costumer", ["order", "customer"])
+        'customer'
+        >>> close_match("foo", ["floor", "abs"])
+    """
+    left = _suggestions_left.get()
+    if left is not None and next(left, None) is None:
+        return None
+    names: dict[str, str] = {}
+    for name in islice(known, MOST_NAMES):
+        names.setdefault((name[:200] if type(name) is str else safe_str(name, 200)).casefold(), name)
+    wanted = safe_str(word, 200).casefold().strip("[](){}'\" ")  # one name in a list, or quoted
+    for near in get_close_matches(wanted, names, n=3):
+        is_long = min(len(near), len(wanted)) >= _LONG_WORD
+        if (is_long and get_close_matches(wanted, [near], cutoff=_NEAR)) or _is_one_slip(wanted, near):
+            return safe_str(names[near], 200)
+    return None
+
+
+@contextmanager
+def limited_suggestions() -> Iterator[None]:
+    """Limit suggestions to the first hundred unknown words: with thousands of words, the search is slow."""
+    if _suggestions_left.get() is not None:
+        yield
+        return
+    token = _suggestions_left.set(iter(range(MOST_SUGGESTIONS)))
+    try:
+        yield
+    finally:
+        _suggestions_left.reset(token)
+
+
+def _common_prefix(word: str, other: str) -> int:
+    """Return the length of the common prefix of two words."""
+    return next(
+        (at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), min(len(word), len(other))
+    )
+
+
+def _is_one_slip(word: str, other: str) -> bool:
+    start = _common_prefix(word, other)
+    end = _common_prefix(word[start:][::-1], other[start:][::-1])
+    one, two = word[start : len(word) - end], other[start : len(other) - end]
+    return max(len(one), len(two)) <= 1 or (len(one) == len(two) == _PAIR and one == two[::-1])
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article.
+
+    Example:
+        >>> with_article("int"), with_article("list"), with_article("URL")
+        ('an int', 'a list', 'a URL')
+    """
+    return f"an {noun}" if noun[:1] in "aeiouAEIO" else f"a {noun}"
+
+
+def set_known(owner: object, name: str, value: Any) -> None:
+    """Set an existing attribute of an object.
+
+    Raises:
+        AttributeError: it has no attribute of this name.
+    """
+    try:
+        object.__setattr__(owner, name, value)
+    except AttributeError:
+        raise no_attribute(owner, name) from None
+
+
+def no_attribute(owner: object, name: str) -> AttributeError:
+    """Return the error for setting an attribute that an object does not have; it suggests the most similar one."""
+    public = [each for each in dir(owner) if not each.startswith("_")]
+    noun = with_article(type(owner).__name__)
+    hint = did_you_mean(name, public, "set only what it has, or use a variable of your own")
+    return AttributeError(f"{noun} has no attribute {name!r}; {hint}")
+
+
+def misspelt(word: str, known: Collection[str]) -> str | None:
+    """Return the known word that an unknown one is very likely a misspelling of; None for a known or a new word.
+
+    Names that differ in their number, plural or a short part ("note" and "notes", "input_a" and "input_b") are usually
+    two names, so they do not count; neither does a part of two letters, in which no typo can be recognised.
+
+    Example:
+        >>> misspelt("bugdet", ["budget", "order"])
+        'budget'
+        >>> misspelt("orders", ["budget", "order"])
+    """
+    if word in known:
+        return None
+    for near in get_close_matches(word, known, n=1, cutoff=0.8):
+        parts = [(a, b) for a, b in zip_longest(word.split("_"), near.split("_"), fillvalue="") if a != b]
+        stems = [(a.rstrip("s0123456789"), b.rstrip("s0123456789")) for a, b in parts]
+        if all(a != b and min(len(a), len(b)) > 2 for a, b in stems):
+            return near
+    return None
 
 
 def told(error: BaseException) -> str:
-    """Return what an exception says in one line: of ours what is wrong, of others their own words, if they have any."""
+    """Return the message of an exception, masked: what is wrong for errors of agentnb, else its own text."""
     if isinstance(error, AgentNbError) and error.problems:
         return "; ".join(problem.what for problem in error.problems)
+    return safe_str(error, LONGEST_TEXT)
+
+
+def advice(error: BaseException) -> str:
+    """Return the message of an exception, masked; for errors of agentnb also why, and what to do."""
+    if isinstance(error, AgentNbError) and error.problems:
+        return "; ".join(f"{problem.what}: {problem.why}; {problem.do}" for problem in error.problems)
+    return told(error)
+
+
+def error_line(error: BaseException) -> str:
+    """Return the class and the message of an exception, masked: `ValueError: no such city`."""
+    return f"{class_name(error)}: {told(error)}"
+
+
+def printable(error: BaseException | None) -> BaseException | None:
+    """Return an error if it can be printed as the cause of another one; None if it would reveal a secret."""
+    here = error
+    while here is not None:
+        for text in (_printed(here, str), _printed(here, repr)):
+            if text is None or has_secret(text):
+                return None
+        here = here.__cause__ or here.__context__
+    return error
+
+
+def _printed(error: BaseException, function: Any) -> str | None:
+    """Return the printed form of an error; None if that fails or is too long."""
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001  (an error that cannot even be told is one all the same)
-        return "it cannot be told"
+        text: str = function(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  (an error's own methods may raise anything)
+        return None
+    return text if len(text) <= 50 * LONGEST_TEXT else None

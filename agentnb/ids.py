@@ -1,4 +1,4 @@
-"""ids: names that count (IDGen) and ids drawn from a seed. They are arguments, never globals."""
+"""Ids: counted names (IDGen) and ids derived from a seed. They are passed as arguments, never globals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 
 
 class IDGen:
-    """Gives `name_001`, `name_002`, ...: one counter a prefix, so that the same run gives the same ids.
+    """Generates `name_001`, `name_002`, ...: one counter per prefix, so that the same run has the same ids.
 
     Example:
         >>> ids = IDGen()
@@ -30,13 +30,19 @@ class IDGen:
         return f"{prefix}_{number:03d}"
 
 
-def uuid_of(run_id: str, step: int) -> uuid.UUID:
-    """Return the id of a step: the same for the same run id and number, in every process (UUID version 5)."""
-    return uuid.uuid5(uuid.NAMESPACE_URL, f"agentnb:{run_id}/{step}")
+def uuid_of(run_id: str, step: int, branch: str | None = None) -> uuid.UUID:
+    """Return the id of a step: the same for the same run id, branch and number, in every process (UUID version 5).
+
+    Example:
+        >>> uuid_of("run", 3) == uuid_of("run", 3), uuid_of("run", 3) == uuid_of("run", 3, "branch 1")
+        (True, False)
+    """
+    within = "" if branch is None else f"/{branch}"
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"agentnb:{run_id}{within}/{step}")
 
 
 def new_run_id(rng: random.Random | None = None) -> str:
-    """Return a fresh run id that sorts by time; with `rng` it is drawn from that source alone."""
+    """Return a new run id that sorts by time; with `rng` it is drawn from that generator only."""
     if rng is not None:
         return "".join(rng.choice(_ALPHABET) for _ in range(20))
     number = int(time.time() * 1000) % 2**50 << 50 | secrets.randbits(50)

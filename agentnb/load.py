@@ -1,4 +1,4 @@
-"""load: whatever a recipe is written in becomes a Recipe; its dialect is recognised by its content."""
+"""Loading: create a Recipe from any supported source; the dialect is recognised by the content."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from agentnb.dialects.table import DIALECTS, Dialect, in_order, recipe_of
-from agentnb.errors import Problem, RecipeError, did_you_mean
+from agentnb.dialects.table import DIALECTS, Dialect, describe_content, in_order, recipe_of
+from agentnb.errors import Problem, RecipeError, did_you_mean, limited_suggestions, with_article
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import ROOT, Recipe
 from agentnb.sources import SUFFIXES, Source, plain_source, read_file, read_text
-from agentnb.sources.faults import no_such_file, not_a_mapping
+from agentnb.sources.problems import no_such_file, not_a_mapping
+from agentnb.text import class_name, safe_str
+from agentnb.world.tools.allow_list import allow_entries
 
-# What a recipe's first level may say: a misspelt one is the likeliest reason that nobody knows a text.
+# The top-level words of a recipe: a misspelt one is the most likely reason why no dialect recognises a text.
 _TOP_WORDS = ("apiVersion", "kind", "metadata", "interface", "topology")
 _SORTS = "a path, YAML or JSON text, a dict, a networkx graph, or a dialect's own object"
 
 
 class DialectRow(NamedTuple):
-    """A line of `nb.dialects()`: its name, what is written in it, and what of it can be loaded."""
+    """A row of `nb.dialects()`: the name, what is written in it, and the sources that can be loaded."""
 
     name: str
     about: str
@@ -30,7 +32,7 @@ class DialectRow(NamedTuple):
 
 
 def dialects() -> Listing[DialectRow]:
-    """Return what can be loaded, one row a dialect.
+    """Return the loadable dialects, one row each.
 
     Example:
         >>> [row.name for row in dialects()]
@@ -49,7 +51,8 @@ def load(
         dialect: one of `nb.dialects()`; left out, it is recognised by the content.
         name: what the recipe is called, in place of its own name.
         allow: module prefixes and folders that tools may be imported from when a session starts, besides the
-            recipe's own folder.
+            recipe's own folder; folders that its memory may write to; commands that MCP servers may be started with;
+            and `env:NAME` for an environment variable that the recipe may read, or set for such a server.
 
     Raises:
         RecipeError: every problem at once, errors first (`.problems`). Warnings alone raise nothing:
@@ -66,19 +69,28 @@ def load(
     """
     if isinstance(source, Recipe):
         return _named(source, name)
-    read, file = _read(source)
-    chosen = _chosen(dialect, read) if dialect is not None else _recognised(read)
-    recipe = recipe_of(read, chosen)
-    prefixes = (allow,) if isinstance(allow, str | os.PathLike) else tuple(allow)
-    meta = MappingProxyType({**recipe.meta, "allow": tuple(map(_allowed, prefixes))})
-    return _named(replace(recipe, file=file, meta=meta), name)
+    allowed = allow_entries(allow)
+    try:
+        with limited_suggestions():
+            read, file = _read(source)
+            read = replace(read, allow=allowed)
+            chosen = _dialect_named(dialect) if dialect is not None else _recognise(read)
+            return _named(replace(recipe_of(read, chosen), file=file), name)
+    except (RecipeError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # also the SystemExit of an object in a dict or a graph
+        raise RecipeError(_unreadable(source, error)) from error
 
 
-def _allowed(entry: str | os.PathLike[str]) -> str:
-    """Return a folder as it is meant here and now, whatever the current one is later; a module's prefix as it is."""
-    text = os.fspath(entry)
-    folder = isinstance(entry, os.PathLike) or os.sep in text or text.startswith((".", "~"))
-    return str(Path(text).expanduser().resolve()) if folder else text
+def _unreadable(source: object, error: BaseException) -> Problem:
+    """Return the problem of a source that contains an object that cannot be read."""
+    return Problem(
+        "R332",
+        f"{with_article(class_name(source))} cannot be read as a recipe",
+        f"<{class_name(source)}>",
+        f"reading a part of it fails: {class_name(error)}: {safe_str(error, 200)}",
+        "write it with plain values: texts, numbers, lists and dicts; the cause of this error shows the part",
+    )
 
 
 def _named(recipe: Recipe, name: str | None) -> Recipe:
@@ -91,7 +103,7 @@ def _named(recipe: Recipe, name: str | None) -> Recipe:
 
 
 def _read(source: Any) -> tuple[Source, str | None]:
-    """Return what a source says, and the file that it came from, if any."""
+    """Return a source's content, and the file that it came from, if any."""
     if isinstance(source, os.PathLike):
         return _of_file(source)
     if isinstance(source, str):
@@ -102,7 +114,7 @@ def _read(source: Any) -> tuple[Source, str | None]:
 
 
 def _is_text(source: str) -> bool:
-    """Return whether this is a recipe's text and no path: several lines, a brace, or a key with its value."""
+    """Return True for the text of a recipe, False for a path: several lines, a brace, or a key with its value."""
     if "\n" in source or not source.strip() or source.lstrip().startswith(("{", "[")):
         return True
     return ": " in source and not source.lower().endswith(SUFFIXES)
@@ -125,7 +137,7 @@ def _of_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
 
 
 def _neighbours(path: object) -> tuple[list[str], str]:
-    """Return the recipes beside a path that leads nowhere, written as it was, and the folder they are in."""
+    """Return the recipes beside a path that does not exist, in the form of that path, and their folder."""
     try:
         folder = Path(str(path)).expanduser().parent
         names = [str(Path(str(path)).parent / file.name) for file in folder.iterdir() if file.suffix in SUFFIXES]
@@ -134,38 +146,20 @@ def _neighbours(path: object) -> tuple[list[str], str]:
     return names, str(folder)
 
 
-def _chosen(name: str, source: Source) -> Dialect:
-    """Return the dialect of that name."""
+def _dialect_named(name: str) -> Dialect:
+    """Return the dialect with a name."""
     dialect = DIALECTS.get(name)
     if dialect is None:
         raise RecipeError(
-            Problem("R107", f"there is no dialect {name!r}", str(source.place()),
+            Problem("R107", f"there is no dialect {name!r}", f"load(dialect={name!r})",
                     f"the dialects are: {', '.join(DIALECTS)}",
                     did_you_mean(name, DIALECTS, "name one of them, or leave it out"))
         )  # fmt: skip
-    if source.content is None and source.problems:
-        raise RecipeError(*source.problems)
-    plain = isinstance(source.content, Mapping | list | str | int | float | None)
-    if not (dialect.written and isinstance(source.content, Mapping)) and (
-        plain or not dialect.recognise(source.content)
-    ):
-        raise RecipeError(*source.problems, _other_sort(source, dialect))
     return dialect
 
 
-def _other_sort(source: Source, dialect: Dialect) -> Problem:
-    """R107: the dialect of a recipe is not known."""
-    return Problem(
-        "R107",
-        f"{_sort(source)} cannot be read as {dialect.name}",
-        str(source.place()),
-        f"{dialect.name} takes {dialect.sources}",
-        "give one of these, or leave the dialect out",
-    )
-
-
-def _recognised(source: Source) -> Dialect:
-    """Return the first dialect that knows the content as its own."""
+def _recognise(source: Source) -> Dialect:
+    """Return the first dialect that recognises the content."""
     if source.content is None and source.problems:
         raise RecipeError(*source.problems)
     for dialect in DIALECTS.values():
@@ -185,23 +179,7 @@ def _unknown(source: Source) -> Iterator[Problem]:
         yield Problem("R107", "no dialect knows this recipe as its own", str(source.place()),
                       f"its keys are: {keys}; tried were: {tried}", order)  # fmt: skip
     elif source.text is not None:
-        yield not_a_mapping(source.place(), _sort(source))
+        yield not_a_mapping(source.place(), describe_content(source))
     else:
-        yield Problem("R107", f"{_sort(source)} is no recipe", str(source.place()),
+        yield Problem("R107", f"{describe_content(source)} is no recipe", str(source.place()),
                       f"tried were: {tried}", f"give {_SORTS}")  # fmt: skip
-
-
-def _sort(source: Source) -> str:
-    match source.content:
-        case None:
-            return "empty" if source.text is not None else "None"
-        case list():
-            return "a list"
-        case str():
-            return "one text"
-        case Mapping():
-            return "a mapping"
-        case bool() | int() | float():
-            return "one value"
-    name = type(source.content).__name__
-    return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"

@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from peers import AT_REST, plain_loop
 
-from agentnb.engine.executor import run_plain
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
-from agentnb.engine.work import Kind, Work
+from agentnb.engine.core.drivers import run_plain
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.work import Kind, Work
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.trace import SimulationTrace
 

@@ -11,7 +11,7 @@ from typing import Any
 from clocks import bytes_of, seconds_of
 from peers import first, second
 
-from agentnb.engine.work import Append
+from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 

@@ -1,4 +1,4 @@
-"""reactive: how fast behaviours answer to events, beside the activegraph package, in one run; and what an event keeps.
+"""reactive: how fast behaviors answer to events, beside the activegraph package, in one run; and what an event keeps.
 
 Run it: `python benchmarks/reactive.py [--events N] [--runs N] [--whole] [--check]`. `--check` exits with 1 where a
 limit is broken: with default views 10,000 events a second at least; with lean views, and kept in SQLite, no slower than
@@ -6,12 +6,12 @@ the package with lean views beside it. The package comes with `pip install agent
 ratios.
 
 The programs are the same for both, word for word, and both tell the same log (see `Program`). Ours keeps its history
-and can go back; the package keeps its log. Kept in SQLite means: what a behaviour tells is in the file before the
-behaviour goes on, and outlives a killed process (`durability="step"`, the package's only way).
+and can go back; the package keeps its log. Kept in SQLite means: what a behavior tells is in the file before the
+behavior goes on, and outlives a killed process (`durability="step"`, the package's only way).
 
 In memory the time is the processor's, in SQLite the clock's, for a disk is waited for. The two take turns, run by run,
 and a ratio is the median of the ratios of such pairs; where it breaks its limit there are more runs, and the calmest
-pairs count. With default views the package copies its whole log for each behaviour: its 10,000 events take minutes, so
+pairs count. With default views the package copies its whole log for each behavior: its 10,000 events take minutes, so
 it is given 1,000 events, unless `--whole` is said.
 """
 
@@ -48,14 +48,14 @@ LEAN = {"include_types": ["nothing"], "recent_events": 0}
 
 @dataclass(frozen=True)
 class Program:
-    """What both are asked to do: its behaviours, made for so many events of the log, and the event that begins it."""
+    """What both are asked to do: its behaviors, made for so many events of the log, and the event that begins it."""
 
     name: str
     behaviors: Callable[[Any, int, Any], list[Any]]
 
 
 def chain(package: Any, events: int, view: Any) -> list[Any]:
-    """One behaviour that sets itself off: three events a hop."""
+    """One behavior that sets itself off: three events a hop."""
     hops = events // 3
 
     def hop(event: Any, graph: Any, _ctx: Any) -> None:
@@ -67,7 +67,7 @@ def chain(package: Any, events: int, view: Any) -> list[Any]:
 
 
 def fan_out(package: Any, events: int, view: Any) -> list[Any]:
-    """One behaviour sets another off many times at once: they wait in a long queue, three events each."""
+    """One behavior sets another off many times at once: they wait in a long queue, three events each."""
 
     def share(_event: Any, graph: Any, _ctx: Any) -> None:
         for number in range(events // 3):
@@ -83,7 +83,7 @@ def fan_out(package: Any, events: int, view: Any) -> list[Any]:
 
 
 def objects(package: Any, events: int, view: Any) -> list[Any]:
-    """One behaviour answers to each object with another one, in a chain: three events a hop."""
+    """One behavior answers to each object with another one, in a chain: three events a hop."""
     hops = events // 3
 
     def grow(event: Any, graph: Any, _ctx: Any) -> None:
@@ -243,7 +243,7 @@ def line(row: Row) -> str:
 
 def main() -> int:
     """Measure, print the table, and return the exit code."""
-    parser = argparse.ArgumentParser(description="how fast behaviours answer to events")
+    parser = argparse.ArgumentParser(description="how fast behaviors answer to events")
     parser.add_argument("--events", type=int, default=10_000, help="events that a run tells, in about")
     parser.add_argument("--runs", type=int, default=5, help="runs a figure, of which the median counts")
     parser.add_argument("--whole", action="store_true", help="give the package all events with default views too")

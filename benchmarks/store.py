@@ -114,7 +114,7 @@ def langgraph(folder: Path, steps: int = 500) -> float:
 
 
 def activegraph(folder: Path, steps: int = 1_000) -> float:
-    """Return the behaviours a second that the activegraph package runs with its SQLite store."""
+    """Return the behaviors a second that the activegraph package runs with its SQLite store."""
     from activegraph import Behavior, Graph, Runtime
 
     def count(event: Any, graph: Any, _: Any) -> None:
@@ -138,7 +138,7 @@ def activegraph(folder: Path, steps: int = 1_000) -> float:
 def of_others(folder: Path) -> list[Row]:
     """Return what the other libraries do in a second; one that is missing, or refuses, is left out and told."""
     rows = []
-    for name, work in (("LangGraph, SqliteSaver: steps", langgraph), ("activegraph, SQLite: behaviours", activegraph)):
+    for name, work in (("LangGraph, SqliteSaver: steps", langgraph), ("activegraph, SQLite: behaviors", activegraph)):
         try:
             work(folder)
             rows.append(Row(f"{name} a second", median(work(folder) for _ in range(3)), "1/s"))

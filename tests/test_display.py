@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from agentnb.display import problems_html, session_bundle
-from agentnb.errors import Problem
+from agentnb.errors import Problem, problems_html
 from tests.session.making import graph, session
 
 NASTY = "<script>alert(1)</script> & \"'"
@@ -25,7 +24,7 @@ def test_several_problems_are_several_cards_and_a_warning_looks_different():
 
 def test_a_session_shows_itself_as_its_cockpit_with_a_picture_beside_it():
     run = session(graph("a", "b"))
-    bundle = session_bundle(run)
+    bundle = run._repr_mimebundle_()
     shown = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "application/vnd.jupyter.widget-view+json" in shown
     assert any(kind in shown for kind in ("image/svg+xml", "text/html"))
@@ -37,5 +36,5 @@ def test_showing_a_recipe_runs_nothing():
     ran = []
     run = session(graph("a", a=lambda: ran.append(1)))
     run.recipe._repr_mimebundle_()
-    session_bundle(run)
+    run._repr_mimebundle_()
     assert ran == []

@@ -4,17 +4,22 @@ import copy
 import dataclasses
 import pickle
 
+import networkx as nx
 import pytest
 
+import agentnb as nb
 from agentnb import errors
 from agentnb.errors import (
+    MOST_SUGGESTIONS,
     AgentNbError,
     ExecutionError,
     NodeExecutionError,
     Place,
     Problem,
     RecipeError,
+    close_match,
     did_you_mean,
+    limited_suggestions,
     told,
 )
 
@@ -80,6 +85,21 @@ def test_did_you_mean():
     assert did_you_mean(5, [5], "else") == "did you mean '5'?"
 
 
+def test_suggestions_end_after_so_many():
+    with limited_suggestions():
+        with limited_suggestions():  # counts on
+            found = [did_you_mean("raed", ["read"], "no") for _ in range(MOST_SUGGESTIONS)]
+        assert set(found) == {"did you mean 'read'?"}
+        assert did_you_mean("raed", ["read"], "no") == "no"
+    assert did_you_mean("raed", ["read"], "no") == "did you mean 'read'?"
+
+
+def test_a_suggestion_is_masked():
+    assert did_you_mean("https://ann:hunter1@example.org", ["https://ann:hunter2@example.org"], "no") == (
+        "did you mean 'https://ann:********@example.org'?"
+    )
+
+
 @pytest.mark.parametrize(
     ("child", "parent"),
     [
@@ -98,7 +118,7 @@ def test_an_error_that_cannot_be_told_is_told_as_that():
             raise RuntimeError("no words")
 
     assert [told(Mute()), told(ValueError("no")), told(RecipeError(ONE, TWO))] == [
-        "it cannot be told", "no", f"{ONE.what}; {TWO.what}"
+        "<Mute that cannot be shown: RuntimeError>", "no", f"{ONE.what}; {TWO.what}"
     ]  # fmt: skip
 
 
@@ -106,3 +126,44 @@ def test_an_error_of_somebody_elses_making_has_a_text_and_no_problems():
     error = errors.AgentRuntimeError("enough")
     assert (str(error), error.problems, told(error)) == ("enough", (), "enough")
     assert str(pickle.loads(pickle.dumps(error))) == "enough"
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("serch", "search"), ("saerch", "search"), ("searchh", "search"), ("SEARCH", "search"),
+        ("max_iter", "max_iterations"),
+        ("srot", "sort"), ("sor", "sort"), ("Sort", "sort"), ("sorf", "sort"), ("ad", "add"),
+        ("foo", None), ("bar", None), ("pear", None), ("x", None), ("st", None), ("iterate", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_guess_is_a_slip_away(word, near):
+    known = ["floor", "sort", "search", "max_iterations", "add", "a"]
+    assert close_match(word, known) == near
+    assert did_you_mean(word, known, "name one") == (f"did you mean {near!r}?" if near else "name one")
+
+
+@pytest.mark.parametrize(
+    ("call", "article"),
+    [
+        (lambda: nb.load(OrderedPairs()), "an OrderedPairs is no recipe"),
+        (lambda: nb.load(nx.Graph()), "a Graph: its edges have no direction"),
+        (lambda: nb.Session(nb.load(graph()), hooks=5), "an int is no hooks"),
+        (lambda: nb.Session(nb.load(graph()), llm=5), "an int was given"),
+        (lambda: nb.Session(nb.load(graph()), hooks=[5]), "it is an int"),
+    ],
+)
+def test_the_class_of_what_was_given_has_its_article(call, article):
+    with pytest.raises(nb.errors.AgentNbError) as caught:
+        call()
+    assert any(article in str(problem) for problem in caught.value.problems)
+
+
+class OrderedPairs:
+    """Something that no recipe can be made of."""
+
+
+def graph():
+    found = nx.DiGraph(name="one")
+    found.add_node("a", function=dict)
+    return found

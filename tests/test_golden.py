@@ -56,7 +56,7 @@ def lines(session):
         for call in calls:
             if call["step"] == step.step:
                 came = f"fails: {call['error']}" if isinstance(call["error"], str) else told(call["result"])
-                waited = f" after {call['wait']:g} s" if call["wait"] else ""
+                waited = f" after {call['backoff_seconds']:g} s" if call["backoff_seconds"] else ""
                 yield f"      calls {call['name']} ({call['attempt']}{waited}): {came}"
         for write in step.writes:
             sign = {"append": "+= ", "set": "= "}.get(write.op)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from copy import deepcopy
@@ -295,3 +296,35 @@ def test_no_graph_raises_anything_else(nodes, edges, top):
     for number, attributes in enumerate(edges):
         graph.add_edges_from([(number % 3, "a", attributes)])
     is_told(graph)
+
+
+def test_only_recipe_errors_leave_it_for_any_data(monkeypatch):
+    from networkx import DiGraph
+
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)  # pydantic tells there what it cannot show
+
+    class Hostile:
+        def __repr__(self):
+            raise SystemExit("hostile")
+
+        __str__ = __eq__ = __hash__ = __getattr__ = __bool__ = __repr__
+
+    text = """apiVersion: coreason.ai/v2
+kind: Recipe
+metadata: {name: n}
+interface: {inputs: {type: object, properties: {a: {type: string}}, required: [[a]]}}
+topology: {nodes: [{id: a, type: agent, agent_ref: x}], edges: [], entry_point: a}
+"""
+    with contextlib.suppress(agentnb.RecipeError):
+        agentnb.load(text)
+    huge = 10**5000
+    for odd in (huge, -huge, [huge], {"a": huge}, {huge: 1}, Hostile(), [Hostile()], {"a": Hostile()}):
+        graph = DiGraph(name="odd")
+        graph.add_node("a", kind=odd, function=odd)
+        graph.add_edge("a", "b", when=odd)
+        recipe = {"metadata": {"name": odd}, "interface": {}, "topology": [{"id": odd, "type": odd, "agent_ref": odd}]}
+        nodes = {"recipe": {"name": odd}, "graph": {"nodes": [{"id": "a", "type": odd}], "edges": odd}}
+        for source in (graph, recipe, nodes, {"name": odd, "description": odd, "task": odd, "tools": [odd]}, odd):
+            with pytest.raises(agentnb.RecipeError) as caught:
+                agentnb.load(source)
+            assert str(caught.value)

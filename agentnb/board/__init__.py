@@ -1,4 +1,4 @@
-"""board: the blackboard. Its values never change; scopes hold them; this is the only floor that writes a key."""
+"""The blackboard: immutable values in scopes. Only this package writes keys."""
 
 from agentnb.board.values import ABSENT
 

@@ -1,15 +1,17 @@
-"""codec: board values to JSON and back. Plain JSON stays as it is, all else is a mapping with a tag under "$".
+"""JSON codec of board values. Plain JSON is unchanged, everything else is a mapping with a tag under "$".
 
-No tag imports anything and no value's own code runs while it is read: a class is looked up among those that are
-imported already, and must be what the tag says (a dataclass, an Enum, ...). What is not known opens as a Record, and a
-Record becomes the same JSON again. What a secret's name or value hides is masked on the way out.
+Decoding imports nothing and runs no code of the values: a class is looked up among those already imported, and must
+match its tag (a dataclass, an Enum, ...). Unknown values decode to a Record, and a Record encodes to the same JSON
+again. Values that are secret by name or value are masked when encoded.
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -21,14 +23,30 @@ from types import NoneType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from agentnb.board import foreign
-from agentnb.board.revived import DECODERS, Record, name_of, zone_of
-from agentnb.board.secrets import MASK, Masked, hidden, hides, is_secret, masked, short
-from agentnb.board.values import ABSENT, Absent, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
-from agentnb.errors import Problem, StoreError
+from agentnb.board import external_types
+from agentnb.board.decoders import DECODERS, Record, name_of, offset_of, zone_of
+from agentnb.board.masking import masked
+from agentnb.board.values import (
+    ABSENT,
+    Absent,
+    FrozenArray,
+    FrozenDict,
+    FrozenList,
+    FrozenRecord,
+    FrozenSet,
+    Opaque,
+    thaw,
+)
+from agentnb.bounds import excess
+from agentnb.errors import Problem, StoreError, error_line, printable, with_article
+from agentnb.recipe.model import WIDE
+from agentnb.secrets import MASK, SECRETS, Masked, is_secret, is_url, mask_text, needs_masking
+from agentnb.text import UNREADABLE, call, class_name, safe_repr
 
 TAG: Final = "$"
-_AS_THEY_ARE: Final = frozenset({str, int, bool, NoneType})
+MOST_CODECS: Final = 3  # nesting of users' codecs
+_NESTED: Final[ContextVar[int]] = ContextVar("codecs", default=0)
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 Json = Any
 
 
@@ -46,12 +64,12 @@ _BY_NAME: dict[str, Registered] = {}
 
 
 def register(cls: type, to: Callable[[Any], Any], back: Callable[[Any], Any], name: str = "") -> None:
-    """Say how objects of a class are stored: `to` turns one into a value that can be, `back` makes one of that again.
+    """Register a codec for a class: `to` returns a storable value for an object, `back` creates an object from it.
 
-    Objects of its subclasses are stored so too, and come back as `back` makes them.
+    Objects of subclasses are stored in the same way, and are restored by `back`.
 
     Args:
-        name: what the class is called in a file, if not by its module and name.
+        name: the name of the class in a file; default: its module and name.
 
     Example:
         >>> class Point:
@@ -68,35 +86,56 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
     """Return a value, frozen or plain, as JSON with type tags; masked by key and by value.
 
     Args:
-        key: the name that the value stands under.
-        lenient: write what no codec takes as its short text, marked as opaque.
+        key: the name of the value.
+        lenient: write values that no codec accepts as short text, marked as opaque.
 
     Raises:
-        StoreError: L401, no codec takes this value.
+        StoreError: L401, no codec accepts this value.
     """
-    if key is not None and is_secret(key) and value is not None and value is not ABSENT:
+    if key is not None and value is not None and value is not ABSENT and is_secret(key, value):
         return {TAG: "masked"}
-    cls = value.__class__
+    cls = type(value)
     if cls is str:
-        text = hidden(value)
-        return text if text.__class__ is str else {TAG: "masked"}
+        text = mask_text(value)
+        return encode_atom(text) if text == value and type(text) is str else _masked_text(text)
     if cls is int or cls is bool or cls is NoneType:
-        return value
+        return encode_atom(value) if value not in SECRETS.numbers else {TAG: "masked"}
     if cls is float:
         return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
     if cls is dict or cls is FrozenDict:
         return _mapping(value, lenient)
     if cls is list or cls is FrozenList:
         return [encode(item, lenient=lenient) for item in value]
-    found = _registered(cls) or (cls is Opaque and _registered(value.value.__class__))
+    found = _registered(cls) or (cls is Opaque and _registered(type(value.value)))
     if found:
-        plain = found.to(value.value if cls is Opaque else value)
-        return {TAG: "registered", "type": found.name, "v": encode(plain, lenient=lenient)}
+        return _by_codec(found, value.value if cls is Opaque else value, key, lenient)
     return _ENCODERS.get(cls, _other)(value, key, lenient)
 
 
+def is_json(value: Any) -> bool:
+    """Return True if a value is text, an int, a bool or None that every JSON reader restores unchanged.
+
+    Two adjacent halves of a UTF-16 pair are two characters in Python and become one in JSON.
+    """
+    cls = type(value)
+    if cls is str:
+        return value.isascii() or _PAIR.search(value) is None
+    if cls is int:
+        return bool(-WIDE < value < WIDE)
+    return cls is bool or value is None
+
+
+def encode_atom(value: str | int | None) -> Json:
+    """Return a text, an int, a bool or None as JSON, not masked; what JSON cannot represent is tagged."""
+    if is_json(value):
+        return value
+    if isinstance(value, str):
+        return {TAG: "text", "v": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}
+    return {TAG: "int", "v": f"{value:x}"}
+
+
 def decode(document: Json) -> Any:
-    """Return the value that a JSON document stands for, as a plain value; an unknown tag opens as a Record."""
+    """Return the value of a JSON document, as a plain value; an unknown tag decodes to a Record."""
     if document.__class__ is list:
         return [decode(item) for item in document]
     if document.__class__ is not dict:
@@ -105,13 +144,16 @@ def decode(document: Json) -> Any:
     if tag is None:
         return {key: decode(item) for key, item in document.items()}
     if tag == "registered" and document.get("type") in _BY_NAME:
-        return _BY_NAME[document["type"]].back(decode(document["v"]))
+        try:
+            return _BY_NAME[document["type"]].back(decode(document["v"]))
+        except Exception:  # noqa: BLE001  (user code, perhaps another version of it than wrote the value)
+            return Record(tag, document)
     reader = DECODERS.get(tag) if isinstance(tag, str) else None
     if reader is not None:
         try:
             return reader(document, decode)
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-            pass  # a damaged value, or one of a newer version, is shown as it stands
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError):
+            pass  # a damaged value, or one of a newer version, is shown as it is
     return Record(str(tag), document)
 
 
@@ -121,21 +163,64 @@ def _registered(cls: type) -> Registered | None:
     return next((_BY_TYPE[base] for base in cls.__mro__ if base in _BY_TYPE), None)
 
 
+def _by_codec(codec: Registered, value: Any, key: object, lenient: bool) -> Json:
+    """Return the JSON that a user's codec produces for an object.
+
+    L437: a codec failed, or returned a value that is nested too deeply.
+    """
+    nested = _NESTED.set(_NESTED.get() + 1)
+    try:
+        if _NESTED.get() > MOST_CODECS:
+            raise ValueError(
+                f"it gives objects that need a codec themselves, more than {MOST_CODECS} inside each other"
+            )
+        plain = codec.to(value)
+        if too_much := excess(plain):
+            raise ValueError(f"of the value that it gives: {too_much}")
+        return {TAG: "registered", "type": codec.name, "v": encode(plain, lenient=lenient)}
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001  (user code may raise anything)
+        if lenient:
+            return {TAG: "opaque", "type": codec.name, "v": safe_repr(value, key=key)}
+        raise StoreError(
+            Problem("L437", f"the codec of {codec.name} failed", "a value" if key is None else f"board key {key!r}",
+                    error_line(error), "mend the function `to` that was registered for it")
+        ) from printable(error)  # fmt: skip
+    finally:
+        _NESTED.reset(nested)
+
+
 @lru_cache(maxsize=4096)
 def _plain(names: tuple[Any, ...]) -> bool:
-    """Say whether these names of a mapping are kept as they are, and what stands under them too."""
-    return TAG not in names and all(name.__class__ is str and not is_secret(name) for name in names)
+    """Return True if these names of a mapping are stored unchanged, and none names a secret."""
+    return TAG not in names and all(_is_name(name) and not is_secret(name) for name in names)
+
+
+def _is_name(name: Any) -> bool:
+    return type(name) is str and is_json(name)
 
 
 def _mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
-    if not hides() and _AS_THEY_ARE.issuperset(map(type, value.values())) and _plain(tuple(value)):
-        return {**value}  # nearly always: what a step tells
-    if TAG not in value and all(name.__class__ is str for name in value):
-        pairs = {hidden(name): encode(item, name, lenient=lenient) for name, item in value.items()}
+    if all(map(_is_unchanged, value.values())) and _plain(tuple(value)):
+        return {**value}  # the usual case
+    if TAG not in value and all(map(_is_name, value)):
+        pairs = {mask_text(name): encode(item, name, lenient=lenient) for name, item in value.items()}
         if len(pairs) == len(value):
             return pairs
     return {TAG: "dict", "v": [[encode(name, lenient=lenient), encode(item, name, lenient=lenient)]
                                for name, item in value.items()]}  # fmt: skip
+
+
+def _is_unchanged(value: Any) -> bool:
+    return is_json(value) and not (needs_masking(value) if type(value) is str else value in SECRETS.numbers)
+
+
+def _masked_text(text: str) -> Json:
+    """Return a masked text; a secret, or a URL that contains one, is requested again when a run is reopened."""
+    if type(text) is Masked:
+        return {TAG: "masked"} if text == MASK else {TAG: "masked", "v": str(text)}
+    return {TAG: "masked", "v": text} if is_url(text) else encode_atom(text)
 
 
 def _named(value: Mapping[str, Any], lenient: bool) -> Json:
@@ -143,7 +228,7 @@ def _named(value: Mapping[str, Any], lenient: bool) -> Json:
 
 
 def _sorted(tag: str) -> Callable[[Any, object, bool], Json]:
-    """Return the encoder of a set: in the order of the items' JSON, so that equal sets are equal texts."""
+    """Return the encoder of a set: ordered by the items' JSON, so that equal sets are equal texts."""
 
     def encode_set(value: Any, _: object, lenient: bool) -> Json:
         items = [encode(item, lenient=lenient) for item in value]
@@ -152,14 +237,13 @@ def _sorted(tag: str) -> Callable[[Any, object, bool], Json]:
     return encode_set
 
 
-def _moment(value: datetime | time, _: object = None, __: bool = False) -> Json:
-    if value.__class__ is datetime and value.tzinfo is UTC and not value.fold:  # nearly always: each event has one
+def _encode_time(value: datetime | time, _: object = None, __: bool = False) -> Json:
+    if type(value) is datetime and value.tzinfo is UTC and not value.fold:  # the usual case: each event has one
         return {TAG: "datetime", "v": value.isoformat()}
-    if foreign.is_scalar_of_pandas(value):
-        return {TAG: "pandas", **foreign.dump_scalar(value)}
+    if external_types.is_scalar_of_pandas(value):
+        return {TAG: "pandas", **external_types.dump_scalar(value)}
     document: dict[str, Any] = {TAG: "datetime" if isinstance(value, datetime) else "time", "v": value.isoformat()}
-    zone = zone_of(value.tzinfo)
-    if zone:
+    if value.tzinfo is not None and (zone := zone_of(value.tzinfo)) is not None:
         document["zone"] = zone
     if value.fold:
         document["fold"] = 1
@@ -175,8 +259,9 @@ def _record(value: FrozenRecord, _: object, lenient: bool) -> Json:
 
 
 def _fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Json:
-    if template.__class__ is Record:
-        return parts["document"] if isinstance(parts["document"], dict) else masked(parts["document"])
+    if type(template) is Record:
+        document = parts["document"]
+        return thaw(document) if isinstance(document, dict) else masked(document)
     document = {"type": name_of(type(template)), "v": _named(parts, lenient)}
     if is_dataclass(template):
         return {TAG: "dataclass", **document}
@@ -187,51 +272,57 @@ def _fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Json:
 
 
 def _other(value: Any, key: object, lenient: bool) -> Json:
-    """Encode what has a class of its own, by what it is."""
-    cls = type(value)
-    if isinstance(value, Enum):
+    """Encode an object of any other class; an object that cannot be read has no codec."""
+    cls: Any = type(value)  # not `isinstance`, which reads `__class__`: that may be code that raises
+    if issubclass(cls, Enum):
         return {TAG: "enum", "type": name_of(cls), "name": value.name, "v": encode(value.value, key, lenient=lenient)}
-    if foreign.is_scalar(value) or foreign.is_array(value):
+    if external_types.is_scalar(value) or external_types.is_array(value):
         return _array(value, key, lenient)
-    if foreign.is_scalar_of_pandas(value):
-        return {TAG: "pandas", **foreign.dump_scalar(value)}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        parts = dict(zip(value._fields, value, strict=True))
+    if external_types.is_scalar_of_pandas(value):
+        return {TAG: "pandas", **external_types.dump_scalar(value)}
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        parts = dict(zip(cls._fields, tuple.__iter__(value), strict=True))
         return {TAG: "namedtuple", "type": name_of(cls), "v": _named(parts, lenient)}
     for base, encoder in _BASES:
-        if isinstance(value, base):
+        if issubclass(cls, base):
             return encoder(value, key, lenient)
-    names = foreign.model_fields(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in fields(value) if hasattr(value, field.name)]
-    if names is not None:
-        return _fields(value, {name: getattr(value, name) for name in names}, lenient)
-    return _opaque(value, key, lenient)
+    if issubclass(cls, Mapping):
+        items = call(dict, value)
+        return _opaque(value, key, lenient) if items is UNREADABLE else _mapping(items, lenient)
+    names = external_types.model_fields(value)
+    if not issubclass(cls, type) and is_dataclass(cls):
+        names = [field.name for field in fields(cls)]
+    read: Any = UNREADABLE if names is None else call(_read_fields, value, names)
+    return _opaque(value, key, lenient) if read is UNREADABLE else _fields(value, read, lenient)
+
+
+def _read_fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
 def _array(value: Any, key: object, lenient: bool) -> Json:
-    document = foreign.dump_array(value, lambda item, name=None: encode(item, name, lenient=lenient))
+    document = external_types.dump_array(value, lambda item, name=None: encode(item, name, lenient=lenient))
     return _opaque(value, key, lenient) if document is None else {TAG: "array", **document}
 
 
-def _based(plain: Callable[[Any], Any]) -> Callable[[Any, object, bool], Json]:
-    """Return the encoder of a subclass of a plain type: it keeps its value and comes back as the plain type."""
+def _as_plain(plain: Callable[[Any], Any]) -> Callable[[Any, object, bool], Json]:
+    """Return the encoder of a subclass of a plain type: the value is kept and is restored as the plain type."""
     return lambda value, key, lenient: encode(plain(value), key, lenient=lenient)
 
 
 def _opaque(value: Any, key: object, lenient: bool) -> Json:
-    if isinstance(value, Opaque):
+    if type(value) is Opaque:
         return encode(value.value, key, lenient=lenient)
     name = name_of(type(value))
     if lenient:
-        return {TAG: "opaque", "type": name, "v": short(value, key)}
+        return {TAG: "opaque", "type": name, "v": safe_repr(value, key=key)}
     raise StoreError(
         Problem(
             "L401",
-            f"a {type(value).__qualname__} cannot be stored",
-            "a value" if key is None else f"board key {key!r}",
+            f"{with_article(class_name(value))} cannot be stored",
+            "a value" if key is None else f"board key {safe_repr(key)}",
             f"no codec takes objects of {name}, and agentnb never pickles",
-            f"register one: agentnb.board.codec.register({type(value).__qualname__}, to, back), or write a plain value",
+            f"register one: agentnb.board.codec.register({class_name(value)}, to, back), or write a plain value",
         )
     )
 
@@ -241,7 +332,7 @@ def _base64(value: bytes) -> str:
 
 
 _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
-    Masked: lambda *_: {TAG: "masked"},
+    Masked: lambda value, *_: _masked_text(value),
     Absent: lambda *_: {TAG: "absent"},
     tuple: lambda value, _, lenient: {TAG: "tuple", "v": [encode(item, lenient=lenient) for item in value]},
     set: _sorted("set"),
@@ -250,35 +341,34 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     bytes: _text("bytes", _base64),
     complex: _text("complex", repr),
     Decimal: _text("decimal"),
-    Fraction: _text("fraction"),
+    Fraction: _text("fraction", lambda value: [encode_atom(value.numerator), encode_atom(value.denominator)]),
     UUID: _text("uuid"),
-    range: _text("range", lambda value: [value.start, value.stop, value.step]),
-    datetime: _moment,
-    time: _moment,
+    range: _text("range", lambda value: [*map(encode_atom, (value.start, value.stop, value.step))]),
+    datetime: _encode_time,
+    time: _encode_time,
     date: _text("date", date.isoformat),
     timedelta: _text("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
-    timezone: _text("timezone", lambda value: [value.utcoffset(None) / timedelta(microseconds=1), value.tzname(None)]),
+    timezone: _text("timezone", offset_of),
     FrozenRecord: _record,
     FrozenArray: lambda value, key, lenient: _array(value.held, key, lenient),
     Record: lambda value, *_: value.document,
     Opaque: _opaque,
 }
-# What an object of another class is at heart; the first that fits.
+# The encoders by base class; the first that matches.
 _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
-    (PurePath, lambda value, *_: {TAG: "path", "flavour": type(value).__name__, "v": hidden(str(value))}),
-    (datetime, _moment),
+    (PurePath, lambda value, *_: {TAG: "path", "flavour": type(value).__name__, "v": mask_text(str(value))}),
+    (datetime, _encode_time),
     (date, _ENCODERS[date]),
-    (time, _moment),
+    (time, _encode_time),
     (timedelta, _ENCODERS[timedelta]),
-    (str, _based(str.__str__)),
-    (int, _based(int.__int__)),
-    (float, _based(float.__float__)),
-    (bytes, _based(lambda value: bytes(memoryview(value)))),
-    (tuple, _based(lambda value: tuple(tuple.__iter__(value)))),
-    (frozenset, _based(frozenset)),
-    (set, _based(set)),
-    (list, _based(lambda value: list(list.__iter__(value)))),
-    (Mapping, lambda value, _, lenient: _mapping(dict(value), lenient)),
+    (str, _as_plain(str.__str__)),
+    (int, _as_plain(int.__int__)),
+    (float, _as_plain(float.__float__)),
+    (bytes, _as_plain(lambda value: bytes(memoryview(value)))),
+    (tuple, _as_plain(lambda value: tuple(tuple.__iter__(value)))),
+    (frozenset, _as_plain(frozenset)),
+    (set, _as_plain(set)),
+    (list, _as_plain(lambda value: list(list.__iter__(value)))),
 )
 
-__all__ = ["MASK", "TAG", "Json", "Record", "decode", "encode", "register"]
+__all__ = ["TAG", "Json", "Record", "decode", "encode", "encode_atom", "is_json", "register"]

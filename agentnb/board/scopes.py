@@ -1,11 +1,12 @@
-"""scopes: who sees which keys. A scope holds its own writes and, where it may, reads through to its parent."""
+"""Scopes: which keys a frame sees. A scope holds its own writes and may read through to its parent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
-from agentnb.board.places import Path, look
+from agentnb.board.key_checks import UnknownKey
+from agentnb.board.paths import Path, look
 from agentnb.board.values import ABSENT, thaw
 from agentnb.expressions.paths import resolve_path
 
@@ -17,8 +18,8 @@ class Scope:
     """The keys that one frame writes.
 
     `parent` is the scope that reads fall through to (a `child` scope has one, `root` and `isolated` ones have none);
-    a key deleted in a child scope is kept as DELETED there, so that the parent's value does not shine through.
-    `open` counts the child scopes that are open now: while there are some, nobody may write here.
+    a key deleted in a child scope is stored as DELETED there, so that the parent's value is not visible.
+    `open` counts the open child scopes: while there are any, this scope cannot be written.
     """
 
     __slots__ = ("codes", "data", "id", "name", "open", "parent")
@@ -30,7 +31,7 @@ class Scope:
         self.open = 0
 
     def get(self, key: str) -> Any:
-        """Return the frozen value of a key as it is seen from here; ABSENT when there is none."""
+        """Return the frozen value of a key as seen from this scope; ABSENT if there is none."""
         scope: Scope | None = self
         while scope is not None:
             value = scope.data.get(key, _UNSEEN)
@@ -40,12 +41,12 @@ class Scope:
         return ABSENT
 
     def look(self, path: Path) -> Any:
-        """Return the frozen value at a path as it is seen from here; ABSENT when there is none."""
+        """Return the frozen value at a path as seen from this scope; ABSENT if there is none."""
         value = self.get(path[0])  # type: ignore[arg-type]  # a first key is text
         return value if len(path) == 1 or value is ABSENT else look(value, path[1:])
 
     def seen(self) -> dict[str, Any]:
-        """Return every key that is seen from here with its frozen value, the outermost scope's first."""
+        """Return every key visible from this scope with its frozen value, the outermost scope's first."""
         if self.parent is None:
             return dict(self.data)
         keys = self.parent.seen()
@@ -58,7 +59,7 @@ class Scope:
 
 
 class Mark:
-    """The type of the two marks that never are a value: not in this scope, and deleted in this child scope."""
+    """The type of two sentinels that are never values: not in this scope, and deleted in this child scope."""
 
     __slots__ = ()
 
@@ -68,7 +69,7 @@ DELETED: Final = Mark()
 
 
 class Board(Mapping[str, Any]):
-    """A read-only view of a scope: `board["a.b"]` reads a path; what comes out is the reader's own copy."""
+    """A read-only view of a scope: `board["a.b"]` reads a path; values are copies for the reader."""
 
     __slots__ = ("_find",)
 
@@ -81,7 +82,7 @@ class Board(Mapping[str, Any]):
         if value is ABSENT and "." in key:
             value = scope.look(resolve_path(key, scope.seen()))
         if value is ABSENT:
-            raise KeyError(key)
+            raise KeyError(UnknownKey(key, scope.seen))
         return thaw(value)
 
     def __iter__(self) -> Iterator[str]:
@@ -99,7 +100,9 @@ class Board(Mapping[str, Any]):
         return "." in key and scope.look(resolve_path(key, scope.seen())) is not ABSENT
 
     def __repr__(self) -> str:
-        from agentnb.board.secrets import short
+        from agentnb.text import safe_repr, safe_str
 
-        rows = "".join(f"\n  {key}: {short(value, key)}" for key, value in self._find().seen().items())
+        rows = "".join(
+            f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().seen().items()
+        )
         return f"<Board: {len(self)} keys>{rows}"

@@ -1,36 +1,38 @@
-"""values: what may lie on the blackboard. Atoms as they are, all else frozen, so that past and present both hold.
+"""Values of the blackboard: atoms as they are, everything else frozen, so that past states never change.
 
-`freeze` turns a value into a form that cannot change and shares its unchanged parts with the value before it;
-`thaw` gives a reader a copy of its own; `same` finds out whether that copy was changed.
+`freeze` converts a value to an immutable form that shares its unchanged parts with the previous value;
+`thaw` returns a mutable copy for a reader; `same` detects whether that copy was changed.
 """
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import islice
 from operator import is_
 from pathlib import PurePath
 from types import NoneType
 from typing import Any, Final, Self
 from uuid import UUID
 
-from agentnb.board import foreign
-from agentnb.errors import BoardError, Problem
-
-DEPTH_LIMIT: Final = 200
+from agentnb.board import external_types
+from agentnb.bounds import SIZE_LIMIT, Walk
+from agentnb.errors import BoardError, Problem, with_article
+from agentnb.recipe.user_functions import how_to_run, unrun
+from agentnb.text import UNREADABLE, Fields, call, class_name, safe_repr, show_as
 
 
 class Absent:
-    """The type of ABSENT, the one value that means "no such key"; None is a value like any other."""
+    """The type of ABSENT, the value that means "no such key"; None is an ordinary value."""
 
     def __new__(cls) -> Self:
-        """Return the one there is."""
+        """Return the only instance."""
         there: Self | None = globals().get("ABSENT")
         return super().__new__(cls) if there is None else there
 
@@ -55,7 +57,7 @@ _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int,
 
 
 class FrozenDict(dict[Any, Any]):
-    """A mapping that cannot change. `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same)."""
+    """An immutable mapping. `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same)."""
 
     __slots__ = ("flat",)
     flat: int
@@ -75,7 +77,7 @@ class FrozenDict(dict[Any, Any]):
 
 
 class FrozenList(Sequence[Any]):
-    """The first `size` items of a list that may be shared: growing it by an item at the tip copies nothing."""
+    """The first `size` items of a list that may be shared: appending an item at the tip copies nothing."""
 
     __slots__ = ("flat", "items", "size")
 
@@ -104,12 +106,12 @@ class FrozenList(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]  # as a list
 
     def __repr__(self) -> str:
-        return f"FrozenList({self.items[: self.size]!r})"
+        return f"FrozenList({safe_repr(self, 2000)})"
 
     def grown(self, item: Any) -> FrozenList:
         """Return this list with one more frozen item: in place at the tip, else as a copy."""
         items, size = self.items, self.size
-        flat = self.flat and item.__class__ in ATOMS
+        flat = self.flat and type(item) in ATOMS
         if len(items) > size and items[size] is item:
             return FrozenList(items, size + 1, flat)
         if len(items) != size:
@@ -119,13 +121,13 @@ class FrozenList(Sequence[Any]):
 
 
 class FrozenSet(frozenset[Any]):
-    """What a set becomes on the board; it is thawed to a set again."""
+    """The frozen form of a set; it is thawed to a set."""
 
     __slots__ = ()
 
 
 class FrozenRecord:
-    """A dataclass or pydantic object, kept as its fields; `template` is a private shallow copy to thaw from."""
+    """A dataclass or pydantic object, stored as its fields; `template` is a private shallow copy to thaw from."""
 
     __slots__ = ("parts", "template")
 
@@ -133,11 +135,11 @@ class FrozenRecord:
         self.template, self.parts = template, parts
 
     def __repr__(self) -> str:
-        return f"{type(self.template).__qualname__}({', '.join(f'{k}={v!r}' for k, v in self.parts.items())})"
+        return safe_repr(self, 2000)
 
 
 class FrozenArray:
-    """A numpy array or a pandas object, kept as a private copy."""
+    """A numpy array or a pandas object, stored as a private copy."""
 
     __slots__ = ("held",)
 
@@ -145,11 +147,11 @@ class FrozenArray:
         self.held = held
 
     def __repr__(self) -> str:
-        return f"FrozenArray({type(self.held).__name__}, shape={self.held.shape})"
+        return f"FrozenArray({class_name(self.held)}, shape={self.held.shape})"
 
 
 class Opaque:
-    """Anything else, by reference: shown as opaque, and no store takes it."""
+    """Any other object, held by reference: shown as opaque, and not storable."""
 
     __slots__ = ("value",)
 
@@ -157,42 +159,74 @@ class Opaque:
         self.value = value
 
     def __repr__(self) -> str:
-        return f"<opaque {type(self.value).__qualname__}>"
+        return f"<opaque {class_name(self.value)}>"
 
+
+show_as(FrozenList, lambda value: islice(value.items, value.size))
+show_as(FrozenRecord, lambda value: Fields(class_name(value.template), value.parts.items()))
 
 FROZEN: Final[frozenset[type]] = frozenset({FrozenDict, FrozenList, FrozenSet, FrozenRecord, FrozenArray, Opaque})
 
 
-def freeze(value: Any, like: Any = ABSENT, depth: int = 0) -> Any:
-    """Return a form of `value` that cannot change; parts that equal those of `like` (what stood there) are shared.
+def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
+    """Return an immutable form of `value`; parts equal to those of `like` (the previous value) are shared.
+
+    Objects whose methods or attributes raise when they are read are held by reference like any other object.
+
+    Args:
+        walk: the walk over the value that this one is a part of.
 
     Raises:
-        BoardError: B102, the value contains itself or is nested deeper than 200.
+        BoardError: B102, the value contains itself, is nested deeper than 200 or has more than a million lists,
+            mappings and objects in it; X468, it is a generator, a coroutine or the like, which has not run.
     """
-    cls = value.__class__
+    cls = type(value)
     if cls in ATOMS or cls in FROZEN:
         return value
-    if cls is dict and like is ABSENT:  # most of what nodes write and tools answer is a small record of atoms
+    if cls is dict and like is ABSENT:  # most values that nodes write and tools return are small records of atoms
         if not value:
             return _EMPTY
         flat = frozen_dict(value)
-        if flat.flat:
+        if flat.flat and ATOMS.issuperset(map(type, value)):
             return flat
-    if depth > DEPTH_LIMIT:
-        raise BoardError(
-            Problem(
-                "B102",
-                "a value is nested too deep to lie on the blackboard",
-                f"a {cls.__name__}",
-                f"it has more than {DEPTH_LIMIT} levels, or it contains itself",
-                "write a flatter value, or one without a cycle",
-            )
+    walk = Walk(value) if walk is None else walk
+    enter(walk, value)
+    freezer = _FREEZERS.get(cls)
+    if freezer is not None:
+        frozen = freezer(value, like, walk)
+    else:  # an object of another class is two levels: walks over it make as many calls
+        walk.depth += 1
+        frozen = _freeze_other(value, like, walk)
+        walk.depth -= 1
+    walk.depth -= 1
+    return frozen
+
+
+def enter(walk: Walk, value: Any) -> None:
+    """Count a part of a value that is entered; the caller decrements `walk.depth` when it leaves the part.
+
+    Raises:
+        BoardError: B102, the value is too deep or too large.
+    """
+    why = walk.enter()
+    if why:
+        raise _beyond_bounds(value, why)
+
+
+def _beyond_bounds(value: Any, why: str) -> BoardError:
+    return BoardError(
+        Problem(
+            "B102",
+            "a value is nested too deep, or is too large, to lie on the blackboard",
+            with_article(class_name(value)),
+            why,
+            "write a flatter or smaller value, or one without a cycle",
         )
-    return _FREEZERS.get(cls, _freeze_other)(value, like, depth + 1)
+    )
 
 
 def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
-    """Return a FrozenDict of parts that are frozen already."""
+    """Return a FrozenDict of parts that are already frozen."""
     result = FrozenDict(parts)
     classes = {*map(type, parts.values())}
     result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
@@ -203,95 +237,181 @@ _EMPTY: FrozenDict = frozen_dict({})
 
 
 def frozen_list(items: list[Any]) -> FrozenList:
-    """Return a FrozenList that owns `items`, which are frozen already."""
+    """Return a FrozenList that owns `items`, which are already frozen."""
     return FrozenList(items, len(items), ATOMS.issuperset(map(type, items)))
 
 
-def _freeze_dict(value: Mapping[Any, Any], like: Any, depth: int) -> FrozenDict:
-    if like.__class__ is not FrozenDict:
-        return frozen_dict({key: freeze(item, ABSENT, depth) for key, item in value.items()})
+def _freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
+    if not ATOMS.issuperset(map(type, value)):
+        _check_members((key for key in value if issubclass(type(key), tuple | frozenset)), walk)
+    if type(like) is not FrozenDict:
+        return frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
     before = like.get
-    parts = {key: freeze(item, before(key, ABSENT), depth) for key, item in value.items()}
+    parts = {key: freeze(item, before(key, ABSENT), walk) for key, item in value.items()}
     if len(parts) == len(like) and all(map(is_, parts.values(), like.values())) and list(parts) == list(like):
         return like
     return frozen_dict(parts)
 
 
-def _freeze_list(value: list[Any], like: Any, depth: int) -> FrozenList:
-    if like.__class__ is not FrozenList:
-        return frozen_list([freeze(item, ABSENT, depth) for item in value])
+def _freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
+    if type(like) is not FrozenList:
+        return frozen_list([freeze(item, ABSENT, walk) for item in value])
     old, size = like.items, like.size
     items = [
-        was if was.__class__ is FrozenDict and was.flat == 2 and item == was and item.__class__ is dict
-        else freeze(item, was, depth)
-        for item, was in zip(value, old[:size])  # noqa: B905  (the shorter one ends it)
+        was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _equal(item, was)
+        else freeze(item, was, walk)
+        for item, was in zip(value, old[:size])  # noqa: B905  (stops at the shorter one)
     ]  # fmt: skip
     shared = len(items) == size and all(map(is_, items, old))
     if shared:
         grown = like
         for item in value[size:]:
-            grown = grown.grown(freeze(item, ABSENT, depth))
+            grown = grown.grown(freeze(item, ABSENT, walk))
         return grown
-    items.extend(freeze(item, ABSENT, depth) for item in value[len(items) :])
+    items.extend(freeze(item, ABSENT, walk) for item in value[len(items) :])
     return frozen_list(items)
 
 
-def _freeze_tuple(value: tuple[Any, ...], like: Any, depth: int) -> tuple[Any, ...]:
+def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, ...]:
     if ATOMS.issuperset(map(type, value)):
         return value
-    before: Sequence[Any] = like if isinstance(like, tuple) and len(like) == len(value) else (ABSENT,) * len(value)
-    parts = tuple(freeze(item, was, depth) for item, was in zip(value, before, strict=True))
-    if like.__class__ is tuple and all(map(is_, parts, before)) and len(parts) == len(like):
-        return like
-    return type(value)._make(parts) if hasattr(value, "_make") else parts
+    alike = issubclass(type(like), tuple) and len(like) == len(value)
+    before: Sequence[Any] = like if alike else (ABSENT,) * len(value)
+    parts = tuple(freeze(item, was, walk) for item, was in zip(value, before, strict=True))
+    return like if type(like) is tuple and alike and all(map(is_, parts, before)) else parts
 
 
-def _freeze_set(value: set[Any], like: Any, _depth: int) -> FrozenSet:
+def _freeze_set(value: Iterable[Any], like: Any, walk: Walk) -> FrozenSet:
     frozen = FrozenSet(value)
-    return like if like.__class__ is FrozenSet and like == frozen else frozen
+    _check_members(frozenset.__iter__(frozen), walk)
+    return like if type(like) is FrozenSet and _equal(like, frozen) else frozen
 
 
-def _freeze_record(value: Any, names: Sequence[str], like: Any, depth: int) -> FrozenRecord:
-    before = like.parts if like.__class__ is FrozenRecord and type(like.template) is type(value) else ABSENT
-    parts = _freeze_dict({name: getattr(value, name) for name in names if hasattr(value, name)}, before, depth)
-    return like if parts is before else FrozenRecord(copy.copy(value), parts)
+def _freeze_frozenset(value: frozenset[Any], _like: Any, walk: Walk) -> frozenset[Any]:
+    _check_members(frozenset.__iter__(value), walk)
+    return value
 
 
-def _freeze_other(value: Any, like: Any, depth: int) -> Any:
-    if isinstance(value, _ATOM_BASES) or foreign.is_scalar(value):
+def _check_members(value: Iterable[Any], walk: Walk) -> None:
+    """Check that keys or members of a set, which are immutable, have the same bounds as other values."""
+    for member in value:
+        if type(member) not in ATOMS:
+            freeze(member, ABSENT, walk)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Return whether two collections are equal; False if comparing their parts raises."""
+    try:
+        return bool(one == other)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  (user code)
+        return False
+
+
+_MISSING: Final = object()
+
+
+def _freeze_record(value: Any, names: Sequence[str], like: Any, walk: Walk) -> Any:
+    fields = {name: call(getattr, value, name, _MISSING) for name in names}
+    template = call(copy.copy, value)
+    if template is UNREADABLE or any(item is UNREADABLE for item in fields.values()):
+        return _freeze_by_reference(value, like)
+    before = like.parts if type(like) is FrozenRecord and type(like.template) is type(value) else ABSENT
+    parts = _freeze_dict({name: item for name, item in fields.items() if item is not _MISSING}, before, walk)
+    return like if parts is before else FrozenRecord(template, parts)
+
+
+def _freeze_mapping(value: Mapping[Any, Any], like: Any, walk: Walk) -> Any:
+    items = items_of(value)
+    return _freeze_by_reference(value, like) if items is UNREADABLE else _freeze_dict(items, like, walk)
+
+
+def items_of(value: Mapping[Any, Any]) -> Any:
+    """Return the items of a mapping of any class as a dict; UNREADABLE if its methods raise.
+
+    Raises:
+        BoardError: B102, it has more than a million keys, or is infinite.
+    """
+    pairs = call(lambda: list(islice(value.items(), SIZE_LIMIT + 1)))
+    if pairs is not UNREADABLE and len(pairs) > SIZE_LIMIT:
+        raise _beyond_bounds(value, f"it has more than {SIZE_LIMIT:,} keys")
+    return pairs if pairs is UNREADABLE else call(dict, pairs)
+
+
+def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
+    # The type is checked with `type`: `isinstance` reads `__class__`, which may be code that raises.
+    cls = type(value)
+    if issubclass(cls, _ATOM_BASES) or external_types.is_scalar(value):
         return value
-    if isinstance(value, Mapping):
-        return _freeze_dict(value, like, depth)
-    if isinstance(value, list):
-        return _freeze_list(value, like, depth)
-    if isinstance(value, tuple):
-        return _freeze_tuple(value, like, depth)
-    if isinstance(value, frozenset):
-        return value
-    if isinstance(value, set):
-        return _freeze_set(value, like, depth)
-    if is_dataclass(value) and not isinstance(value, type):
-        return _freeze_record(value, [field.name for field in fields(value)], like, depth)
-    names = foreign.model_fields(value)
+    if issubclass(cls, Mapping):
+        return _freeze_mapping(value, like, walk)
+    if issubclass(cls, list | tuple | set | frozenset):
+        return _freeze_collection(value, cls, like, walk)
+    if is_dataclass(cls) and not issubclass(cls, type):
+        return _freeze_record(value, [field.name for field in fields(cls)], like, walk)
+    names = external_types.model_fields(value)
     if names is not None:
-        return _freeze_record(value, names, like, depth)
-    if foreign.is_array(value):
-        return (
-            like
-            if like.__class__ is FrozenArray and foreign.same_array(value, like.held)
-            else FrozenArray(foreign.copied(value))
-        )
-    if like.__class__ is Opaque and like.value is value:
+        return _freeze_record(value, names, like, walk)
+    if external_types.is_array(value):
+        if type(like) is FrozenArray and external_types.same_array(value, like.held):
+            return like
+        return FrozenArray(external_types.copied(value, lambda cell: thaw(freeze(cell, ABSENT, walk))))
+    return _freeze_by_reference(value, like)
+
+
+def _freeze_collection(value: Any, cls: Any, like: Any, walk: Walk) -> Any:
+    """Freeze a collection of a user's class by its contents, without calling its own methods."""
+    if issubclass(cls, list):
+        return _freeze_list(list(list.__iter__(value)), like, walk)
+    if issubclass(cls, set):
+        return _freeze_set(set.__iter__(value), like, walk)
+    if issubclass(cls, frozenset):
+        return _freeze_frozenset(value, like, walk)
+    items = tuple(tuple.__iter__(value))
+    parts = _freeze_tuple(items, like, walk)
+    if parts is items:
+        return value
+    return remade(cls, parts)
+
+
+def remade(cls: type, parts: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a tuple of other parts: a named tuple keeps its class (none of its code runs); else a plain one.
+
+    Args:
+        cls: the class of the original tuple.
+    """
+    return tuple.__new__(cls, parts) if is_named_tuple(cls) else tuple(parts)
+
+
+def is_named_tuple(cls: type) -> bool:
+    """Return True for a class made by `collections.namedtuple` or `typing.NamedTuple`, or derived from one."""
+    return issubclass(cls, tuple) and any(type(vars(base).get("_fields")) is tuple for base in cls.__mro__)
+
+
+def _freeze_by_reference(value: Any, like: Any) -> Opaque:
+    if type(like) is Opaque and like.value is value:
         return like
+    if (what := unrun(value)) is not None:
+        raise BoardError(
+            Problem(
+                "X468",
+                f"{what} was returned, of which nothing has run",
+                "a value for the blackboard",
+                "the board keeps values, and each reader would find this one at another point",
+                how_to_run(value),
+            )
+        )
     _warn_opaque(type(value))
     return Opaque(value)
 
 
-_FREEZERS: dict[type, Callable[[Any, Any, int], Any]] = {
+_FREEZERS: dict[type, Callable[[Any, Any, Walk], Any]] = {
     dict: _freeze_dict,
     list: _freeze_list,
     tuple: _freeze_tuple,
     set: _freeze_set,
+    frozenset: _freeze_frozenset,
 }
 _WARNED: set[type] = set()
 
@@ -309,7 +429,7 @@ def _warn_opaque(cls: type) -> None:
 
 def thaw(value: Any) -> Any:
     """Return a copy that its reader may change: dict, list, set and objects as they were written."""
-    cls = value.__class__
+    cls = type(value)
     if cls in ATOMS:
         return value
     if cls is FrozenDict:
@@ -319,7 +439,7 @@ def thaw(value: Any) -> Any:
         if value.flat:
             return items
         # `{**item}` copies twice as fast as `dict(item)`, and a list of messages is read in every step.
-        return [{**item} if item.__class__ is FrozenDict and item.flat else thaw(item) for item in items]
+        return [{**item} if type(item) is FrozenDict and item.flat else thaw(item) for item in items]
     if cls is FrozenSet:
         return set(value)
     if cls is FrozenRecord:
@@ -328,43 +448,58 @@ def thaw(value: Any) -> Any:
             object.__setattr__(thawed, name, thaw(item))
         return thawed
     if cls is FrozenArray:
-        return foreign.copied(value.held)
+        return external_types.copied(value.held, lambda cell: thaw(freeze(cell)))
     if cls is Opaque:
         return value.value
-    if isinstance(value, tuple) and not ATOMS.issuperset(map(type, value)):
-        parts = map(thaw, value)
-        return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
+    if issubclass(cls, tuple) and not ATOMS.issuperset(map(type, tuple.__iter__(value))):
+        parts = map(thaw, tuple.__iter__(value))
+        return remade(cls, parts)
     return value
 
 
 def same(copied: Any, frozen: Any) -> bool:
-    """Say whether a thawed copy still is what was frozen: by identity of atoms, so that 1 and True differ."""
-    cls = frozen.__class__
+    """Return whether a thawed copy is unchanged: atoms are compared by identity, so that 1 and True differ."""
+    cls = type(frozen)
     if copied is frozen or cls is Opaque:
         return True
     if cls is FrozenDict:
-        if copied.__class__ is not dict or len(copied) != len(frozen):
+        if type(copied) is not dict or len(copied) != len(frozen):
             return False
         if frozen.flat == 2:
-            return bool(copied == frozen)
+            return _equal(copied, frozen)
         get = frozen.get
         return all(same(item, get(key, ABSENT)) for key, item in copied.items())
     if cls is FrozenList:
-        if copied.__class__ is not list or len(copied) != frozen.size:
+        if type(copied) is not list or len(copied) != frozen.size:
             return False
         return all(map(is_ if frozen.flat else same, copied, frozen.items))
-    return _same_rarely(copied, frozen, cls)
+    return _same_other(copied, frozen, cls)
 
 
-def _same_rarely(copied: Any, frozen: Any, cls: type[Any]) -> bool:
+def is_truthy(value: Any) -> bool:
+    """Return whether a value of unknown origin is truthy; True if that cannot be determined, as for an array.
+
+    Example:
+        >>> is_truthy(""), is_truthy(0), is_truthy("no")
+        (False, False, True)
+    """
+    try:
+        return bool(value)
+    except Exception:  # noqa: BLE001  (an array of several items, or user code: there is a value)
+        return True
+
+
+def _same_other(copied: Any, frozen: Any, cls: type[Any]) -> bool:
     if cls is FrozenRecord:
         return type(copied) is type(frozen.template) and all(
-            same(getattr(copied, name, ABSENT), item) for name, item in frozen.parts.items()
+            same(call(getattr, copied, name, ABSENT), item) for name, item in frozen.parts.items()
         )
     if cls is FrozenArray:
-        return type(copied) is type(frozen.held) and foreign.same_array(copied, frozen.held)
+        return type(copied) is type(frozen.held) and external_types.same_array(copied, frozen.held)
     if cls is FrozenSet:
-        return isinstance(copied, set) and copied == frozen
-    if isinstance(frozen, tuple):
-        return isinstance(copied, cls) and len(copied) == len(frozen) and all(map(same, copied, frozen))
-    return type(copied) is cls and bool(copied == frozen)
+        return issubclass(type(copied), set) and _equal(copied, frozen)
+    if issubclass(cls, tuple):
+        if type(copied) is not cls or tuple.__len__(copied) != tuple.__len__(frozen):
+            return False
+        return all(map(same, tuple.__iter__(copied), tuple.__iter__(frozen)))
+    return type(copied) is cls and _equal(copied, frozen)

@@ -1,22 +1,32 @@
-"""cli: the command `agentnb`. Thin: it reads words, calls `load` and `Session`, and prints what they say.
+"""The command `agentnb`: it parses arguments, calls `load` and `Session`, and prints the results.
 
-With `--json` each command prints one JSON document on stdout, whatever happens; what went wrong is its `problems`.
+With `--json` each command prints exactly one JSON document on stdout, even on errors; these are its `problems`.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 
-from agentnb.cli.printed import refuse
-from agentnb.cli.words import WrongWords, parser_of_all
+from agentnb.cli.arguments import WrongWords, parser_of_all
+from agentnb.cli.output import Pipe, refuse
 from agentnb.errors import AgentNbError, Problem
 
 __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 a problem, 2 wrong words, 3 out of budget, 4 waiting."""
+    """Run one command and return its exit code: `agentnb --help` lists them."""
+    with redirect_stdout(Pipe(sys.stdout)):
+        try:
+            return _main(argv)
+        finally:
+            sys.stdout.flush()
+
+
+def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     cut = words.index("--") if "--" in words else len(words)
     try:
@@ -28,7 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise SystemExit(2) from None
     args.rest = words[cut + 1 :]
     try:
-        code: int = args.act(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _print_warning
+            code: int = args.act(args)
     except AgentNbError as error:
         return refuse(error.problems, as_json=args.json)
     except OSError as error:
@@ -41,8 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return refuse([problem], as_json=args.json)
     except KeyboardInterrupt:
-        if args.json and args.command != "lab":  # who presses Ctrl-C knows; lab has printed its document
+        if args.json and args.command != "lab":  # on Ctrl-C no document is needed; lab has already printed its own
             where = f"agentnb {args.command}"
             refuse([Problem("U907", "it was interrupted", where, "Ctrl-C was pressed", "call it again")], as_json=True)
         return 130
     return code
+
+
+def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
+    """Print a warning for users, without the source line that it came from."""
+    print(message, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""lab: `agentnb lab` becomes JupyterLab, open on the quickstart."""
+"""`agentnb lab` starts JupyterLab with the quickstart open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentnb.cli.printed import print_json
+from agentnb.cli.output import print_json
 from agentnb.errors import AgentNbError, Problem
 
 PACKAGE = Path(__file__).parent.parent
@@ -19,7 +19,7 @@ QUICKSTART = "01_quickstart.ipynb"
 
 
 def lab_command(args: argparse.Namespace) -> int:
-    """Become JupyterLab, with the quickstart open."""
+    """Replace this process by JupyterLab, with the quickstart open."""
     if importlib.util.find_spec("jupyterlab") is None:
         problem = Problem(
             code="U901",
@@ -32,13 +32,13 @@ def lab_command(args: argparse.Namespace) -> int:
     folder = _notebooks(args.folder)
     command = [
         *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"),
-        f"--LabApp.default_url=/lab/tree/{QUICKSTART}",  # the browser's first page, and the address that is printed
+        f"--LabApp.default_url=/lab/tree/{QUICKSTART}",  # the browser's first page, and the printed address
         *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
         *(["--no-browser"] if args.no_browser or not _has_screen() else []),
         *(["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []),
         *args.rest,
     ]
-    # Settings of ours that a user's own overrule: no question about news, no look for updates.
+    # Default settings, which a user's own override: no prompt about news, no check for updates.
     paths = [str(PACKAGE / "lab"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     if args.json:
         print_json({"folder": str(folder), "notebook": QUICKSTART, "command": command})
@@ -48,7 +48,7 @@ def lab_command(args: argparse.Namespace) -> int:
 
 
 def _notebooks(folder: Path | None) -> Path:
-    """Return the folder to open: the clone's own, else one that gets a copy of each notebook that it lacks."""
+    """Return the folder to open: the clone's own, otherwise one into which missing notebooks are copied."""
     clone = PACKAGE.parent / "notebooks"
     source = clone if (clone / QUICKSTART).exists() else PACKAGE / "notebooks"
     if folder is None and source == clone:
@@ -62,7 +62,7 @@ def _notebooks(folder: Path | None) -> Path:
 
 
 def _has_screen() -> bool:
-    """Say whether a browser could show itself; else JupyterLab would open one inside the terminal, or complain."""
+    """Return True if a browser can open a window; otherwise JupyterLab would open one in the terminal, or complain."""
     if sys.platform in {"darwin", "win32"}:
         return True
     return any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
@@ -71,5 +71,5 @@ def _has_screen() -> bool:
 def _become(command: list[str], env: Mapping[str, str]) -> int:
     sys.stdout.flush()
     if sys.platform != "win32":
-        os.execve(command[0], command, env)  # so that Ctrl-C and a kill reach JupyterLab itself
-    return subprocess.call(command, env=dict(env))  # exec on Windows would give the prompt back at once
+        os.execve(command[0], command, env)  # so that Ctrl-C and signals reach JupyterLab itself
+    return subprocess.call(command, env=dict(env))  # exec on Windows would return to the prompt at once

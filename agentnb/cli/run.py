@@ -1,19 +1,23 @@
-"""run: `agentnb run` runs a recipe to where it stops, one line a step, or its scenarios."""
+"""`agentnb run` runs a recipe until it stops, one line per step, or runs its scenarios."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.secrets import masked, short
-from agentnb.cli.printed import print_all, print_json
+from agentnb.board.masking import masked
+from agentnb.cli.output import print_all, print_json
 from agentnb.cli.scenarios import asked_for, chaos_of, run_all
 from agentnb.cli.script import script
 from agentnb.errors import Problem
-from agentnb.recipe.words import typed
+from agentnb.recipe.agent_expansion import WHOLE
+from agentnb.recipe.descriptions import typed
+from agentnb.text import safe_repr
+from agentnb.world.agents import agents_in
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -24,39 +28,60 @@ EXITS = {"failed": 1, "exhausted": 3, "waiting": 4}
 
 
 def run_command(args: argparse.Namespace) -> int:
-    """Run a recipe to where it stops, a line a step, then the board; or its scenarios."""
+    """Run a recipe until it stops, printing one line per step and then the board; or run its scenarios."""
     if asked_for(args):
         return run_all(args)
     from agentnb.load import load
     from agentnb.session import Session
 
-    recipe = load(args.file)
+    recipe = load(args.file, allow=args.allow)
     budget = None if args.max_steps is None else {"max_steps": args.max_steps}
     inputs = {key: typed(text, recipe.inputs.get(key)) for key, text in args.inputs}
-    # What nodes print themselves is no part of the document.
-    with redirect_stdout(sys.stderr) if args.json else nullcontext():
-        options = script(args.script, recipe)
-        words = {"budget": budget, "seed": args.seed, "chaos": chaos_of(args), "store": args.store}
-        session = Session(recipe, inputs, **words, **options)
-        if not args.json:
-            session.subscribe(lambda step: print(_line(step), flush=True))
-        session.run()
+    # Output of the nodes themselves is not part of the document.
+    with ExitStack() as at_end:
+        with redirect_stdout(sys.stderr) if args.json else nullcontext():
+            options = script(args.script, recipe)
+            words = {"budget": budget, "seed": args.seed, "chaos": chaos_of(args), "store": args.store}
+            session = at_end.enter_context(closing(Session(recipe, inputs, **words, **options)))
+            if not args.json:
+                session.subscribe(lambda step: print(_line(step), flush=True))
+            session.run()
+        return _report(args, recipe, session)
+
+
+def _report(args: argparse.Namespace, recipe: Recipe, session: Session) -> int:
+    """Write the trace if requested, print how a run ended, and return the exit code."""
     if args.trace:
         session.trace.to_json(args.trace)
-    problems = [_unanswered(recipe, session)] if session.status == "waiting" else []
-    if not (problems or args.json or session.position) and session.error is not None:
-        problems = [session.error]  # nothing has run, so no step's line says why
+    problems = list(_problems(recipe, session))
     if args.json:
         print_json(_told(session, problems))
     else:
         _print_end(session)
         print_all(problems, sys.stderr)
-    return EXITS.get(session.status, 0)
+    return 1 if any(problem.code == "X424" for problem in problems) else EXITS.get(session.status, 0)
+
+
+def _problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
+    """Yield the reasons why a run has not succeeded.
+
+    X424: an agent ended its task without success
+    """
+    if session.status == "waiting":
+        yield _unanswered(recipe, session)
+    elif session.error is not None:
+        yield session.error
+    elif session.status == "finished" and WHOLE in agents_in(recipe.meta):
+        result = session.board.get("result")
+        if isinstance(result, Mapping) and not result.get("success"):
+            yield Problem("X424", f"agent {recipe.name!r} ended without success", f"after step {session.position}",
+                          f"its result says: {safe_repr(result.get('error') or 'no reason')}",
+                          "read its steps: the tools that failed, and what the model answered")  # fmt: skip
 
 
 def _line(step: SimulationStep) -> str:
     kind = step.kind if step.phase == "run" else f"{step.kind} {step.phase}"
-    told = step.error or ", ".join(f"{key} = {short(value, key)}" for key, value in step.outputs.items())
+    told = step.error or ", ".join(f"{key} = {safe_repr(value, key=key)}" for key, value in step.outputs.items())
     return f"{step.step:>5}  {step.node_id:<20} {kind:<14} {step.seconds * 1000:>8.1f} ms  {told}".rstrip()
 
 
@@ -65,24 +90,26 @@ def _print_end(session: Session) -> None:
     used = "" if limit is None else f": its {limit} is used up"
     kept = "" if session.log is None else f", kept as run {session.run_id!r} in {session.log.url}"
     print(f"\n{session.status} after {session.position} steps{used}{kept}")
+    if session.simulated:
+        print(f"no model was given: the answers of {', '.join(session.simulated)} are simulated")
     width = max(map(len, session.board), default=0)
     for key, value in session.board.items():
-        print(f"  {key:<{width}}  {short(value, key, width=100)}")
+        print(f"  {key:<{width}}  {safe_repr(value, key=key, limit=100)}")
 
 
 def _limit(session: Session) -> str | None:
-    """Return the name of the limit that an exhausted run has reached; None for any other."""
+    """Return the name of the limit that an exhausted run has reached; None for any other run."""
     return (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
 
 
 def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
-    problems = problems or ([session.error] if session.error else [])
     return {
         "run_id": None if session.log is None else session.run_id,
         "status": str(session.status),
         "steps": session.position,
         "current": session.current,
         "limit": _limit(session),
+        "simulated": list(session.simulated),
         "board": masked(dict(session.board)),
         "error": str(session.error) if session.error else None,
         "problems": list(map(asdict, problems)),

@@ -1,6 +1,6 @@
-"""scenarios: `agentnb run FILE --scenarios`: a recipe's own tests, a line for each, and an exit code.
+"""`agentnb run FILE --scenarios`: run a recipe's own tests, one line each, with an exit code.
 
-U908: words that cannot go together.
+U908: arguments exclude each other
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from agentnb.cli.printed import print_json
+from agentnb.cli.output import print_json
 from agentnb.cli.script import script
 from agentnb.errors import AgentNbError, Problem, RecipeError, did_you_mean
-from agentnb.recipe.words import listed, typed
+from agentnb.recipe.descriptions import listed, typed
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe, Scenario
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 def asked_for(args: argparse.Namespace) -> bool:
-    """Say whether scenarios are to run; to name one is to ask for it."""
+    """Return True if scenarios are to run: requested with --scenarios or by id."""
     return bool(args.scenarios or args.only)
 
 
 def run_all(args: argparse.Namespace) -> int:
-    """Run the scenarios of a recipe, and return 0 where all have passed, else 1."""
+    """Run the scenarios of a recipe; return 0 if all of them passed, otherwise 1."""
     from agentnb.load import load
     from agentnb.scenarios import run_scenarios
 
     _refuse_mixed(args)
-    recipe = load(args.file)
-    # What nodes print themselves is no part of the document.
+    recipe = load(args.file, allow=args.allow)
+    # Output of the nodes themselves is not part of the document.
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         report = run_scenarios(
             recipe,
@@ -55,15 +55,15 @@ def run_all(args: argparse.Namespace) -> int:
 
 
 def chaos_of(args: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the chaos that the words ask for, as `Chaos` takes it; None where they ask for none."""
+    """Return the fault injection requested by the arguments, in the form of `Chaos`; None if there is none."""
     return {key: typed(text) for key, text in args.chaos} or None
 
 
 def _refuse_mixed(args: argparse.Namespace) -> None:
-    """Raise for words of a single run beside --scenarios.
+    """Raise for arguments of a single run combined with --scenarios.
 
     Raises:
-        AgentNbError: U908, every one of them.
+        AgentNbError: U908, for each of them.
     """
     reasons = {
         "--input": (args.inputs, "each scenario has inputs of its own", "leave it out, or run without --scenarios"),
@@ -82,7 +82,7 @@ def _chosen(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
     """Return the recipe's scenarios of these ids, in its own order; None for all of them.
 
     Raises:
-        RecipeError: U909, every id that is none of theirs.
+        RecipeError: U909, for each unknown id.
     """
     by_id, wanted = {scenario.id: scenario for scenario in recipe.scenarios}, dict.fromkeys(ids)
     if not wanted or not by_id:

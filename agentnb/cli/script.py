@@ -1,4 +1,4 @@
-"""script: a script file says what a Session's world does: the model, the people, the agents."""
+"""Script files: the scripted answers of the model, people and agents of a Session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentnb.errors import Problem, RecipeError, did_you_mean
+from agentnb.errors import Problem, RecipeError, did_you_mean, with_article
 from agentnb.sources import read_file
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SCRIPT_KEYS = ("llm", "answers", "agents")
 
 
 def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
-    """Return what a script file gives a Session: who speaks for the LLM, for people and for agents.
+    """Return the options that a script file supplies to a Session: answers of the LLM, of people and of agents.
 
     One script serves a run and the scenarios: for a run of a recipe, the part of the scenarios' judge is left out.
     """
@@ -30,7 +30,7 @@ def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
         problems.append(
             Problem(
                 code="U903",
-                what=f"the script is a {type(content).__name__}, not a mapping",
+                what=f"the script is {with_article(type(content).__name__)}, not a mapping",
                 where=str(source.place()),
                 why=f"a script has the keys {', '.join(SCRIPT_KEYS)}",
                 do="write for example `answers: {NODE: [yes]}`",

@@ -1,4 +1,4 @@
-"""stores: `agentnb runs` and `agentnb trace`: which runs are kept, and what happened in one."""
+"""`agentnb runs` and `agentnb trace`: list recorded runs, and show what happened in one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import masked, short
-from agentnb.cli.printed import is_missing, print_json
+from agentnb.board.masking import masked
+from agentnb.cli.output import is_missing, print_json
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationTrace
 
-TABLES: Final = ("steps", "writes", "reads", "edges", "calls", "acts", "events")
+TABLES: Final = ("steps", "writes", "reads", "edges", "calls", "interventions", "events")
 _SHOWN: Final = {"steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"]}
 
 
 def runs_command(args: argparse.Namespace) -> int:
-    """Print the runs of a store, one a line; forks stand under the run that they began from."""
-    from agentnb.session.opening import runs
+    """Print the runs of a store, one per line; forks follow the run that they were forked from."""
+    from agentnb.session.reopen import runs
 
     frame = runs(args.store)
     if args.json:
@@ -44,7 +45,7 @@ def runs_command(args: argparse.Namespace) -> int:
 
 
 def trace_command(args: argparse.Namespace) -> int:
-    """Print one table of a run: of a trace's file, or of a run in a store."""
+    """Print one table of a run, from a trace file or a store."""
     trace, source = _trace_of(args.source, args.run)
     if args.output is not None:
         trace.to_json(args.output)
@@ -60,8 +61,8 @@ def trace_command(args: argparse.Namespace) -> int:
 
 
 def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
-    """Return the trace of a file or of a run in a store, and where it stood."""
-    from agentnb.session.opening import open as open_run
+    """Return the trace of a file or of a run in a store, and its current step."""
+    from agentnb.session.reopen import open as open_run
     from agentnb.trace.trace import SimulationTrace
 
     path = Path(source)
@@ -73,17 +74,17 @@ def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
 
 
 def _line(text: str) -> str:
-    """Return a text as it is, unless it would break its line or move a terminal's cursor."""
-    return text if text.isprintable() else short(text, width=200)
+    """Return a text unchanged unless it contains line breaks or terminal control characters, which are escaped."""
+    return text if text.isprintable() else safe_repr(text, limit=200)
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell of a table that is printed: one line, nothing where it stands for nothing."""
+    """Return a cell of a printed table: on one line, empty if the value is missing."""
     if is_missing(value):
         return ""
     if isinstance(value, str):
         return _line(value)
-    return value if isinstance(value, int | float | datetime) else short(value)
+    return value if isinstance(value, int | float | datetime) else safe_repr(value)
 
 
 __all__ = ["TABLES", "runs_command", "trace_command"]

@@ -1,1 +1,4 @@
-"""dialects: how people write agents. A folder a dialect; its loader translates into a Recipe, and nothing runs."""
+"""Dialects: the formats of agents. One folder per dialect.
+
+Its loader translates a source to a Recipe, without running it.
+"""

@@ -1,4 +1,4 @@
-"""table: the dialects that can be loaded, and the one way from a source to a Recipe that has been checked."""
+"""The table of dialects, and the loading of a source as a checked Recipe."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from agentnb.dialects.coreason import loader as coreason
 from agentnb.dialects.networkx import loader as networkx
 from agentnb.dialects.polaris import loader as polaris
 from agentnb.dialects.symphony import loader as symphony
-from agentnb.errors import Problem, RecipeError
-from agentnb.recipe.grafts import grafted
+from agentnb.errors import Problem, RecipeError, limited_suggestions, with_article
+from agentnb.recipe.agent_expansion import grafted
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
+from agentnb.text import class_name
 
 _SPOT = re.compile(r":(\d+):(\d+)(?=,|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A row: what a dialect is, what it is told by, and its two functions.
+    """A row: a dialect's name, how it is recognized, and its two functions.
 
-    `written` says that it can be written as YAML, JSON or a dict; else it comes as an object only.
+    `written` is true if it can be written as YAML, JSON or a dict; otherwise its sources are objects.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Dialect:
     load: Callable[[Source], tuple[Recipe | None, list[Problem]]]
 
 
-# In the order in which they are asked.
+# In the order in which they are tried.
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
     dialect.name: dialect
     for dialect in (
@@ -89,7 +90,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
         ),
         Dialect(
             "activegraph",
-            "behaviours on events, around a graph of objects that follows from a log",
+            "behaviors on events, around a graph of objects that follows from a log",
             "an activegraph Runtime",
             "being a Runtime of agentnb.dialects.activegraph",
             written=False,
@@ -100,20 +101,73 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
 })  # fmt: skip
 
 
+@limited_suggestions()
 def recipe_of(source: Source, dialect: Dialect) -> Recipe:
-    """Return the recipe in a source, with its warnings among its notes.
+    """Return the recipe in a source; warnings are among its notes.
 
     Raises:
-        RecipeError: all problems of the source, the dialect and the recipe's checks, errors first.
+        RecipeError: R107, the dialect does not accept such a source; else all problems of the source, the dialect and
+            the recipe's checks, errors first.
     """
+    _check_content(source, dialect)
     recipe, problems = dialect.load(source)
     if recipe is None:
         raise RecipeError(*in_order(problems))
     recipe = replace(grafted(recipe, {}), notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
+    allowed = (*recipe.meta.get("allow", ()), *source.allow)  # an object may define its own
+    recipe = replace(recipe, meta=MappingProxyType({**recipe.meta, "allow": allowed}))
+    recipe = replace(recipe, notes=tuple(dict.fromkeys([*recipe.notes, *_tool_warnings(recipe)])))
     found = recipe.check()
     if any(problem.severity == "error" for problem in found):
         raise RecipeError(*in_order(found))
     return recipe
+
+
+def _tool_warnings(recipe: Recipe) -> list[Problem]:
+    """Return the problems of the tools' sources.
+
+    They are warnings, because a session may get other tools in their place.
+    """
+    if not recipe.tools:
+        return []
+    from agentnb.world.tools.loading import check_tools
+
+    found = check_tools(recipe.tools, folder=recipe.meta.get("folder"), allow=recipe.meta["allow"])
+    return [replace(problem, severity="warning") for problem in found]
+
+
+def _check_content(source: Source, dialect: Dialect) -> None:
+    """Raise for a source whose content the dialect does not accept: R107."""
+    content = source.content
+    if content is None and source.problems:
+        raise RecipeError(*source.problems)
+    if isinstance(content, Mapping):
+        fits = dialect.written
+    else:
+        fits = not isinstance(content, list | str | int | float | None) and dialect.recognise(content)
+    if not fits:
+        raise RecipeError(
+            *source.problems,
+            Problem("R107", f"{describe_content(source)} cannot be read as {dialect.name}", str(source.place()),
+                    f"{dialect.name} takes {dialect.sources}",
+                    f"give a mapping with {dialect.told_by}" if dialect.written else f"give {dialect.sources}"),
+        )  # fmt: skip
+
+
+def describe_content(source: Source) -> str:
+    """Return a noun for the content of a source: "a list", "an object"."""
+    match source.content:
+        case None:
+            return "an empty text" if source.text is not None else "None"
+        case list():
+            return "a list"
+        case str():
+            return "one text"
+        case Mapping():
+            return "a mapping"
+        case bool() | int() | float():
+            return "one value"
+    return with_article(class_name(source.content))
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:

@@ -1,1 +1,1 @@
-"""draw: pictures of recipes and runs, one look for every dialect: DOT, SVG and Mermaid."""
+"""Drawings of recipes and runs as DOT, SVG and Mermaid, in one style for all dialects."""

@@ -1,4 +1,4 @@
-"""dot: a recipe as DOT text, for every tool that reads it. Pure: nothing is laid out here."""
+"""A recipe as DOT text for any tool that reads it. Nothing is laid out here."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Collection
 from html import escape as html
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.draw.board import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
+from agentnb.draw.board_table import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
+from agentnb.draw.diagram import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
 from agentnb.draw.folding import folded
-from agentnb.draw.look import COLOURS
-from agentnb.draw.picture import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
-from agentnb.draw.text import safe
+from agentnb.draw.label_text import safe
+from agentnb.draw.style import COLOURS
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     import graphviz
 
     from agentnb.draw.drawing import Drawing
-    from agentnb.draw.view import RunView
+    from agentnb.draw.run_view import RunView
     from agentnb.recipe.model import Recipe
 
 DIRECTIONS: Final = ("TB", "LR", "BT", "RL")
@@ -34,7 +34,7 @@ _EDGE_LOOK: Final[dict[str, dict[str, str]]] = {
     "leave": {"color": COLOURS["area-line"]},
     "start": {"weight": "3"},
 }
-# What each mark changes at an edge, and below at a node; the later ones win.
+# What each mark changes at an edge, and below at a node; later ones take precedence.
 _EDGE_MARKS: Final[dict[str, dict[str, str]]] = {
     "may": {"style": "dotted"},
     "taken": {"penwidth": "2.2", "style": "solid"},
@@ -65,17 +65,17 @@ def draw_recipe(
     spare: int = 0,
     collapsed: Collection[str] = (),
 ) -> Drawing:
-    """Return the Drawing of a recipe, with a run on it if there is one; the run changes colours and texts only.
+    """Return the Drawing of a recipe, with a run on it if there is one; the run changes only colours and texts.
 
     Args:
-        board: whether the blackboard's table stands beside the graph.
-        direction: which way the graph grows: TB, LR, BT or RL.
-        run: where a run stands.
-        spare: how many rows the table keeps for keys that come up later, for a view that is not drawn again.
-        collapsed: the regions that are drawn as one box each, by id; what such a box shows sums up what is inside.
+        board: whether to draw the blackboard's table beside the graph.
+        direction: the direction of the graph: TB, LR, BT or RL.
+        run: the state of a run.
+        spare: the number of rows reserved for future keys, for a view that is not redrawn.
+        collapsed: the ids of regions drawn as one box each, which summarizes its content.
 
     Raises:
-        AgentNbError: U205, there is no such direction; U206, there is no such region.
+        AgentNbError: U205, the direction does not exist; U206, the region does not exist.
     """
     from agentnb.draw.drawing import Drawing
 
@@ -115,12 +115,12 @@ def dot_text(picture: Picture) -> str:
     for above, below in picture.order:
         graph.edge(above, below, style="invis")
     if picture.board:
-        _board(graph, picture)
+        _add_board(graph, picture)
     return str(graph.source)
 
 
 def words(text: str) -> str:
-    """Return text as a DOT value that says exactly this: no escapes, no entities, and no HTML-like label."""
+    """Return text as a DOT value that displays exactly this: no escapes, no entities, and no HTML-like label."""
     from graphviz import escape, nohtml
 
     plain = escape(safe(text).replace("\r", "").replace("\t", " ").replace("&", "&amp;"))
@@ -129,7 +129,7 @@ def words(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """Return text for the inside of an HTML-like label; Graphviz reads backslashes there too."""
+    """Return text for use within an HTML-like label; Graphviz interprets backslashes there too."""
     return html(text, quote=True).replace("\\", "\\\\")
 
 
@@ -161,11 +161,11 @@ def _box(box: Box) -> dict[str, Any]:
         look |= _MARKS.get(mark, {})
     if "failed" in box.marks:
         look["style"] += ",dashed"
-    return {**look, "label": f"<{_said(box)}>"}
+    return {**look, "label": f"<{_box_text(box)}>"}
 
 
-def _said(box: Box) -> str:
-    """What stands in a box: its caption with the count, its lines, its notes."""
+def _box_text(box: Box) -> str:
+    """Return the text of a box: its caption with the count, its lines, its notes."""
     caption = f"{box.caption} {box.count}".strip() + (" ●" if "breakpoint" in box.marks else "")
     small = f'<FONT POINT-SIZE="8" COLOR="{COLOURS[f"{box.family}-text"]}">{markup(caption)}</FONT>'
     lines = "<BR/>".join(map(markup, box.lines))
@@ -186,8 +186,8 @@ def _link(graph: graphviz.Digraph, link: Link) -> None:
     graph.edge(link.source, link.target, **look, **said)
 
 
-def _board(graph: graphviz.Digraph, picture: Picture) -> None:
-    """One table node; its cells have fixed sizes, so no value moves anything. Its lines do not pull at the layout."""
+def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:
+    """Add the board as a table node. Cells have fixed sizes, so values move nothing; its lines do not affect layout."""
     table = picture.board or BoardTable((), ())
     head = f'{_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"'
     rows = [

@@ -1,4 +1,4 @@
-"""drawing: one picture of a recipe, in every form that it can be shown or saved in."""
+"""The drawing of a recipe in every form in which it can be displayed or saved."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.draw.diagram import Picture, edge_words, reacts
 from agentnb.draw.dot import dot_text
+from agentnb.draw.label_text import clean
 from agentnb.draw.mermaid import mermaid_text
-from agentnb.draw.patch import Patch, patch_of
-from agentnb.draw.picture import Picture, edge_words, reacts
 from agentnb.draw.reactive import reactive_lines
 from agentnb.draw.svg import write_svg
-from agentnb.draw.text import clean
+from agentnb.draw.svg_patch import Patch, patch_of
 from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
+    from agentnb.draw.diagram import Box
     from agentnb.draw.geometry import Geometry
-    from agentnb.draw.picture import Box
-    from agentnb.draw.view import RunView
+    from agentnb.draw.run_view import RunView
     from agentnb.recipe.model import Node, Recipe
 
 SUFFIXES: Final = (".svg", ".png", ".dot", ".mmd")
@@ -29,7 +30,7 @@ _MOST_BOXES, _MOST_BYTES = 50, 400_000
 
 
 class Drawing:
-    """A recipe's picture, alone or with a run on it. Shows itself as SVG in a notebook.
+    """The drawing of a recipe, optionally with a run. Displays itself as SVG in a notebook.
 
     Example:
         >>> drawing = recipe.draw()             # doctest: +SKIP
@@ -43,28 +44,28 @@ class Drawing:
 
     @cached_property
     def dot(self) -> str:
-        """The picture as DOT text, blackboard included, for Graphviz and whatever else reads it."""
+        """The drawing as DOT text, blackboard included, for Graphviz and other tools."""
         return dot_text(self.picture)
 
     @cached_property
     def svg(self) -> str:
-        """The picture as SVG text that stands by itself; it follows the reader's choice of light or dark."""
+        """The drawing as self-contained SVG text; it follows the viewer's light or dark setting."""
         return write_svg(self.picture, self.geometry)
 
     @cached_property
     def bare_svg(self) -> str:
-        """The picture as SVG text without a style sheet, for a page that has `look.stylesheet()` already."""
+        """The drawing as SVG text without a style sheet, for a page that already includes `style.stylesheet()`."""
         return write_svg(self.picture, self.geometry, styled=False)
 
     @cached_property
     def geometry(self) -> Geometry:
-        """Where everything stands, laid out when first asked for."""
+        """The layout, computed on first use."""
         from agentnb.draw.render import lay_out
 
         return lay_out(self.picture)
 
     def patch(self, view: RunView) -> Patch:
-        """Return what this state of a run changes in the recipe's picture; `patch.py` says how it is read."""
+        """Return what this state of a run changes in the recipe's drawing; `svg_patch.py` defines the format."""
         return patch_of(self.recipe, self.picture, self.geometry, view)
 
     @cached_property
@@ -74,7 +75,7 @@ class Drawing:
 
     @property
     def text(self) -> str:
-        """The picture in words: the nodes in order, where each leads, and where the run stands."""
+        """The drawing as text: the nodes in order, the targets of each, and the current node of the run."""
         return "\n".join((reactive_lines if reacts(self.recipe) else _lines)(self.recipe, self.picture))
 
     @property
@@ -83,10 +84,10 @@ class Drawing:
         return tuple(row.key for row in self.picture.board.rows) if self.picture.board else ()
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a file; its suffix says in which form: .svg, .png, .dot or .mmd. Returns the path.
+        """Write the drawing to a file; its suffix selects the format: .svg, .png, .dot or .mmd. Return the path.
 
         Raises:
-            AgentNbError: U201, the suffix is none of these; U204, a PNG needs Graphviz and there is none.
+            AgentNbError: U201, the suffix is unsupported; U204, a PNG needs Graphviz, which is not installed.
         """
         path = Path(path)
         match path.suffix.lower():
@@ -105,9 +106,9 @@ class Drawing:
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Return the picture in every form that a page may show, so that one survives everywhere.
+        """Return the drawing in every form that a page may display, so that each viewer finds a usable one.
 
-        SVG comes first in notebooks. The PNG is for those that show no SVG: a notebook not yet trusted, a PDF.
+        SVG comes first in notebooks. The PNG is for viewers without SVG: a notebook not yet trusted, a PDF.
         """
         forms: dict[str, Callable[[], Any]] = {
             "image/svg+xml": lambda: self.svg,
@@ -119,7 +120,7 @@ class Drawing:
         return {form: shown for form, shown in bundle.items() if shown is not None}
 
     def _small_png(self) -> str | None:
-        """The PNG in base64, where Graphviz makes it quickly and it does not swell the notebook; else nothing."""
+        """Return the PNG in base64; None if Graphviz would take long or the result is too large for the notebook."""
         from agentnb.draw.render import png
 
         if len(self.picture.boxes) > _MOST_BOXES:
@@ -131,9 +132,9 @@ class Drawing:
         return b64encode(made).decode() if len(made) <= _MOST_BYTES else None
 
     def __repr__(self) -> str:
-        """Return one line: what is drawn and how large it is."""
+        """Return one line: the drawn recipe and its size."""
         recipe = self.recipe
-        return f"<Drawing of {recipe.name!r}: {len(recipe.nodes)} nodes, {len(recipe.edges)} edges>"
+        return f"<Drawing of {safe_repr(recipe.name, 200)}: {len(recipe.nodes)} nodes, {len(recipe.edges)} edges>"
 
 
 def _unknown_suffix(path: Path, suffix: str) -> Problem:
@@ -147,7 +148,7 @@ def _unknown_suffix(path: Path, suffix: str) -> Problem:
 
 
 def _lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
-    """The text form. Names are cleaned, as in the picture: a label cannot break a line."""
+    """Yield the lines of the text form. Names are cleaned as in the picture: a label cannot break a line."""
     entry = ", ".join(clean(id) for id in recipe.entry) or "nothing"
     size = f"{len(recipe.nodes)} nodes, {len(recipe.edges)} edges"
     yield f"{clean(recipe.name)} ({clean(recipe.dialect)}): {size}; starts at {entry}"

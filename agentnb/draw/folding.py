@@ -1,8 +1,8 @@
-"""folding: a picture in which some areas are closed: one box stands for all that is inside, and sums up its marks.
+"""Collapsed areas of a picture: one box represents the content of an area and combines its marks.
 
-A line into or out of a closed area leads to its box; lines that then have the same ends and kind are one. What a run
-does to a node inside, it does to the box: it is current, failed or waited for where anything inside is, and its count
-is the sum of the steps inside.
+A line into or out of a collapsed area leads to its box; lines that then have the same ends and kind are merged. What a
+run does to a node inside, it does to the box: the box is current, failed or waiting if any node inside is, and its
+count is the sum of the steps inside.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agentnb.draw.look import family_of
-from agentnb.draw.picture import (
+from agentnb.draw.diagram import (
     KIND_LINE,
     KIND_SIZE,
     LABEL_SIZE,
@@ -24,27 +23,28 @@ from agentnb.draw.picture import (
     count_text,
     edge_marks,
 )
+from agentnb.draw.label_text import clean, width_of, wrap
+from agentnb.draw.run_view import RunView
 from agentnb.draw.shapes import size_around
-from agentnb.draw.text import clean, width_of, wrap
-from agentnb.draw.view import RunView
+from agentnb.draw.style import family_of
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
-    from agentnb.draw.board import BoardTable, Flow
+    from agentnb.draw.board_table import BoardTable, Flow
 
 KIND: Final = "region"
 _SHAPE: Final = "folder"
 _WIDTH: Final = 150.0
-_NAMES: Final = 12  # nodes inside that a tip names; and lines that one line tells of
+_NAMES: Final = 12  # nodes inside listed in a tooltip; and edges listed for one merged line
 _NOWHERE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """What the closed areas of a picture stand for.
+    """What the collapsed areas of a picture represent.
 
-    `regions` are the boxes, by id, with the region that each stands for; `nodes` says of each node inside which box
-    that is, `edges` of each edge that has no line of its own which edge's line stands for it (-1: none, it is inside).
+    `regions` maps the boxes, by id, to the region that each represents; `nodes` maps each node inside to its box,
+    `edges` each edge without a line of its own to the edge whose line represents it (-1: none, it is inside).
     """
 
     regions: Mapping[str, str]
@@ -52,7 +52,7 @@ class Folds:
     edges: Mapping[int, int]
 
     def view(self, view: RunView) -> RunView:
-        """Return where a run stands with boxes in the place of the nodes inside them."""
+        """Return the state of a run with boxes in place of the nodes inside them."""
         home = self.nodes
         visited: dict[str, int] = {}
         for id, times in view.visited.items():
@@ -89,15 +89,15 @@ def _joined(node: str, flows: list[Flow], table: BoardTable) -> Flow:
 
 
 def folded(picture: Picture, closed: Collection[str], run: RunView | None) -> Picture:
-    """Return a picture with these regions closed; those inside a closed one are closed with it.
+    """Return a picture with these regions collapsed, including the regions inside them.
 
     Raises:
-        AgentNbError: U206, there is no such region in the picture.
+        AgentNbError: U206, the picture has no such region.
     """
     if not closed:
         return picture
     _check(picture, closed)
-    stands = _stands(picture.areas, closed)
+    stands = _representatives(picture.areas, closed)
     inside: dict[str, list[Box]] = {}
     for box in picture.boxes:
         if box.area in stands:
@@ -140,8 +140,8 @@ def _check(picture: Picture, closed: Collection[str]) -> None:
             )
 
 
-def _stands(areas: tuple[Area, ...], closed: Collection[str]) -> dict[str, Area]:
-    """Return for each area that is out of sight the one whose box stands for it: the outermost closed one around it."""
+def _representatives(areas: tuple[Area, ...], closed: Collection[str]) -> dict[str, Area]:
+    """Return for each hidden area the one whose box represents it: the outermost collapsed one around it."""
     found: dict[str, Area] = {}
     for area in areas:  # outer ones come first
         if area.parent in found:
@@ -180,7 +180,7 @@ def _box(area: Area, id: str, inside: list[Box], view: RunView | None) -> Box:
 def _links(
     picture: Picture, names: Mapping[str, str], nodes: Mapping[str, str], lost: Collection[str]
 ) -> tuple[list[Link], dict[int, int]]:
-    """Return the lines between what is in sight, and what became of the edges that have no line of their own."""
+    """Return the lines between visible boxes, and a replacement for each edge without a line of its own."""
     groups: dict[tuple[str, str, str], list[Link]] = {}
     edges: dict[int, int] = {}
     for link in picture.links:

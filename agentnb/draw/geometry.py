@@ -1,4 +1,4 @@
-"""geometry: where everything stands, whoever laid it out; and the way to Graphviz and back: names and numbers only."""
+"""The layout of a picture, independent of the backend; exchange with Graphviz, limited to names and numbers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentnb.draw.picture import EDGE_SIZE, TITLE_SIZE, Area, Link, Picture
+from agentnb.draw.diagram import EDGE_SIZE, TITLE_SIZE, Area, Link, Picture
+from agentnb.draw.label_text import width_of
 from agentnb.draw.shapes import Point
-from agentnb.draw.text import width_of
 
 Rectangle = tuple[float, float, float, float]
 _INCH = 72.0
-FOLD = 14.0  # room beside a title for the button that a page has there
+FOLD = 14.0  # room beside a title for the page's button
 _CHEAP = "splines=line nslimit=2 nslimit1=2 mclimit=0.3"
-MANY = 300  # lines above which a layout is asked for with less care
+MANY = 300  # above this number of lines a faster, less careful layout is requested
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of a line: points of a cubic Bezier curve (1 + 3n of them), its tip, and the middle of its label."""
+    """The route of a line: points of a cubic Bezier curve (1 + 3n of them), its tip, and the centre of its label."""
 
     points: tuple[Point, ...]
     tip: Point
@@ -29,7 +29,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A finished layout in points, y downwards; `layout` is the backend that made it."""
+    """A finished layout in points, y downwards; `layout` is the backend that computed it."""
 
     width: float
     height: float
@@ -40,7 +40,7 @@ class Geometry:
 
 
 def skeleton(picture: Picture, *, cheap: bool = False) -> str:
-    """Return the DOT text that a layout engine is given: our own names and sizes, not a word of the recipe."""
+    """Return the DOT text for a layout engine: generated names and sizes, no text of the recipe."""
     many = "nslimit=4 nslimit1=4 mclimit=0.5" if len(picture.links) > MANY else ""
     lines = [
         f"digraph {{ graph [rankdir={picture.direction} nodesep=0.3 ranksep=0.42 {_CHEAP if cheap else many}]",
@@ -65,7 +65,7 @@ def _nest(picture: Picture, parent: str) -> Iterator[str]:
 
 
 def title_width(area: Area) -> float:
-    """Return how wide an area's title is at most, in points."""
+    """Return the maximum width of an area's title, in points."""
     return width_of(area.title, TITLE_SIZE) + 6 + FOLD
 
 
@@ -81,16 +81,16 @@ def _line(link: Link) -> str:
 
 
 def _room(width: float, height: float) -> str:
-    """Return a label of exactly this size without a letter in it, so that no font decides the layout."""
+    """Return a label of exactly this size without any letters, so that no font affects the layout."""
     size = f'FIXEDSIZE="TRUE" WIDTH="{width:.0f}" HEIGHT="{height:.0f}"'
     return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" {size}><TR><TD></TD></TR></TABLE>>'
 
 
 def read_geometry(text: str, layout: str) -> Geometry:
-    """Return the geometry that Graphviz wrote as JSON.
+    """Return the layout that Graphviz wrote as JSON.
 
     Raises:
-        ValueError: the text is not a finished layout (a box or a line has no place).
+        ValueError: the text is not a finished layout (a box or a line has no position).
     """
     try:
         found: dict[str, Any] = json.loads(text)

@@ -1,13 +1,13 @@
-"""mermaid: a recipe as Mermaid flowchart text, for Markdown pages that draw it themselves."""
+"""A recipe as Mermaid flowchart text, for Markdown pages that render it themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from agentnb.draw.look import COLOURS, FAMILIES
-from agentnb.draw.picture import Area, Box, Link, Picture, picture_of
-from agentnb.draw.text import clean, cut_columns
+from agentnb.draw.diagram import Area, Box, Link, Picture, picture_of
+from agentnb.draw.label_text import clean, cut_columns
+from agentnb.draw.style import COLOURS, FAMILIES
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -49,12 +49,12 @@ _LINE_COLOURS: Final = {
 
 
 def to_mermaid(recipe: Recipe, *, direction: str = "TB") -> str:
-    """Return a recipe as a Mermaid flowchart. Ids are our own, and labels are quoted: no text of a recipe is syntax."""
+    """Return a recipe as a Mermaid flowchart. Ids are generated and labels quoted: no text of a recipe is syntax."""
     return mermaid_text(picture_of(recipe, board=False, direction=direction, run=None))
 
 
 def mermaid_text(picture: Picture) -> str:
-    """Return a picture's graph as Mermaid text; the blackboard and a run are left out."""
+    """Return a picture's graph as Mermaid text, without the blackboard and the run."""
     families = sorted({box.family for box in picture.boxes if box.id or box.kind != "start"}, key=FAMILIES.index)
     return "\n".join(
         [
@@ -72,7 +72,7 @@ def mermaid_text(picture: Picture) -> str:
 
 
 def label(text: str) -> str:
-    """Return text inside a Mermaid string: letters, digits and blanks as they are, the rest as `#NN;`."""
+    """Return text for a Mermaid string: letters, digits and blanks as they are, the rest as `#NN;`."""
     short = cut_columns(clean(text), _LIMIT)
     return "".join(char if char.isalnum() or char in _SAFE else f"#{ord(char)};" for char in short) or " "
 

@@ -1,8 +1,8 @@
-"""reactive: the picture of behaviours: the types of events stand between them, as small boxes of their own.
+"""Drawings of behaviors: the event types are small boxes between them.
 
-A line leads from a type to each behaviour that listens to it, with what it asks of the event; and from a behaviour to
-each type that it tells: as it declares, as its code names, or as the run has shown. A picture is laid out once; what a
-run shows later has its lines in it from the beginning, out of sight until then (`Picture.later`).
+A line leads from a type to each behavior that listens to it, labelled with its conditions on the event; and from a
+behavior to each type that it emits: as declared, as named in its code, or as observed in the run. A picture is laid
+out once; lines that a run may show later are part of it from the beginning, but hidden (`Picture.later`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.board.secrets import short
-from agentnb.draw.board import board_table
-from agentnb.draw.order import order_of
-from agentnb.draw.picture import (
+from agentnb.draw.board_table import board_table
+from agentnb.draw.diagram import (
     EDGE_SIZE,
     EDGE_WIDTH,
     LABEL_SIZE,
@@ -27,22 +25,24 @@ from agentnb.draw.picture import (
     count_text,
     reacts,
 )
+from agentnb.draw.label_text import clean, cut, safe, width_of, wrap
+from agentnb.draw.ordering import order_of
 from agentnb.draw.shapes import size_around
-from agentnb.draw.text import clean, cut, safe, width_of, wrap
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
-    from agentnb.draw.view import Reactions, RunView
+    from agentnb.draw.run_view import Reactions, RunView
     from agentnb.recipe.model import Edge, Node, Recipe
 
-ANY: Final = "*"  # what a behaviour listens to that is set off by events of any type
+ANY: Final = "*"  # the type listened to by a behavior that any event activates
 _TYPE_WIDTH: Final = 150.0
-_LATER: Final = 600  # lines at most that wait out of sight
+_LATER: Final = 600  # maximum number of hidden lines
 
 
 class Way(NamedTuple):
-    """A line: from the type `type` to the node that `hears` it, or from the node that `tells` of it.
+    """A line from the type `type` to the node that `hears` it, or from the node that `tells` (emits) it.
 
-    `sure` says that it is declared or was seen; else the node's code names the type, and no more is known.
+    `sure` is True if it is declared or was observed; otherwise the node's code merely names the type.
     """
 
     kind: str
@@ -54,12 +54,12 @@ class Way(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from all others."""
+        """The identity of the line."""
         return self.kind, self.node, self.type
 
 
 def reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int) -> Picture:
-    """Return the picture of a recipe of behaviours, with a run's marks on it if there is one."""
+    """Return the picture of a recipe of behaviors, with a run's marks if there is one."""
     ways = list(ways_of(recipe, None if run is None else run.reactions))
     types, begin = dict.fromkeys(way.type for way in ways), event_ids(recipe)
     boxes = {id: _behavior(f"n{number}", node, run) for number, (id, node) in enumerate(recipe.nodes.items())}
@@ -85,7 +85,7 @@ def reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunVie
 
 
 def event_ids(recipe: Recipe) -> str:
-    """Return what the id of a type of events begins with among a picture's nodes; no node's id begins so."""
+    """Return the prefix of the ids of event types among a picture's nodes; no node's id begins with it."""
     begin = "event: "
     while any(id.startswith(begin) for id in recipe.nodes):
         begin = f"event{begin.removeprefix('event').strip()}: "
@@ -93,13 +93,13 @@ def event_ids(recipe: Recipe) -> str:
 
 
 def event_type(recipe: Recipe, id_: str) -> str | None:
-    """Return the type of events that stands in a recipe's picture under this id; None where a node does, or nothing."""
+    """Return the event type with this id in a recipe's picture; None if the id is a node's or unknown."""
     begin = event_ids(recipe)
     return id_.removeprefix(begin) if reacts(recipe) and id_.startswith(begin) else None
 
 
 def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[Way]:
-    """Yield the lines of a recipe of behaviours, those too that a run has shown."""
+    """Yield the lines of a recipe of behaviors, including those that a run has shown."""
     found: dict[tuple[str, str, str], Way] = {}
     for way in (*_declared(recipe), *_shown(recipe, reactions)):
         known = found.get(way.key)
@@ -113,7 +113,7 @@ def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[Way]
 
 
 def _declared(recipe: Recipe) -> Iterator[Way]:
-    """What is known without a run: who listens to what, who declares that it tells of what, and whose code names it."""
+    """Yield the lines known without a run: declared listeners, declared events, and types named in code."""
     said = recipe.meta.get("events", {})
     own = tuple(said.get("own", ()))
     for node in recipe.nodes.values():
@@ -134,7 +134,7 @@ def _declared(recipe: Recipe) -> Iterator[Way]:
 
 
 def types_of(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
-    """Return the types of events that an edge between two behaviours stands for: one, or several after commas."""
+    """Return the event types of an edge between two behaviors: one, or several separated by commas."""
     target = recipe.nodes.get(edge.target)
     if target is not None and edge.condition in target.on:
         return (edge.condition,)
@@ -153,10 +153,10 @@ def _shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[Way]:
 
 
 def _asks(node: Node) -> Iterator[str]:
-    """Yield what a node asks of an event before it is set off, a clause each."""
+    """Yield a node's conditions on an event, one clause each."""
     for path, wanted in (node.params.get("where") or {}).items():
         asked = wanted.items() if isinstance(wanted, Mapping) else [("=", wanted)]
-        yield from (f"{path} {word} {short(value, path)}" for word, value in asked)
+        yield from (f"{path} {word} {safe_repr(value, key=path)}" for word, value in asked)
     if node.params.get("relation_type"):
         yield f"-[{node.params['relation_type']}]-"
     if node.params.get("pattern"):
@@ -173,12 +173,12 @@ def _any(type_: str) -> str:
 
 
 def _behavior(name: str, node: Node, run: RunView | None) -> Box:
-    """Return the box of a behaviour: by its name alone, as what it listens to stands before it."""
+    """Return the box of a behavior with its name alone, since the types that it listens to precede it."""
     return box_of(name, node, "", run, label=node.label.split("\n", 1)[0] or node.id)
 
 
 def _event(recipe: Recipe, name: str, type_: str, run: RunView | None) -> Box:
-    """Return the box of a type of events."""
+    """Return the box of an event type."""
     lines = wrap("any event" if type_ == ANY else type_, _TYPE_WIDTH, LABEL_SIZE) or ("(no name)",)
     room = width_of(" ×999", LABEL_SIZE) + max(width_of(line, LABEL_SIZE) for line in lines)
     width, height = size_around("pill", room, LINE * len(lines))
@@ -188,7 +188,7 @@ def _event(recipe: Recipe, name: str, type_: str, run: RunView | None) -> Box:
 
 
 def event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tuple[str, ...], str]:
-    """Return the marks that a type of events wears on a run, and how many of it have come, in words."""
+    """Return the marks of an event type for a run, and the text with its number of events."""
     reactions = None if run is None else run.reactions
     if reactions is None:
         return (), ""
@@ -212,7 +212,7 @@ def _link(recipe: Recipe, number: int, way: Way, boxes: Mapping[str, Box], run: 
 
 
 def way_marks(recipe: Recipe, way: Way, run: RunView | None) -> tuple[str, ...]:
-    """Return the marks that a line wears on a run: whether it was gone, and whether by the last step."""
+    """Return the marks of a line for a run: whether it was used, and whether by the last step."""
     reactions = None if run is None else run.reactions
     if reactions is None:
         return ()
@@ -229,13 +229,13 @@ def way_marks(recipe: Recipe, way: Way, run: RunView | None) -> tuple[str, ...]:
 
 
 def _heard_as(recipe: Recipe, type_: str, node: str) -> str:
-    """Return the type whose line a delivery has gone along: its own, or that of any event."""
+    """Return the type whose line a delivery used: its own, or that of any event."""
     hears = recipe.nodes.get(node)
     return ANY if hears is not None and ANY in hears.on and type_ not in hears.on else type_
 
 
 def _later(recipe: Recipe, ways: Iterable[Way], boxes: Mapping[str, Box]) -> Iterator[Link]:
-    """Yield the lines that a run may yet show: from each behaviour to each type that it is not known to tell of."""
+    """Yield the lines that a run may still show: from each behavior to each type that it is not known to emit."""
     known = list(ways)
     types = [type_ for type_ in dict.fromkeys(way.type for way in known) if type_ != ANY]
     keys = {way.key for way in known}
@@ -246,17 +246,17 @@ def _later(recipe: Recipe, ways: Iterable[Way], boxes: Mapping[str, Box]) -> Ite
 
 
 def _start(number: int, box: Box) -> tuple[Box, Link]:
-    """Return the mark before a type of events that nobody here tells of, and its line."""
+    """Return the mark before an event type that no node emits, and its line."""
     tip = "comes from outside, as far as is known"
     mark = Box(f"s{number}", "", "start", "ellipse", "plain", (), "", tip, START, START)
     return mark, Link(f"t{number}", mark.name, box.name, "start", ("", box.id))
 
 
-# -- what a run changes ----------------------------------------------------------------------------------------------
+# -- changes by a run ------------------------------------------------------------------------------------------------
 
 
 def reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a run changes at the types of events and at the lines: the parts `nodes` and `edges` of a patch."""
+    """Return what a run changes at event types and lines: the parts `nodes` and `edges` of a patch."""
     begin = event_ids(recipe)
     nodes: dict[str, Any] = {}
     for box in picture.boxes:
@@ -274,13 +274,13 @@ def reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dic
     return nodes, edges
 
 
-# -- in words --------------------------------------------------------------------------------------------------------
+# -- as text ---------------------------------------------------------------------------------------------------------
 
 
 def reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
-    """Yield the picture in words: each type of events with whom it sets off, each behaviour with what it tells of."""
+    """Yield the picture as text: each event type with the nodes it activates, each behavior with what it emits."""
     types = [box for box in picture.boxes if box.kind == "event"]
-    yield f"{picture.title} ({picture.dialect}): {len(recipe.nodes)} behaviours, {len(types)} types of events"
+    yield f"{picture.title} ({picture.dialect}): {len(recipe.nodes)} behaviors, {len(types)} types of events"
     ways: dict[str, list[str]] = {}
     names = {box.id: clean(_plain(box, event_ids(recipe))) for box in picture.boxes}
     for link in picture.links:

@@ -1,4 +1,4 @@
-"""render: the door to Graphviz. Lays a picture out with `dot`, else with pygraphviz, else with our own plain layout."""
+"""Layout and rendering: with Graphviz's `dot`, otherwise with pygraphviz, otherwise with the plain layout."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Final
 
+from agentnb.draw.diagram import Picture
 from agentnb.draw.geometry import MANY, Geometry, read_geometry, skeleton
-from agentnb.draw.picture import Picture
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 BACKENDS: Final = ("dot", "pygraphviz", "plain")
 VARIABLE: Final = "AGENTNB_LAYOUT"
-# pygraphviz carries its own Graphviz. It runs in a process of its own: a layout there can be given a time limit, its
+# pygraphviz includes its own Graphviz. It runs in a process of its own: a layout there can have a time limit, its
 # library is not known to be thread-safe, and its font warnings go to a pipe instead of into the notebook.
 _WORKER: Final = (
     "import sys, pygraphviz\n"
@@ -31,12 +31,12 @@ _lock = threading.Lock()
 
 
 def backend() -> str:
-    """Return which backend lays pictures out here: `dot`, `pygraphviz` or `plain`.
+    """Return the layout backend in use: `dot`, `pygraphviz` or `plain`.
 
-    The environment variable AGENTNB_LAYOUT chooses one.
+    The environment variable AGENTNB_LAYOUT selects one.
 
     Raises:
-        AgentNbError: U202, the variable names no backend; U203, it names one that is not installed.
+        AgentNbError: U202, the variable names an unknown backend; U203, it names one that is not installed.
     """
     wanted = os.environ.get(VARIABLE, "").strip()
     if not wanted:
@@ -75,10 +75,10 @@ def _cure(name: str) -> str:
 
 
 def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
-    """Return the geometry of a picture from the best backend there is, after about `seconds` at the latest.
+    """Return the layout of a picture from the best available backend, after about `seconds` at the latest.
 
-    The plain one always has an answer. The same picture is laid out once: a run changes only texts and classes, so
-    its pictures share one layout.
+    The plain backend always succeeds. The same picture is laid out once: a run changes only texts and classes, so its
+    pictures share one layout.
     """
     first, text = backend(), skeleton(picture)
     with _lock:
@@ -93,9 +93,9 @@ def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
 
 
 def _tries(picture: Picture, text: str, first: str, seconds: float) -> Iterator[Geometry]:
-    """Each layout that comes about. One that is too slow is tried with straight lines, then left to the plain one.
+    """Yield each layout that succeeds. After a time-out straight lines are tried, then the plain layout.
 
-    A large graph leaves most of the time to the straight lines: if it does not come soon, it does not come.
+    A large graph leaves most of the time to the straight lines: if its layout is not fast, it does not finish at all.
     """
     chosen = os.environ.get(VARIABLE, "").strip()
     share = 0.6 if len(picture.links) <= MANY else 0.3
@@ -112,7 +112,7 @@ def _tries(picture: Picture, text: str, first: str, seconds: float) -> Iterator[
                 break
         except (subprocess.SubprocessError, OSError, ValueError):
             continue
-    from agentnb.draw.plain import plain_layout
+    from agentnb.draw.plain_layout import plain_layout
 
     yield plain_layout(picture)
 
@@ -131,10 +131,10 @@ def _graphviz(name: str, text: str, format: str, seconds: float) -> bytes:
 
 
 def png(dot_text: str, *, seconds: float = 20.0) -> bytes:
-    """Return DOT text as a PNG picture, drawn by Graphviz.
+    """Return a PNG image of DOT text, drawn by Graphviz.
 
     Raises:
-        AgentNbError: U204, neither `dot` nor pygraphviz is there, or it could not draw this.
+        AgentNbError: U204, neither `dot` nor pygraphviz is installed, or it could not draw this.
     """
     why = "a PNG needs Graphviz: no program `dot` on PATH, and the package pygraphviz is not installed"
     names = [name for name in BACKENDS[:-1] if _is_there(name) and os.environ.get(VARIABLE, name) == name]

@@ -1,4 +1,4 @@
-"""shapes: the outline of each shape as SVG path data, and how much room a text needs inside it."""
+"""The outlines of shapes as SVG path data, and the room that a text needs inside them."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _POLYGONS: Final[dict[str, tuple[Point, ...]]] = {
 
 
 def known_shape(shape: str) -> str:
-    """Return the shape that is drawn for this name of Graphviz's: itself, its like, or a box."""
+    """Return the shape drawn for this Graphviz name: the same, a similar one, or a box."""
     name = _SAME.get(shape, shape)
     return name if name in _FITS else "box"
 
 
 def size_around(shape: str, width: float, height: float) -> tuple[float, float]:
-    """Return the whole points that this shape takes around a text of this size."""
+    """Return the size in whole points of this shape around a text of this size."""
     fit = _FITS.get(shape, _PLAIN)
     return float(round(width * fit.across + fit.side)), float(round(height * fit.down + fit.rim))
 
@@ -71,7 +71,7 @@ def box(w: float, h: float, radius: float) -> str:
 
 
 def rounded(corners: list[Point], radius: float) -> str:
-    """Return the closed path through these corners, each rounded off."""
+    """Return the closed path through these corners, with rounded corners."""
     parts: list[str] = []
     for index, corner in enumerate(corners):
         before = _towards(corner, corners[index - 1], radius)

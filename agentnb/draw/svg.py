@@ -1,9 +1,9 @@
-"""svg: a picture and its geometry as SVG text: classes for the look, data attributes for a live view, nothing else.
+"""A laid-out picture as SVG text: classes for style, data attributes for a live view, nothing else.
 
-The promise to a front end, whichever backend laid it out: `g.node[data-node]`, `g.edge[data-source][data-target]
+The interface for front ends, independent of the backend: `g.node[data-node]`, `g.edge[data-source][data-target]
 [data-edge]`, `g.cluster[data-scope]`, `g.row[data-row][data-index]` with `text.value[data-key]`, `g.flow[data-node]
-[data-way]`. `patch.py` says what a live view does with them. `svg[data-graph]` is the size without the board.
-No ids (two pictures may share a page), no scripts, no links, nothing from outside.
+[data-way]`. `svg_patch.py` defines how a live view uses them. `svg[data-graph]` is the size without the board. No ids
+(two pictures may share a page), no scripts, no links, no external resources.
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from math import hypot
 from typing import Final
 
-from agentnb.draw.direct import direct_route
-from agentnb.draw.geometry import Geometry, Rectangle, Route
-from agentnb.draw.look import COLOURS, FONT, class_of, own_sheet
-from agentnb.draw.picture import (
+from agentnb.draw.diagram import (
     EDGE_SIZE,
     KIND_LINE,
     KIND_SIZE,
@@ -29,9 +26,12 @@ from agentnb.draw.picture import (
     Link,
     Picture,
 )
+from agentnb.draw.geometry import Geometry, Rectangle, Route
+from agentnb.draw.label_text import attribute, content
 from agentnb.draw.shapes import Point, box, number, outline, pair
+from agentnb.draw.straight_lines import direct_route
+from agentnb.draw.style import COLOURS, FONT, class_of, own_sheet
 from agentnb.draw.svg_board import board_parts, board_place
-from agentnb.draw.text import attribute, content
 
 MARGIN: Final = 12.0
 _FITS: Final = 2000.0
@@ -48,9 +48,9 @@ _LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "in
 
 
 def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> str:
-    """Return the whole SVG; coordinates are points, and its own size is the natural one.
+    """Return the complete SVG; coordinates are points, its width and height the natural size.
 
-    Without `styled` it has no style sheet, for a page that has `look.stylesheet()` already.
+    Without `styled` it has no style sheet, for a page that already includes `style.stylesheet()`.
     """
     width, height, spot = geometry.width, geometry.height, None
     alone_size = f"{number(width + 2 * MARGIN)} {number(height + 2 * MARGIN)}"
@@ -60,7 +60,7 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
     flows, table = board_parts(picture, geometry, spot) if spot else ("", "")
     classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
-    # A page shrinks it to its width, as long as it can then still be read.
+    # A page shrinks it to its own width as long as it remains legible.
     fit = ' style="max-width:100%;height:auto"' if width <= _FITS else ""
     alone = f' data-static=""{fit}' if styled else ""
     opening = (
@@ -105,7 +105,8 @@ def _link(link: Link, route: Route) -> str:
         opening = f'<g class="enter" data-target="{attribute(link.ends[1])}">'
     else:
         source, target = map(attribute, link.ends)
-        classes = " ".join(["edge", class_of("edge", link.kind), *link.marks])
+        light = ["enter"] if link.kind == "enter" else []
+        classes = " ".join(["edge", *light, class_of("edge", link.kind), *link.marks])
         hidden = ' display="none"' if "later" in link.marks else ""
         opening = (
             f'<g class="{classes}" data-source="{source}" data-target="{target}" '
@@ -128,7 +129,7 @@ def curve_data(points: tuple[Point, ...]) -> str:
 
 
 def arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: float = 2.8) -> str:
-    """Return the polygon from the end of a curve to its tip; nothing where there is no room for one."""
+    """Return the polygon from the end of a curve to its tip; empty if there is no room for one."""
     base = points[-1]
     dx, dy = tip[0] - base[0], tip[1] - base[1]
     length = hypot(dx, dy)

@@ -1,11 +1,11 @@
-"""svg_board: the blackboard's table beside the graph, and the thin lines between its rows and the nodes."""
+"""The SVG of the blackboard's table beside the graph, and of the thin lines between its rows and the nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from agentnb.draw.board import (
+from agentnb.draw.board_table import (
     HEAD_HEIGHT,
     KEY_SIZE,
     KEY_WIDTH,
@@ -16,11 +16,11 @@ from agentnb.draw.board import (
     Flow,
     Row,
 )
+from agentnb.draw.diagram import Box, Picture
 from agentnb.draw.geometry import Geometry
-from agentnb.draw.look import COLOURS, MONO
-from agentnb.draw.picture import Box, Picture
+from agentnb.draw.label_text import attribute, content
 from agentnb.draw.shapes import Point, box, number, pair
-from agentnb.draw.text import attribute, content
+from agentnb.draw.style import COLOURS, MONO
 
 _GAP: Final = 56.0
 _BUS: Final = 26.0
@@ -30,7 +30,7 @@ Lines = tuple[Point, tuple[Point, Point], Point, list[Point]]
 
 
 def board_place(table: BoardTable, geometry: Geometry, direction: str) -> Point:
-    """Return the table's left upper corner: right of a graph that grows down or up, else below its middle."""
+    """Return the table's upper left corner: right of a graph that grows down or up, otherwise centred below it."""
     if direction in ("TB", "BT"):
         return (geometry.width + _GAP if geometry.boxes else 0.0), 0.0
     return max((geometry.width - table.width) / 2, 0.0), (geometry.height + _GAP if geometry.boxes else 0.0)
@@ -73,12 +73,12 @@ def flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Po
 
 
 def row_middle(number: int) -> float:
-    """Return how far below the table's top the middle of this row is."""
+    """Return the distance of the centre of this row from the table's top."""
     return HEAD_HEIGHT + ROW_HEIGHT * (number + 0.5)
 
 
 def _beside(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
-    """The table stands right of the graph: from the box's right side to a joint, and from there to the rows."""
+    """Return lines for a table right of the graph: from the box's right side to a joint, and from there to the rows."""
     rows = [spot[1] + row_middle(row) for row in flow.rows]
     near = (at[0] + box.width / 2, at[1] + _shift(flow))
     joint = (spot[0] - _BUS, sum(rows) / len(rows))
@@ -87,7 +87,7 @@ def _beside(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
 
 
 def _below(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
-    """The table stands below the graph: to its rows from the side where the box is, or into its upper edge."""
+    """Return lines for a table below the graph: to its rows from the box's side, or into its upper edge."""
     near = (at[0] + _shift(flow), at[1] + box.height / 2)
     sides = {1.0: spot[0] + WIDTH, -1.0: spot[0]}
     for side, edge in sides.items():
@@ -116,7 +116,7 @@ def _lines(flow: Flow, near: Point, trunk: tuple[Point, Point], joint: Point, en
 
 
 def _head(tip: Point, back: Point) -> str:
-    """Return a small arrow head at `tip` for a line that comes from `back`, straight across or straight down."""
+    """Return a small arrow head at `tip` for a line from `back`, horizontal or vertical."""
     x, y = tip
     if abs(back[0] - x) >= abs(back[1] - y):
         way = 4.5 if back[0] > x else -4.5
@@ -173,5 +173,5 @@ def _row(row: Row, index: int, width: float) -> str:
 
 
 def row_classes(row: Row) -> list[str]:
-    """Return the classes of a row's group; a row that has no key yet is `spare`."""
+    """Return the classes of a row's group; a row without a key is `spare`."""
     return ["row", *(["spare"] if row is _SPARE else []), *row.marks]

@@ -1,1 +1,1 @@
-"""engine: how a run moves. The heart is `step.py`; it knows no node kind, the table of kinds is an argument."""
+"""The execution engine; start reading at `core/step.py`. It knows no node kind: the table of kinds is an argument."""

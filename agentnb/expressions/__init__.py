@@ -1,1 +1,1 @@
-"""expressions: templates, conditions and paths, compiled and checked when a recipe is loaded."""
+"""Templates, conditions and paths, compiled and checked when a recipe is loaded."""

@@ -1,4 +1,4 @@
-"""callables: functions of the board as conditions: what they must be, and how people read them."""
+"""Callables as conditions: functions of the board, how they are checked, and the text shown for them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ import inspect
 import textwrap
 from typing import Any
 
-from agentnb.errors import Place, Problem, RecipeError
+from agentnb.errors import Place, Problem, RecipeError, with_article
+from agentnb.recipe.user_functions import GENERATES, is_async, is_generator
 
 __all__ = ["callable_text", "check_callable", "no_condition"]
 
 
 def check_callable(value: Any, place: Place | None) -> None:
-    """Raise RecipeError, R310, where `value` cannot be called with the board alone, or answers later."""
+    """Raise RecipeError, R310, if `value` cannot be called with the board alone, or is asynchronous."""
     order = "write an expression (score > 3), a JsonLogic dict or a function of the board"
     if not callable(value):
-        raise RecipeError(no_condition(value, place, f"it is a {type(value).__name__}", order))
-    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None)):  # noqa: B004
+        raise RecipeError(no_condition(value, place, f"it is {with_article(type(value).__name__)}", order))
+    if is_async(value):
         raise RecipeError(no_condition(value, place, "an async function has no answer at once", "write a plain one"))
+    if is_generator(value):
+        raise RecipeError(no_condition(value, place, GENERATES, "write a plain function"))
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
-        return  # some built-in functions do not tell
+        return  # some built-in functions have no signature
     try:
         signature.bind({})
     except TypeError as error:
@@ -31,12 +34,12 @@ def check_callable(value: Any, place: Place | None) -> None:
 
 
 def no_condition(value: Any, place: Place | None, why: str, order: str) -> Problem:
-    """Return the Problem of what is no condition."""
+    """Return the Problem of a value that is not a condition."""
     return Problem("R310", f"{str(value)[:200]!r} is no condition", str(place or "<condition>"), why, order)
 
 
 def callable_text(function: Any) -> str:
-    """Return a lambda's own words where its source can be read, else the callable's name."""
+    """Return the source of a lambda if it is available, otherwise the callable's name."""
     name = getattr(function, "__name__", type(function).__name__)
     if name != "<lambda>":
         return str(name)

@@ -1,13 +1,14 @@
-"""conditions: what an edge, a route or a breakpoint asks of the board: a JsonLogic rule, an expression, a callable.
+"""Conditions of edges, routes and breakpoints: JsonLogic rules, expressions and callables of the board.
 
-A rule is compiled by datalogic-py, whose one door this is, with a budget of operations, and is given only the paths
-that it reads. What the library would answer wrongly or silently is mended or told: see `make_ready`.
+Rules are compiled by datalogic-py (this is the only module that imports it) with a budget of operations, and receive
+only the paths that they read. What the library would evaluate wrongly or silently is corrected or reported: see
+`make_ready`.
 
-R310: a condition is none of rule, text or callable
-R315: a rule cannot be compiled
-X310: an ordered comparison reads what is missing
-X311: a rule takes more work than it may
-X312: a value on the board cannot be compared by a rule
+R310: a condition is not a rule, text or callable
+R315: a rule does not compile
+X310: an ordered comparison reads a missing value
+X311: a rule exceeds its budget of operations
+X312: a rule cannot compare a value of the board
 X313: a rule failed while it ran
 X314: a condition gives no answer
 """
@@ -23,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
 from agentnb.expressions.callables import callable_text, check_callable, no_condition
-from agentnb.expressions.reading import (
+from agentnb.expressions.jsonlogic import MISSING, Operator, Ready, Side, check_rule, make_ready, normal, rule_text
+from agentnb.expressions.lookup import (
     NOTHING,
     fitting,
     found_at,
@@ -34,8 +36,9 @@ from agentnb.expressions.reading import (
     put,
     to_json,
 )
-from agentnb.expressions.rules import MISSING, Operator, Ready, Side, check_rule, make_ready, normal, rule_text
 from agentnb.expressions.templates import Template, compile_expression, compile_template, has_markers
+from agentnb.recipe.user_functions import how_to_run, unrun
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from datalogic_py import Engine
@@ -44,12 +47,12 @@ __all__ = ["Condition", "Rule", "as_condition", "compile_rule"]
 
 Path = tuple[str, ...]
 Row = tuple[str, Any]
-_OPERATIONS = 1_000_000  # that one evaluation may take: some tens of milliseconds
-_EXPLAINED = 100_000  # the same where each one is written down
-_TRACE_SIZE = 10_000_000  # characters; the library writes down the whole context with each step
+_OPERATIONS = 1_000_000  # limit of one evaluation: some tens of milliseconds
+_EXPLAINED = 100_000  # the same with each operation traced
+_TRACE_SIZE = 10_000_000  # characters; the library records the whole context with each operation
 _MAX_ROWS = 200
 _FAMILIES = ["Core", "DateTime", "ExtString", "ExtArray", "ExtObject", "ExtControl", "ErrorHandling", "ExtMath"]
-_SURE = frozenset({bool, type(None), str, int, float, list, dict, tuple, set})  # their truth cannot fail
+_SURE = frozenset({bool, type(None), str, int, float, list, dict, tuple, set})  # types whose truth value cannot fail
 _PUT_TOGETHER, _ONE_EXPRESSION = "a text that is put together is always true", "write one expression, without braces"
 _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
@@ -58,7 +61,7 @@ _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 def _engine(operations: int) -> Engine:
     from datalogic_py import Engine
 
-    # Text that is no number is unequal to a number, as in JavaScript; the library's default is an error.
+    # Text that is not a number is unequal to a number, as in JavaScript; the library's default is an error.
     return Engine(config={"ops_budget": operations, "loose_equality_errors": False}, families=_FAMILIES)
 
 
@@ -72,10 +75,10 @@ def _operators() -> Mapping[str, Operator]:
 
 
 class Rule:
-    """A compiled JsonLogic rule: `evaluate(board)` gives its value, not always a bool; its truth is Python's.
+    """A compiled JsonLogic rule: `evaluate(board)` returns its value, not always a bool; it is truthy as in Python.
 
-    `text` is the rule as people read it, `reads` are the paths that it reads; `whole` says that it may read any key.
-    `warning` tells what was odd about the last evaluation: text that was compared with a number.
+    `text` is the rule as shown to people, `reads` are the paths that it reads; `whole` is True if it may read any key.
+    `warning` states what was odd about the last evaluation: text that was compared with a number.
 
     Raises: RecipeError: R315, the library refuses the rule
     """
@@ -89,13 +92,13 @@ class Rule:
         facts = self._compiled.facts()
         paths = [tuple(path) for path in facts["reads"] if path and path[0] not in ready.slots]
         self.whole = [] in facts["reads"] or not facts["reads_complete"]
-        # A path behind another adds nothing to what is given to the rule.
+        # A path below another one adds nothing to the rule's context.
         self._paths = [path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))]
         used = [*self._paths, *(path for each in ready.slots.values() for path in each.reads)]
         self.reads: tuple[Path, ...] = tuple(dict.fromkeys(used))
 
     def __repr__(self) -> str:
-        return f"<Rule {self.text!r}>"
+        return f"<Rule {safe_repr(self.text, 200)}>"
 
     def evaluate(self, board: Mapping[str, Any]) -> Any:
         """Return the rule's value on this board.
@@ -112,12 +115,12 @@ class Rule:
         except Exception as error:
             raise ExecutionError(self._problem(error, board)) from error
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # how the library says that it broke down
+            if type(error).__name__ != "PanicException":  # the library's internal error
                 raise
             raise ExecutionError(self._problem(error, board)) from error
 
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
-        """Return (text, value) of everything that the rule read and compared, in order and, last, of the whole."""
+        """Return (text, value) of everything that the rule read and compared, in order, and finally of the whole."""
         try:
             text = self._json(self._context(board)[0])
         except ExecutionError as error:
@@ -131,12 +134,12 @@ class Rule:
             pointer = told["pointers"].get(str(step["node_id"]), "")
             if pointer and step["error"] is None and (seen := self._ready.texts.get(pointer)):
                 rows.append((seen, step["result"]))
-        # By text and form: 1 equals True, and lists have no hash.
+        # Unique by text and repr: 1 equals True, and lists are not hashable.
         rows = list({(seen, repr(value)): (seen, value) for seen, value in rows[:_MAX_ROWS]}.values())
         return [*rows, _told(self.text, lambda: self.evaluate(board))]
 
     def _context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """Return what the rule reads of the board, and whether the library can take it as it is."""
+        """Return the rule's context from the board, and whether the library accepts it unchanged."""
         context: dict[str, Any] = {str(key): board[key] for key in board} if self.whole else {}
         simple = not self.whole
         if simple:
@@ -154,25 +157,24 @@ class Rule:
     def _oddity(self, context: Mapping[str, Any]) -> str:
         for left, right, text in self._pairs:
             one, other = _side_of(context, left), _side_of(context, right)
-            if (one.__class__ is str) is not (other.__class__ is str) and is_number(
-                other if one.__class__ is str else one
-            ):
+            if (type(one) is str) is not (type(other) is str) and is_number(other if type(one) is str else one):
                 return f"{text} compares text with a number"
         return ""
 
     def _json(self, context: Mapping[str, Any]) -> str:
         try:
             return to_json({key: fitting(value) for key, value in context.items()})
+        # RecursionError: from an object's own `model_dump` or items
         except (TypeError, ValueError, RecursionError) as error:
             raise ExecutionError(self._unfit(context, error)) from error
 
-    # -- wording
+    # -- messages
 
     def _where(self) -> str:
         return str(self.place or "<rule>")
 
     def _unfit(self, context: Mapping[str, Any], error: Exception) -> Problem:
-        """Return the Problem of a value that JSON does not have, with the key that holds it."""
+        """Return the Problem of a value that JSON does not have, with the key that contains it."""
         holder = next((key for key, value in context.items() if not has_json(value)), "the board")
         why = "it is nested too deep" if isinstance(error, RecursionError) else f"a rule compares JSON values: {error}"
         order = "compare a part of it, or use an expression or a callable"
@@ -216,7 +218,7 @@ class Rule:
 def compile_rule(rule: Any, *, strict: bool = True, place: Place | None = None) -> Rule:
     """Check and compile a JsonLogic rule; nothing of it runs.
 
-    Where `strict`, what is missing (or null) in an ordered comparison is an error, where JsonLogic takes it for 0.
+    If `strict`, a missing value (or null) in an ordered comparison is an error; JsonLogic takes it for 0.
 
     Raises: RecipeError: R311 to R315 with a JSON pointer each, and those of its templates; all at once
     """
@@ -237,12 +239,12 @@ def _compiled(rule: Any, text: str, place: Place | None) -> Any:
 
 
 def _side_of(context: Any, side: Side) -> Any:
-    """Return a side's value in what the rule is given: dicts all the way, as `put` made them, or the board's own."""
+    """Return a side's value in the rule's context: in dicts created by `put`, or in the board's own values."""
     if side.path is None:
         return side.value
     here = context
     for key in side.path:
-        if here.__class__ is not dict:
+        if type(here) is not dict:
             return found_at(context, side.path)
         here = here.get(key)
     return here
@@ -268,11 +270,15 @@ def _told(text: str, ask: Callable[[], Any]) -> Row:
 # ----------------------------------------------------------------------------------------------------------- conditions
 
 
-class Condition:
-    """A question about the board, from whatever it was written as; `condition(board)` answers, its truth decides.
+class NoAnswer(ExecutionError):
+    """A condition returned a value that cannot be an answer: a generator, a coroutine, a whole table."""
 
-    `text` is for people; `reads` are the paths that it reads; `whole` says that it may read any key; `call` is the
-    bare function behind it, for those who ask a million times; `kind` is rule, text or callable.
+
+class Condition:
+    """A condition on the board; `condition(board)` returns its value, which is used as a truth value.
+
+    `text` is for people; `reads` are the paths that it reads; `whole` is True if it may read any key; `call` is the
+    bare function behind it, for callers that evaluate it very often; `kind` is rule, text or callable.
     """
 
     __slots__ = ("_asked", "call", "kind", "place", "reads", "source", "strict", "text", "whole")
@@ -294,7 +300,7 @@ class Condition:
                 self.call = self._sure(template.render)
             case _:
                 check_callable(source, place)
-                # What says itself what it reads, is believed.
+                # A source that declares what it reads is trusted.
                 self.reads, self.whole = tuple(getattr(source, "reads", ())), not hasattr(source, "reads")
                 self.kind, self.text = "callable", str(getattr(source, "text", "") or callable_text(source))
                 self.call = self._sure(source)
@@ -304,23 +310,23 @@ class Condition:
         return self.call(board)
 
     def __repr__(self) -> str:
-        return f"<Condition {self.text!r}>"
+        return f"<Condition {safe_repr(self.text, 200)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy by what it was written as: what is compiled cannot be copied."""
+        """Copy by source: a compiled condition cannot be copied."""
         return _again, (self.source, self.place, self.strict)
 
     @property
     def warning(self) -> str:
-        """What was odd about the last answer."""
+        """What was odd about the last evaluation."""
         return self._asked.warning if self._asked else ""
 
     def strictly(self, strict: bool) -> Condition:
-        """Return this condition with another strictness about what is missing."""
+        """Return this condition with another strictness about missing values."""
         return self if strict is self.strict else Condition(self.source, self.place, strict=strict)
 
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
-        """Return (text, value) of what it read and, last, (text, value) of the whole; a failure is told, not raised."""
+        """Return (text, value) of what it read and, last, of the whole; a failure is returned, not raised."""
         if self._asked is None:
             return [_told(self.text, lambda: self.call(board))]
         return self._asked.explain(board)
@@ -329,7 +335,7 @@ class Condition:
         def call(board: Mapping[str, Any]) -> Any:
             try:
                 value = ask(board)
-                if value.__class__ not in _SURE:
+                if type(value) not in _SURE:
                     self._check_answer(value)
             except AgentNbError:
                 raise
@@ -343,8 +349,16 @@ class Condition:
     def _check_answer(self, value: Any) -> None:
         if inspect.isawaitable(value):
             getattr(value, "close", lambda: None)()
-            raise ExecutionError(self._no_answer("it must be awaited", "write a plain function, not an async one"))
-        bool(value)  # a DataFrame, an array of several items: raises
+            raise NoAnswer(self._no_answer("it must be awaited", "write a plain function, not an async one"))
+        if (found := unrun(value)) is not None:
+            raise NoAnswer(self._no_answer(f"it returned {found}, of which nothing has run", how_to_run(value)))
+        try:
+            bool(value)  # a DataFrame or an array of several items raises
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise NoAnswer(
+                self._no_answer(why, "return True or False, for example with len(), any() or all()")
+            ) from error
 
     def _no_answer(self, why: str, order: str) -> Problem:
         where = str(self.place or "<condition>")
@@ -352,12 +366,11 @@ class Condition:
 
 
 def as_condition(value: Any, place: Place | None = None, *, strict: bool = True) -> Condition:
-    """Return the Condition that a text, a JsonLogic rule (a dict) or a callable of the board is; compiled and checked.
+    """Return the compiled and checked Condition for a text, a JsonLogic rule (a dict) or a callable of the board.
 
-    Text is an expression in the language of templates; braces around it are allowed. What is a condition already
-    comes back as it is.
+    Text is an expression in the template language, optionally in braces. An existing condition is returned unchanged.
 
-    Raises: RecipeError: R301 to R305 (text), R310, R311 to R315 (rules): every problem of it
+    Raises: RecipeError: R301 to R305 (text), R310, R311 to R315 (rules): all problems at once
     """
     return value if isinstance(value, Condition) else Condition(value, place, strict=strict)
 
@@ -369,7 +382,8 @@ def _again(value: Any, place: Place | None, strict: bool) -> Condition:
 def _expression(text: str, *, strict: bool, place: Place | None) -> Template:
     if not text.lstrip().startswith(("{{", "{%")):
         try:
-            return compile_expression(text.strip(), strict=strict, place=place)
+            # leading lines stay, for line numbers
+            return compile_expression(text.rstrip().lstrip(" "), strict=strict, place=place)
         except RecipeError:
             if not has_markers(text):
                 raise

@@ -1,4 +1,4 @@
-"""paths: dotted text to a path of keys. Texts are parsed at the surface only; inside, a path is a tuple."""
+"""Dotted paths: text to a tuple of keys. Text is parsed at the API boundary only; inside, a path is a tuple."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def path_text(path: Path) -> str:
 def resolve_path(text: str, board: Mapping[str, object]) -> tuple[str, ...]:
     """Return the path that `text` means on this board: a literal key with a dot wins over the dotted reading.
 
-    At each mapping on the way the longest part that is a key there is taken; where none is, the first word.
+    At each mapping along the path the longest part that is a key is used; if none is, the first word.
     """
     if "." not in text or text in board:
         return (text,)

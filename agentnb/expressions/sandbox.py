@@ -1,9 +1,9 @@
-"""sandbox: the one door to jinja2. An environment in which a template can read, count and word things, no more.
+"""The template sandbox. Templates can read, count and format values, and nothing else.
 
-It is imported late, by what compiles a template. Underneath lies Jinja's own ImmutableSandboxedEnvironment; on top of
-it a mapping's names are its keys, an item is never an attribute, no callable is a value; every text, list and number
-that a template builds has a limit, and so has the work of one rendering: Jinja limits neither. A template that only
-reads passes on whatever size the board holds.
+Imported late, by the modules that compile templates. It is based on Jinja's own ImmutableSandboxedEnvironment. In
+addition, a mapping's names are its keys, an item is never an attribute, and no callable is a value; every text, list
+and number that a template builds has a maximum size, and so has the work of one rendering: Jinja limits neither. A
+template that only reads passes on values of any size.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from fractions import Fraction
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, nodes, pass_context
 from jinja2.environment import Template as JinjaTemplate
@@ -27,22 +28,27 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
-from agentnb.expressions.reading import NOTHING, found_at
+from agentnb.errors import with_article
+from agentnb.expressions.lookup import NOTHING, found_at
 
 __all__ = [
+    "MAX_BITS",
     "MAX_ITEMS",
     "MAX_TEXT",
     "STOCK_FILTERS",
     "STOCK_TESTS",
     "Context",
     "Limit",
+    "MissingError",
     "NodeTransformer",
     "Parser",
+    "Program",
     "Sandbox",
     "SecurityError",
     "TemplateAssertionError",
     "TemplateSyntaxError",
     "UndefinedError",
+    "bounded",
     "charge",
     "counted",
     "joined",
@@ -59,20 +65,28 @@ __all__ = [
 ]
 
 MAX_TEXT = 1_000_000  # characters that a template may build
-MAX_ITEMS = 100_000  # items that a template may build or walk over in its loops
+MAX_ITEMS = 100_000  # items that a template may build or loop over
 MAX_BITS = 10_000  # of a whole number that a template may build
-MAX_WORK = 3_000_000  # of one rendering: parts of the template, items and sixteenths of texts that it goes through
-VALUE = "_value"  # where the value of a lone expression is kept; no template can name it
+MAX_WORK = 3_000_000  # of one rendering: template parts, items and sixteenths of texts processed
+VALUE = "_value"  # the variable with the value of a lone expression; no template can name it
 
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes, complex})
 
 
 class Limit(Exception):
-    """A template asked for more than it may build or walk over."""
+    """A template exceeded a limit of what it may build or loop over."""
+
+
+class MissingError(UndefinedError):
+    """A template used a missing attribute or item: `key` of `holder`."""
+
+    def __init__(self, message: str | None, holder: Any, key: Any) -> None:
+        super().__init__(message)
+        self.holder, self.key = holder, key
 
 
 class _Spending(threading.local):
-    """What is left of MAX_WORK for the rendering of this thread."""
+    """What remains of MAX_WORK for the rendering of this thread."""
 
     left = MAX_WORK
 
@@ -81,33 +95,45 @@ _spending = _Spending()
 
 
 def charge(work: int) -> None:
-    """Count work against what one rendering may do; Limit where it is spent."""
+    """Count work against the limit of one rendering; raise Limit when it is used up."""
     _spending.left -= work
     if _spending.left < 0:
         raise Limit(f"more than {MAX_WORK:,} operations")
 
 
 def within(size: int, most: int, what: str) -> None:
-    """Raise Limit where `size` is over `most`; `what` is counted, and charged as characters are."""
+    """Raise Limit if `size` is over `most`, a number of `what`; the size is charged like characters."""
     if size > most:
         raise _too_much(most, what)
     charge(size >> 4)
 
 
+def bounded(value: Any) -> Any:
+    """Return a number built by a template; raise Limit if it has more than MAX_BITS bits."""
+    for part in (value,) if isinstance(value, int) else _parts(value):
+        if part.bit_length() > MAX_BITS:
+            raise _too_much(MAX_BITS, "bits in a number")
+    return value
+
+
+def _parts(value: Any) -> tuple[int, ...]:
+    return (value.numerator, value.denominator) if isinstance(value, Fraction) else ()
+
+
 def weighed(value: Any) -> Any:
-    """Return `value`, charged by its length: a loop that looks through a long one each time is work."""
+    """Return `value`, charged by its length: a loop that scans a long one each time is work."""
     if isinstance(value, str | bytes):
         charge(len(value) >> 4)
     elif isinstance(value, Mapping | list | tuple | set | frozenset):
         charge(len(value))
         for item in value.values() if isinstance(value, Mapping) else value:
-            if item.__class__ not in _ATOMS:
+            if type(item) not in _ATOMS:
                 weighed(item)
     return value
 
 
 def weigh(value: Any) -> int:
-    """Return about how long `value` is as text; Limit where that is over MAX_TEXT. What is shared counts each time."""
+    """Return the approximate length of `value` as text; raise Limit over MAX_TEXT. Shared parts count each time."""
     total, stack = 0, [value]
     while stack:
         item = stack.pop()
@@ -121,7 +147,7 @@ def weigh(value: Any) -> int:
             total += 2 * len(item)
         else:
             total += 8
-        # Before the children are listed: a list that is too long is not walked.
+        # Checked before the children are listed, so that a list that is too long is not walked.
         if total > MAX_TEXT:
             raise _too_much(MAX_TEXT, "characters of text")
         if isinstance(item, Mapping):
@@ -138,7 +164,7 @@ def _too_much(most: int, what: str) -> Limit:
 
 
 def text_of(value: Any) -> str:
-    """Return `value` as a template shows it; an undefined name and a callable are errors, a huge text is a Limit."""
+    """Return `value` as a template shows it; an undefined name or callable is an error, a huge text raises Limit."""
     if type(value) is str:
         return value
     touch(value)
@@ -149,7 +175,7 @@ def text_of(value: Any) -> str:
 
 
 def touch(value: Any) -> None:
-    """Raise UndefinedError where `value` is an undefined name."""
+    """Raise UndefinedError if `value` is an undefined name."""
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()  # noqa: SLF001 - how Jinja's own subclasses raise it
 
@@ -172,22 +198,22 @@ def listed(items: Iterable[Any]) -> list[Any]:
 
 def joined(parts: Iterable[Any], between: str = "") -> str:
     """Return the parts as one text within MAX_TEXT."""
-    pieces, total = [], 0
+    pieces, total = [], -len(between)
     for part in parts:
         piece = text_of(part)
         total += len(piece) + len(between)
         if total > MAX_TEXT:
             raise _too_much(MAX_TEXT, "characters of text")
         pieces.append(piece)
-    charge(len(pieces) + (total >> 4))
+    charge(len(pieces) + (max(total, 0) >> 4))
     return between.join(pieces)
 
 
 def settled(value: Any, seen: dict[int, Any] | None = None) -> Any:
-    """Return `value` as a template hands it out: containers copied, lazy ones as lists, marked-up text as plain text.
+    """Return `value` as a template's result: containers copied, lazy ones as lists, marked-up text as plain text.
 
-    What is shared inside stays shared, so a copy is never larger than what was built. Anything else, a date or a
-    DataFrame, passes as it is.
+    Shared parts remain shared, so a copy is never larger than what was built. Anything else, a date or a DataFrame, is
+    returned unchanged.
     """
     if type(value) in _ATOMS:
         return value
@@ -219,24 +245,24 @@ def _copied(value: Any, seen: dict[int, Any]) -> Any:
 
 
 class _Names(Context):
-    """A rendering's names, looked up in the context as it is, once each; and how many items it has walked over."""
+    """The names of one rendering, each looked up once in the unchanged context, and the number of items looped over."""
 
     spent = 0
 
     def __init__(self, environment: Sandbox, context: Mapping[str, Any]) -> None:
-        # Jinja's own copies names about, which takes longer than a short template itself.
+        # Jinja's own context copies names, which takes longer than rendering a short template.
         self.environment, self.eval_ctx = environment, environment.eval_ctx
         self.parent, self.vars = context, {}  # type: ignore[assignment]  # any Mapping will do
         self.exported_vars, self.name, self.blocks = set(), None, {}
 
     def resolve_or_missing(self, key: str) -> Any:
-        """Return the value of a name, `missing` where there is none."""
+        """Return the value of a name, `missing` if there is none."""
         return self.parent.get(key, missing)
 
 
 @pass_context
 def counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
-    """Yield the items of a loop whose inside has so many parts, counting those of the whole rendering."""
+    """Yield the items of a loop whose body has this many parts, counted against the whole rendering."""
     for item in items:
         context.spent += 1
         if context.spent > MAX_ITEMS:
@@ -247,12 +273,14 @@ def counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
 
 @pass_context
 def _shown(_: Context, value: Any) -> str:
-    # Asking for the context keeps Jinja from working out constants while it compiles.
-    return text_of(value)
+    # Requesting the context prevents Jinja from evaluating constants at compile time.
+    text = text_of(value)
+    charge(len(text) >> 4)  # the content of a `set` block is not yet part of a limited text
+    return text
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox without anything to call, and with a size for whatever its operators build."""
+    """Jinja's sandbox without anything to call, and with size limits on what its operators build."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     context_class = _Names
@@ -274,7 +302,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.eval_ctx = EvalContext(self)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Work out `left operator right`, if what comes of it is not too large."""
+        """Evaluate `left operator right` unless the result would be too large."""
         if operator == "*":
             _check_product(left, right)
         elif operator == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
@@ -282,14 +310,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         elif operator == "%" and isinstance(left, str | bytes):
             raise SecurityError("text % value is not for templates; join texts with ~")
         elif operator == "**":
-            raise SecurityError("** is not for templates")
-        return super().call_binop(context, operator, left, right)
+            _check_power(left, right)
+        return bounded(super().call_binop(context, operator, left, right))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return `obj.attribute`: a mapping's key, else a public attribute that is no callable."""
+        """Return `obj.attribute`: a mapping's key, otherwise a public attribute that is not callable."""
         if isinstance(obj, Mapping):
             return self.getitem(obj, attribute)
-        touch(obj)  # before it is asked whether it can be called: what is undefined can
+        touch(obj)  # checked before callability: undefined values are callable
         if attribute.startswith("_"):
             raise SecurityError(f"{attribute!r} is private")
         if isinstance(obj, ModuleType) or (callable(obj) and not isinstance(obj, LoopContext)):
@@ -297,26 +325,34 @@ class Sandbox(ImmutableSandboxedEnvironment):
         try:
             value = getattr(obj, attribute)
         except AttributeError:
-            return self.undefined(obj=obj, name=attribute)
+            return self._missing(obj, attribute)
         if callable(value):
-            raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is a method, and a template has values only")
+            raise SecurityError(
+                f"{attribute!r} of {with_article(type(obj).__name__)} is a method, and a template has values only"
+            )
         if not self.is_safe_attribute(obj, attribute, value):
             raise SecurityError(f"{attribute!r} is private")
         return value
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return `obj[argument]`, never an attribute; a text with dots that is no key of a mapping is a path in it."""
+        """Return `obj[argument]`, never an attribute; for a mapping, a dotted text that is not a key is a path."""
         try:
             value = _keyed(obj, argument) if isinstance(obj, Mapping) else obj[argument]
         except (TypeError, LookupError):
-            return self.undefined(obj=obj, name=argument)
+            return self._missing(obj, argument)
         if callable(value) and not isinstance(value, Undefined):
             _no_callable(value)
         return value
 
+    def _missing(self, holder: Any, key: Any) -> Undefined:
+        def error(message: str | None) -> MissingError:
+            return MissingError(message, holder, key)
+
+        return self.undefined(obj=holder, name=key, exc=error)  # type: ignore[arg-type]  # makes one, as a class does
+
 
 def _keyed(mapping: Mapping[Any, Any], key: Any) -> Any:
-    if key in mapping:  # asked first: a defaultdict would grow
+    if key in mapping:  # checked first: a defaultdict would grow
         return mapping[key]
     value = found_at(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
     if value is NOTHING:
@@ -329,10 +365,19 @@ def _check_product(left: Any, right: Any) -> None:
         within(left.bit_length() + right.bit_length(), MAX_BITS, "bits in a number")
     for many, times in ((left, right), (right, left)):
         if isinstance(many, Sequence) and isinstance(times, int) and times > 1:
-            # A list counts with what is in it: a list of long lists is as large as they are.
+            # A list counts with its content: a list of long lists is as large as they are.
             _check_length(
                 many, times * (len(many) if isinstance(many, str | bytes) else max(len(many), weigh(many) >> 2))
             )
+
+
+def _check_power(left: Any, right: Any) -> None:
+    for value in (left, right):
+        touch(value)
+        if not isinstance(value, int | float):
+            raise TypeError(f"a number is wanted, not {type(value).__name__}")
+    if isinstance(left, int) and isinstance(right, int) and right > 0:
+        within(left.bit_length() * right, MAX_BITS, "bits in a number")
 
 
 def _check_length(kind: Sequence[Any], length: int) -> None:
@@ -343,14 +388,22 @@ def _check_length(kind: Sequence[Any], length: int) -> None:
         charge(length)
 
 
-def program(environment: Sandbox, tree: nodes.Template) -> Callable[[Mapping[str, Any], bool], Any]:
-    """Compile a checked tree to a function of a context, giving text or, of a lone expression, its settled value.
+class Program(NamedTuple):
+    """A compiled template: `run` returns its value for a context, `line_of` the template line that raised an error.
 
-    Where the function's second argument is false, a lone expression that is undefined is NOTHING; else it is an error.
+    If the second argument of `run` is false, a lone expression that is undefined is NOTHING; otherwise it is an error.
     """
-    native = bool(tree.body) and isinstance(tree.body[0], nodes.Assign)
+
+    run: Callable[[Mapping[str, Any], bool], Any]
+    line_of: Callable[[BaseException], int | None]
+
+
+def program(environment: Sandbox, tree: nodes.Template) -> Program:
+    """Compile a checked tree that renders to text or, for a lone expression, to its settled value."""
+    native = any(isinstance(part, nodes.Assign) and part.target == nodes.Name(VALUE, "store") for part in tree.body)
     code = environment.compile(tree)
-    render = JinjaTemplate.from_code(environment, code, {}).root_render_func
+    template = JinjaTemplate.from_code(environment, code, {})
+    render = template.root_render_func
 
     def text(context: Mapping[str, Any], strict: bool) -> str:  # noqa: ARG001 - text is strict always
         _spending.left = MAX_WORK
@@ -362,8 +415,19 @@ def program(environment: Sandbox, tree: nodes.Template) -> Callable[[Mapping[str
         for _ in render(names):
             pass
         found = names.vars[VALUE]
-        if found.__class__ in _ATOMS:
+        if type(found) in _ATOMS:
             return found
         return NOTHING if not strict and isinstance(found, Undefined) else settled(found)
 
-    return value if native else text
+    def line_of(error: BaseException) -> int | None:
+        line, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_globals is render.__globals__:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        if line is not None:
+            return template.get_corresponding_lineno(line)
+        # The value of a lone expression is checked after it; what a text rendered to has no line.
+        return template.debug_info[0][0] if native and template.debug_info else None
+
+    return Program(value if native else text, line_of)

@@ -1,16 +1,16 @@
-"""templates: text with {{ }} in it, compiled and checked when a recipe is loaded, rendered within limits.
+"""Templates: text with {{ }} in it, compiled and checked when a recipe is loaded, rendered within limits.
 
-A template that is exactly one `{{ expression }}` gives the expression's own value; any other gives text. Text without
-`{{`, `{%`, `{#` is no template and comes back as it is. What lies on the board is never compiled.
+A template that is exactly one `{{ expression }}` renders to the expression's value; any other renders to text. Text
+without `{{`, `{%`, `{#` is not a template and is returned unchanged. Values of the board are never compiled.
 
-R301: a template cannot be read
+R301: a template does not parse
 R302: a template is too large
-R303: a template uses a filter or a test that there is not
-R304: a template uses a name or calls a method that it may not
-R305: a template uses a part of Jinja that is not for templates
-X321: a template reads what is not there
-X322: a template built or walked over more than it may
-X323: a template touched what it may not
+R303: a template uses an unknown filter or test
+R304: a template uses a name or calls a method that is not allowed
+R305: a template uses a part of Jinja that is not allowed
+X321: a template reads an undefined value
+X322: a template built or looped over more than its limit
+X323: a template accessed something that is not allowed
 X324: a template failed while it was rendered
 """
 
@@ -18,15 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
-from agentnb.expressions.reading import NOTHING, found_at, nearest
+from agentnb.expressions.lookup import NOTHING, found_at
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
-    from agentnb.expressions.grammar import Compiled
+    from agentnb.expressions.sandbox import Program, UndefinedError
+    from agentnb.expressions.template_grammar import Compiled, Mention
 
 __all__ = [
+    "Line",
+    "Origin",
     "Structure",
     "Template",
     "compile_expression",
@@ -34,51 +38,81 @@ __all__ = [
     "compile_template",
     "has_markers",
     "render_structure",
+    "where_in",
 ]
 
 Path = tuple[str, ...]
+Line = tuple[Place | None, str, int]  # the place of a text, the text, and the line in it
+PlaceOf = Callable[[tuple[str | int, ...]], Place | None]
 _MARKERS = ("{{", "{%", "{#")
 _MAX_LEVELS = 64
-_NOTHINGS = (("null",), ("nil",), ("undefined",))
+_NOTHINGS = ("null", "nil", "undefined")
+
+
+def where_in(place: Place | None, text: str, line: int) -> str:
+    """Return the position of a template's line, counted from 1: in its file, if known, and in the template."""
+    spot = str(place.of_line(line)) if place else "<text>"
+    return f"{spot}, line {line} of the template" if "\n" in text.rstrip() else spot
 
 
 def has_markers(text: str) -> bool:
-    """Say whether text is a template: whether `{{`, `{%` or `{#` stands in it."""
+    """Return True if text is a template: if it contains `{{`, `{%` or `{#`."""
     return any(marker in text for marker in _MARKERS)
 
 
-class Template:
-    """Compiled text: `render(context)` gives its value.
+class Origin(NamedTuple):
+    """The source of a template that was assembled from several texts, and the place of each of its lines."""
 
-    `reads` are the paths that it uses, as deep as they are written out. `native` says that it is exactly one
-    expression, whose value is given as it is. `warning` tells what was odd about the last rendering: an expression
-    that is undefined and was taken as None.
+    text: str
+    lines: Sequence[Line]
+
+    def where(self, line: int) -> str:
+        """Return the position of a line, counted from 1, of the assembled text."""
+        return where_in(*self.lines[min(line, len(self.lines)) - 1])
+
+
+class Template:
+    """Compiled text: `render(context)` returns its value.
+
+    `reads` are the paths that it uses, as deep as they are written. `native` is True if it is exactly one expression,
+    whose value is returned as it is. `warning` states what was odd about the last rendering: an undefined expression
+    that was taken as None.
     """
 
-    __slots__ = ("_bare", "_run", "native", "place", "reads", "strict", "text", "warning")
+    __slots__ = ("_bare", "_origin", "_program", "_source", "native", "place", "reads", "strict", "text", "warning")
 
-    def __init__(self, text: str, compiled: Compiled | None, *, strict: bool, place: Place | None, bare: bool) -> None:
-        self.text, self.strict, self.place, self._bare = text, strict, place, bare
-        self._run: Callable[[Mapping[str, Any], bool], Any] | None = compiled.run if compiled else None
+    def __init__(
+        self,
+        source: str,
+        compiled: Compiled | None,
+        *,
+        strict: bool,
+        place: Place | None,
+        bare: bool,
+        origin: Origin | None,
+    ) -> None:
+        self._source, self.strict, self.place, self._bare, self._origin = source, strict, place, bare, origin
+        self.text = source if origin is None else origin.text
+        self._program: Program | None = compiled.program if compiled else None
         self.reads: tuple[Path, ...] = compiled.reads if compiled else ()
         self.native = compiled.native if compiled else False
         self.warning = ""
 
     def __repr__(self) -> str:
-        return f"<Template {self.text!r}>"
+        return f"<Template {safe_repr(self.text, 200)}>"
 
     def render(self, context: Mapping[str, Any]) -> Any:
         """Return the template's value for these names.
 
         Raises: ExecutionError: X321 to X324, with the template's text and place
         """
-        if self._run is None:
+        if self._program is None:
             return self.text
         self.warning = ""
         try:
-            value = self._run(context, self.strict)
+            value = self._program.run(context, self.strict)
         except AgentNbError:
-            raise  # the board's own
+            raise  # raised by the board
         except Exception as error:
             raise ExecutionError(self._problem(error, context)) from error
         if value is not NOTHING:
@@ -105,10 +139,11 @@ class Template:
     def _problem(self, error: Exception, context: Mapping[str, Any]) -> Problem:
         from agentnb.expressions.sandbox import Limit, SecurityError, UndefinedError
 
-        what, where = _quoted(self.text, bare=self._bare), _where(self.place, self.text, 1)
+        line = self._program.line_of(error) if self._program else None
+        what, where = _quoted(self.text, bare=self._bare), self._where(line)
         match error:
             case UndefinedError():
-                return self._undefined(error, context)
+                return self._undefined(error, context, line or 1)
             case Limit() | RecursionError() | MemoryError():
                 asked = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
                 why = f"it asks for {asked}"
@@ -121,29 +156,58 @@ class Template:
         order = "look at the values that it reads: session.board"
         return Problem("X324", f"{what} failed while it was rendered", where, reason, order)
 
-    def _undefined(self, error: Exception, context: Mapping[str, Any]) -> Problem:
-        """Return the Problem of a name that is not there, with the names that are."""
-        what, where = _quoted(self.text, bare=self._bare), _where(self.place, self.text, 1)
-        order = "write it before, or give a default: |default('')"
-        gaps = [gap for path in self.reads if (gap := nearest(context, path))]
-        # Others may be missing as well, behind a default; Jinja names the one that hurt.
-        gap = next((gap for gap in gaps if repr(gap[0][-1]) in str(error)), None)
+    def _undefined(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> Problem:
+        """Return the Problem of an undefined name, with the names that exist."""
+        from agentnb.expressions.sandbox import MissingError
+
+        what, where = _quoted(self.text, bare=self._bare), self._where(line)
         if "inline if-expression" in str(error):
             why = "the test of its if does not hold, and there is no else"
             return Problem("X321", f"{what} has no value", where, why, "write the else: x if test else ''")
-        if gap is None:
+        gap = error if isinstance(error, MissingError) else None
+        missing = self._missing(error, context, line)
+        texts = list(dict.fromkeys(each.text for each in missing)) or ([safe_str(gap.key, 200)] if gap else [])
+        order = "write it before, or give a default: |default('')"
+        if not texts:
             return Problem("X321", f"{what} reads what is not there", where, str(error), order)
-        path, known = gap
-        holder = repr(".".join(path[:-1])) if len(path) > 1 else "the board"
-        why = f"{holder} has: {', '.join(known[:20]) or 'no names'}"
-        what = f"{what} reads {'.'.join(path)!r}, which is not there"
-        if path in _NOTHINGS:
+        what = f"{what} reads {' or '.join(map(repr, texts))}, which is not there"
+        where = self._where(missing[0].line) if missing else where
+        holder, key = (gap.holder, safe_str(gap.key, 200)) if gap else (context, texts[0])
+        if not isinstance(holder, Mapping):
+            return Problem("X321", what, where, str(error), order)
+        of = "the board" if gap is None else repr(missing[0].holder) if len(texts) == len(missing) == 1 else "the value"
+        known = [str(name) for name in holder]
+        why = f"{of} has: {', '.join(known[:20]) or 'no names'}"
+        if gap is None and key in _NOTHINGS:
             order = "write none"
-        return Problem("X321", what, where, why, did_you_mean(path[-1], known, order))
+        return Problem("X321", what, where, why, did_you_mean(key, known, order))
+
+    def _missing(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> list[Mention]:
+        """Return the undefined values that the template reads: those of the first line from `line` on that has any."""
+        from agentnb.expressions.sandbox import MissingError
+        from agentnb.expressions.template_grammar import mentions
+
+        found = [
+            each
+            for each in mentions(self._source, bare=self._bare)
+            if each.line >= line and (each.path is None or found_at(context, each.path) is NOTHING)
+        ]
+        if not isinstance(error, MissingError):
+            return [each for each in found if not each.holder and str(error) == f"{each.key!r} is undefined"][:1]
+        kind = type(error.key)  # another type may be undefined itself, or an object with its own `==`
+        named = [each for each in found if each.holder and type(each.key) is kind and each.key == error.key]
+        found = named or [each for each in found if each.holder and each.key is None]
+        first = min((each.line for each in found), default=None)
+        return [each for each in found if each.line == first]
+
+    def _where(self, line: int | None) -> str:
+        if line is None:
+            return str(self.place or "<text>")
+        return where_in(self.place, self._source, line) if self._origin is None else self._origin.where(line)
 
 
 class Structure:
-    """Dicts and lists with templates in them, compiled: only values are rendered, never keys."""
+    """Dicts and lists that contain templates, compiled: only values are rendered, never keys."""
 
     __slots__ = ("_again", "_build", "_templates", "reads")
 
@@ -152,7 +216,7 @@ class Structure:
         self.reads: tuple[Path, ...] = tuple(dict.fromkeys(path for each in templates for path in each.reads))
 
     def __repr__(self) -> str:
-        return f"<Structure of {[template.text for template in self._templates]!r}>"
+        return f"<Structure of {safe_repr([template.text for template in self._templates], 200)}>"
 
     @property
     def warning(self) -> str:
@@ -168,82 +232,94 @@ class Structure:
         return self if all(each.strict is strict for each in self._templates) else self._again(strict)
 
 
-def compile_template(text: str, *, strict: bool = True, place: Place | None = None) -> Template:
-    """Compile text with `{{ }}` in it.
+def compile_template(
+    text: str, *, strict: bool = True, place: Place | None = None, origin: Origin | None = None
+) -> Template:
+    """Compile text with `{{ }}` in it; `origin` is the source if it was assembled from several texts.
 
-    If not `strict`, an undefined lone expression is None; anywhere else what is undefined is an error.
+    If not `strict`, an undefined lone expression is None; everywhere else an undefined value is an error.
 
     Raises: RecipeError: R301 to R305, every problem of the template
     """
-    return _compiled(text, strict=strict, place=place, bare=False)
+    return _compiled(text, strict=strict, place=place, bare=False, origin=origin)
 
 
 def compile_expression(text: str, *, strict: bool = True, place: Place | None = None) -> Template:
-    """Compile an expression without braces, such as `score > 3`; else as `compile_template`."""
+    """Compile an expression without braces, such as `score > 3`; otherwise like `compile_template`."""
     return _compiled(text, strict=strict, place=place, bare=True)
 
 
-def compile_structure(value: Any, *, strict: bool = True, place: Place | None = None) -> Structure:
-    """Compile every template in dicts' values, lists and text.
+def _nowhere(_: tuple[str | int, ...]) -> None:
+    return None
+
+
+def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _nowhere) -> Structure:
+    """Compile every template in dicts' values, lists and text; `place_of` returns the place of the part at a path.
 
     Raises: RecipeError: every problem of every template in it
     """
-    building = _Building(strict=strict)
-    build = building.build_of(value, place)
+    building = _Building(place_of, strict=strict)
+    build = building.build_of(value, ())
     if building.problems:
         raise RecipeError(*building.problems)
-    return Structure(build, building.templates, lambda again: compile_structure(value, strict=again, place=place))
+    return Structure(build, building.templates, lambda again: compile_structure(value, strict=again, place_of=place_of))
 
 
 def render_structure(value: Any, context: Mapping[str, Any], *, strict: bool = True) -> Any:
-    """Compile and render a structure at once; for one that is rendered again, compile it."""
+    """Compile and render a structure at once; to render it repeatedly, compile it first."""
     return compile_structure(value, strict=strict).render(context)
 
 
 # ------------------------------------------------------------------------------------------------------------ compiling
 
 
-def _compiled(text: str, *, strict: bool, place: Place | None, bare: bool) -> Template:
+def _compiled(text: str, *, strict: bool, place: Place | None, bare: bool, origin: Origin | None = None) -> Template:
     if not bare and not has_markers(text):
-        return Template(text, None, strict=strict, place=place, bare=bare)
-    from agentnb.expressions.grammar import Refused, compile_text
+        return Template(text, None, strict=strict, place=place, bare=bare, origin=origin)
+    from agentnb.expressions.template_grammar import Refused, compile_text
 
     try:
         compiled = compile_text(text, bare=bare)
     except Refused as refused:
-        quoted = _quoted(text, bare=bare)
+        quoted = _quoted(text if origin is None else origin.text, bare=bare)
         problems = [
-            Problem(code, f"{quoted} {what}", _where(place, text, line), why, do)
+            Problem(
+                code,
+                f"{quoted} {what}",
+                where_in(place, text, line) if origin is None else origin.where(line),
+                why,
+                do,
+            )
             for code, line, what, why, do in refused.refusals
         ]
         raise RecipeError(*problems) from None
-    return Template(text, compiled, strict=strict, place=place, bare=bare)
+    return Template(text, compiled, strict=strict, place=place, bare=bare, origin=origin)
 
 
 _Build = Callable[[Mapping[str, Any]], Any]
 
 
 class _Building:
-    """One walk through a structure; what it finds on the way is in `templates` and `problems`."""
+    """One walk through a structure; fills `templates` and `problems`."""
 
-    def __init__(self, *, strict: bool) -> None:
-        self.strict = strict
+    def __init__(self, place_of: PlaceOf, *, strict: bool) -> None:
+        self.place_of, self.strict = place_of, strict
         self.templates: list[Template] = []
         self.problems: list[Problem] = []
 
-    def build_of(self, value: Any, place: Place | None, level: int = 0) -> _Build:
-        """Return a function that builds `value` anew for a context."""
-        if level > _MAX_LEVELS:
-            self.problems.append(_too_deep(place))
+    def build_of(self, value: Any, path: tuple[str | int, ...]) -> _Build:
+        """Return a function that builds `value`, the part at a path, for a context."""
+        if len(path) > _MAX_LEVELS:
+            self.problems.append(_too_deep(self.place_of(path)))
         elif isinstance(value, dict):
-            fields = [(key, self.build_of(item, _inside(place, key), level + 1)) for key, item in value.items()]
+            fields = [(key, self.build_of(item, (*path, key))) for key, item in value.items()]
             return lambda context: {key: build(context) for key, build in fields}
         elif isinstance(value, list):
-            items = [self.build_of(item, _inside(place, at), level + 1) for at, item in enumerate(value)]
+            items = [self.build_of(item, (*path, at)) for at, item in enumerate(value)]
             return lambda context: [build(context) for build in items]
         elif isinstance(value, str) and has_markers(value):
             try:
-                self.templates.append(compile_template(value, strict=self.strict, place=place))
+                self.templates.append(compile_template(value, strict=self.strict, place=self.place_of(path)))
             except RecipeError as error:
                 self.problems += error.problems
             else:
@@ -251,26 +327,17 @@ class _Building:
         return lambda _: value
 
 
-def _inside(place: Place | None, key: object) -> Place | None:
-    if place is None:
-        return None
-    step = f"[{key}]" if isinstance(key, int) else f".{key}"
-    return place._replace(path=f"{place.path}{step}".removeprefix("."))
-
-
 def _too_deep(place: Place | None) -> Problem:
     what = f"values are nested over {_MAX_LEVELS} levels deep"
-    return Problem("R302", what, _where(place, "", 1), "a recipe is not that deep, or it holds itself", "write it flat")
+    return Problem(
+        "R302", what, str(place or "<text>"), "a recipe is not that deep, or it holds itself", "write it flat"
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------- wording
+# --------------------------------------------------------------------------------------------------------------
+# messages
 
 
 def _quoted(text: str, *, bare: bool) -> str:
     shown = text if len(text) <= 200 else f"{text[:199]}…"
     return f"the {'expression' if bare else 'template'} {shown!r}"
-
-
-def _where(place: Place | None, text: str, line: int) -> str:
-    spot = str(place) if place else "<text>"
-    return f"{spot}, line {line} of the template" if "\n" in text.strip() else spot

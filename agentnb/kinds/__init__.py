@@ -1,12 +1,12 @@
-"""kinds: what nodes do. One module a kind, one row in this table; to add one, write its module and its row."""
+"""The kinds of nodes. One module and one row of the table per kind; to add a kind, write both."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from agentnb.engine.work import Kind
+from agentnb.engine.core.work import Kind
 from agentnb.kinds import (
     agent,
     behavior,
@@ -16,9 +16,7 @@ from agentnb.kinds import (
     function,
     generative,
     human,
-    join,
     llm,
-    llm_behavior,
     loop,
     missing,
     noop,
@@ -26,7 +24,6 @@ from agentnb.kinds import (
     parse,
     pick,
     prompt,
-    relation_behavior,
     router,
     subgraph,
     switch,
@@ -35,30 +32,35 @@ from agentnb.kinds import (
     tool,
     use,
 )
+from agentnb.recipe.checks import check_recipe
+
+if TYPE_CHECKING:
+    from agentnb.errors import Problem
+    from agentnb.recipe.model import Recipe
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
             agent.KIND,
-            behavior.KIND,
+            behavior.BEHAVIOR,
+            behavior.LLM_BEHAVIOR,
+            behavior.RELATION_BEHAVIOR,
             chat.KIND,
             decision.KIND,
             evaluator.KIND,
             function.KIND,
             generative.KIND,
             human.KIND,
-            join.KIND,
             llm.KIND,
-            llm_behavior.KIND,
             loop.KIND,
             missing.KIND,
-            noop.KIND,
+            noop.JOIN,
+            noop.NOOP,
             parallel.KIND,
             parse.KIND,
             pick.KIND,
             prompt.KIND,
-            relation_behavior.KIND,
             router.KIND,
             subgraph.KIND,
             switch.KIND,
@@ -70,4 +72,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     }
 )
 
-__all__ = ["KINDS"]
+
+def check_with_kinds(recipe: Recipe) -> list[Problem]:
+    """Return every problem of a recipe, errors first, checking its nodes against these kinds."""
+    return check_recipe(recipe, KINDS)
+
+
+__all__ = ["KINDS", "check_with_kinds"]

@@ -1,4 +1,4 @@
-"""agent: an AI agent: bound to a callable, else answered by the session's model, else simulated."""
+"""An AI agent: answered by a bound callable, otherwise by the session's model, otherwise simulated."""
 
 from __future__ import annotations
 
@@ -6,51 +6,88 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from agentnb.board.values import FrozenDict, freeze
-from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
+from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.model import Node
-from agentnb.world.calls import arguments_of, asked_of, check_signature, options_of, positional, settings_of
-from agentnb.world.llm.simulated import mocked
-from agentnb.world.llm.wording import in_words
+from agentnb.world.call_arguments import (
+    arguments_of,
+    as_writes,
+    asked_of,
+    check_signature,
+    options_of,
+    settings_of,
+    takes_board,
+)
+from agentnb.world.effect import Effect
+from agentnb.world.llm.base import SIMULATED
+from agentnb.world.llm.simulated import SimulatedClient, mocked
+from agentnb.world.llm.text import in_words
 from agentnb.world.world import asked_before
 
-# Kinds that ask somebody: who is bound to them, else a model, else they make up what they answer.
+# Kinds answered by a bound callable, otherwise by a model, otherwise by simulated data.
 ASKING: Final = frozenset({"agent", "evaluator", "generative", "llm"})
 
 
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that runs the agent named by `params["ref"]`.
 
-    A mapping that it answers is merged into the board; anything else is written under `params["output"]`. A model is
-    told `params["prompt"]` first; `params["model"]` names it, or is a mapping of the request's settings.
+    A mapping in the answer is merged into the board; anything else is written under `params["output"]`. A model
+    receives `params["prompt"]` first, a text or a template; `params["model"]` is its name, or a mapping of the
+    request's settings.
 
     Raises:
-        RecipeError: the bound callable could never be called with the node's inputs.
+        RecipeError: the bound callable cannot be called with the node's inputs.
     """
     ref, key = str(node.params.get("ref", node.id)), str(node.params.get("output", node.id))
     arguments, options = arguments_of(node.inputs or {}), options_of(node)
-    if is_simulated(node, world):
-        effect_of = _simulated(ref, key, node.params.get("simulated"), options)
-    elif world.tools.get(ref) is not None:
-        effect_of = _bound(node, ref, world.tool(ref, node), options)
+    if world.tools.get(ref) is not None:
+        own = _bound(node, ref, world.tool(ref, node), options)
     else:
-        effect_of = _asking(node, ref, asked_of(world, options))
+        own = _simulated(ref, key, node.params.get("simulated"), options)
+    asking = _asking(node, ref, asked_of(world, options), text_of(node.params.get("prompt"), world.strict))
+    usual = asks_model(node, world)
 
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
+        effect_of = asking if work.asks_model(usual) else own
         answer = await work.call(effect_of(work, given))
-        if answer.__class__ is FrozenDict:
+        if type(answer) is FrozenDict:
             return Outcome(answer, inputs=given, observation=answer)
         answer = getattr(answer, "content", answer)
-        writes = {} if answer is None else answer if isinstance(answer, Mapping) else {key: answer}
-        return Outcome(writes, inputs=given, observation=writes if writes.__class__ is dict else dict(writes))
+        writes = as_writes(key, answer)
+        return Outcome(writes, inputs=given, observation=writes if type(writes) is dict else dict(writes))
 
     return perform
 
 
 def is_simulated(node: Node, world: Any) -> bool:
-    """Say whether what a node answers is made up: it asks somebody, nobody is bound to it, and there is no model."""
-    bound = node.kind != "llm" and world.tools.get(str(node.params.get("ref", node.id))) is not None
-    return node.kind in ASKING and world.llm is None and not bound
+    """Return True if a node's answers are simulated: it has neither a bound callable nor a model."""
+    return node.kind in ASKING and world.llm is None and not _is_bound(node, world)
+
+
+def asks_model(node: Node, world: Any) -> bool:
+    """Return True if a node of ASKING is answered by the session's model: there is one and no bound callable."""
+    return world.llm is not None and not _is_bound(node, world)
+
+
+def _is_bound(node: Node, world: Any) -> bool:
+    return node.kind != "llm" and world.tools.get(str(node.params.get("ref", node.id))) is not None
+
+
+def is_made_up(work: Work) -> bool:
+    """Return True if the last answer of a step was simulated, as its call states, for want of a model."""
+    last = work.calls[-1]
+    return last.kind == "agent" and last.provider == SIMULATED
+
+
+def is_answered_by_nobody(node: Node, world: Any) -> bool:
+    """Return True if a node asks a model and there is only a simulated one, neither its own nor the session's."""
+    if is_simulated(node, world):
+        return True
+    bound = node.kind == "agent" and world.tools.get(str(node.params.get("ref", node.id))) is not None
+    model = world.model_of(node)
+    nobody = isinstance(model, SimulatedClient) or (node.kind == "chat" and model is None)
+    return nobody and node.kind in {*ASKING, "chat"} and not bound
 
 
 EffectOf = Callable[[Work, dict[str, Any]], Effect]
@@ -60,17 +97,18 @@ Options = Mapping[str, Any]
 def _bound(node: Node, ref: str, function: Callable[..., Any], options: Options) -> EffectOf:
     if node.inputs:
         check_signature(node, function)
-    elif positional(function):  # without inputs it is given the board, where it takes one
+    elif takes_board(function):  # without inputs it receives the board, if it accepts an argument
         return lambda work, _given: Effect("agent", ref, {}, target=lambda: function(work.board), **options)
     return lambda _work, given: Effect("agent", ref, given, target=function, **options)
 
 
-def _asking(node: Node, ref: str, options: Options) -> EffectOf:
-    system, settings = node.params.get("prompt"), settings_of(node.params.get("model"))
+def _asking(node: Node, ref: str, options: Options, prompt: Text) -> EffectOf:
+    settings = settings_of(node.params.get("model"))
 
-    def effect(_work: Work, given: dict[str, Any]) -> Effect:
+    def effect(work: Work, given: dict[str, Any]) -> Effect:
         text = "\n".join(f"{name}: {in_words(value)}" for name, value in given.items())
-        messages = [{"role": "system", "content": str(system)}] if system else []
+        system = prompt(work.board)
+        messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": text or ref})
         return Effect("llm", ref, {**settings, "messages": messages}, **options)
 
@@ -78,7 +116,7 @@ def _asking(node: Node, ref: str, options: Options) -> EffectOf:
 
 
 def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, options: Options) -> EffectOf:
-    """Answer what the recipe says that a simulated agent answers, in turn and then the last again; else a mock."""
+    """Answer with the recipe's simulated answers in order, repeating the last; without any, with a mock."""
     if not script:
         answer = freeze({key: mocked(ref)})
 
@@ -96,4 +134,4 @@ def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, o
     return effect
 
 
-KIND = Kind("agent", bind, step_type="TOOL_EXECUTION", shape="box")
+KIND = Kind("agent", bind, step_type="TOOL_EXECUTION")

@@ -1,26 +1,27 @@
-"""agent_parts: what the nodes inside an agent share: each leaves on the board why it has failed."""
+"""Shared by the nodes inside an agent: each writes to the board why it failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
-from agentnb.board.secrets import hidden
 from agentnb.board.values import ABSENT
-from agentnb.engine.work import Work
-from agentnb.errors import AgentRuntimeError, ExecutionError, told
+from agentnb.engine.core.work import Append, Work
+from agentnb.errors import AgentRuntimeError, ExecutionError, advice, told
 from agentnb.kinds.context import own_id
 
-# What the steps of an agent leave on its board.
-LEFT = ("answer", "model", "usage", "decision", "tools_executed", "goes_on", "conversation", "failure", "result")
-FAILURE = "failure"  # the key that says what failed last: node, type, message
+# Keys that the steps of an agent write to its board.
+LEFT = ("tools", "answer", "model", "usage", "decision", "calls", "calls_on", "tools_executed", "goes_on",
+        "conversation", "failure", "result")  # fmt: skip
+FAILURE = "failure"  # the key for the last failure: node, type, message
 
 
 @contextmanager
 def told_why(work: Work) -> Iterator[None]:
-    """Leave a failure on the board for the node that puts the result together, and let it through.
+    """Write a failure to the board for the node that assembles the result, and re-raise it.
 
-    A failure that would end the whole run (no model is there), and a time-out, go the way of every other one: they are
+    A failure that would end the whole run (no model is available) and a time-out are handled like all others: they are
     raised as an ExecutionError.
     """
     try:
@@ -33,13 +34,19 @@ def told_why(work: Work) -> Iterator[None]:
 
 
 def begin_anew(work: Work) -> None:
-    """Take from the board what an earlier attempt of the agent has left there."""
+    """Delete from the board what an earlier attempt of the agent has written."""
     for key in LEFT:
         if work.scope.look((key,)) is not ABSENT:
             work.write(key, ABSENT)
 
 
+def note_tool(work: Work, decision: Mapping[str, Any], parameters: Any, result: Mapping[str, Any]) -> None:
+    """Append the result of a tool to `tools_executed`; a native call is identified there by its number, `call`."""
+    named = {"call": decision["call"]} if "call" in decision else {}
+    work.write("tools_executed", Append({"name": decision["tool_name"], "parameters": parameters, **named, **result}))
+
+
 def leave(work: Work, error: BaseException) -> None:
-    """Leave on the board what has failed, and why, in words."""
-    why = {"node": own_id(work.node), "type": type(error).__name__, "message": hidden(told(error))}
+    """Write to the board what failed, why, and the remedy."""
+    why = {"node": own_id(work.node), "type": type(error).__name__, "message": advice(error)}
     work.write(FAILURE, why)

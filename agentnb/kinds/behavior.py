@@ -1,17 +1,23 @@
-"""behavior: a function that events set off; what it told and wrote before it failed stays."""
+"""Functions activated by events; the events and writes before a failure are not undone.
+
+A `relation_behavior` is activated once for each relation that an event concerns; an `llm_behavior` receives a model's
+answer.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Kind, Perform
+from agentnb.engine.core.work import Kind, Perform
 from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return what delivers an event to the node's function."""
+    """Return the function that delivers an event to the node's function."""
     deliver: Perform = node.params["deliver"]
     return deliver
 
 
-KIND = Kind("behavior", bind, step_type="SYSTEM_EVENT", shape="component", keeps=True)
+BEHAVIOR = Kind("behavior", bind, step_type="SYSTEM_EVENT", keeps=True)
+RELATION_BEHAVIOR = Kind("relation_behavior", bind, step_type="SYSTEM_EVENT", keeps=True)
+LLM_BEHAVIOR = Kind("llm_behavior", bind, step_type="REASONING", keeps=True)

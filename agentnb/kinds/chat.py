@@ -1,4 +1,4 @@
-"""chat: asks an agent's model with the request that stands on the board, and writes what it answered."""
+"""Sends the request on the board to an agent's model and writes the answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from agentnb.board.secrets import hide_found
-from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.board.masking import hide_found
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.kinds.agent_parts import told_why
 from agentnb.recipe.model import Node
-from agentnb.world.calls import asked_of, options_of
+from agentnb.world.call_arguments import options_of
+from agentnb.world.effect import Effect
+from agentnb.world.llm.base import LLMResponse
 from agentnb.world.llm.decision import UnreadableAnswer, decision_of
 from agentnb.world.llm.simulated import mocked
 
@@ -18,27 +20,28 @@ _COUNTS = ("tokens_in", "tokens_out", "cost_usd")
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that sends what stands at `request` (messages, and the settings of the request).
+    """Return the function that sends the `request` on the board (messages and the settings of the request).
 
-    It writes `answer` (what came, text or a mapping), `model` (which one was asked for), and `usage`, which adds up
-    over the agent's requests. Without a model the answer is made up, in the form that was asked for.
+    It writes `answer` (the response, a text or mapping), `model` (the requested model), and `usage`, summed over the
+    agent's requests. Without a model the answer is simulated in the requested form. If the request offers tools and the
+    answer calls some, `answer` is a mapping of `content` and `tool_calls`.
     """
     name, options = str(node.params.get("name", node.id)), options_of(node)
     client = world.model_of(node)
-    made_up = client is None or bool(getattr(client, "made_up", False))
     json = bool(node.params.get("json"))
-    mock = _mock(name, json=json)
-    asked = {**asked_of(world, options), "made_up": True} if made_up else options
+    mock, has_model = _mock(name, json=json), client is not None
+    asked = {**options, "made_up": True} if getattr(client, "made_up", False) else options
 
     async def perform(work: Work) -> Outcome:
         with told_why(work):
             request = dict(work.board["request"])
-            if client is None:
-                effect = Effect("agent", name, request, target=lambda **_: mock, **asked)
+            if work.asks_model(has_model):
+                hides = _hide_in_calls if request.get("tools") else _hide_secrets if json else None
+                effect = Effect("llm", name, request, check=hides, **asked)
             else:
-                effect = Effect("llm", name, request, check=_hide_secrets if json else None, **asked)
+                effect = Effect("agent", name, request, target=lambda **_: mock, made_up=True, **options)
             answer = await work.call(effect)
-        content = getattr(answer, "content", answer)
+        content = answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
         writes: dict[str, Any] = {"answer": content, "model": request.get("model")}
         writes["usage"] = _added(work.board.get("usage"), getattr(answer, "usage", None))
         return Outcome(writes, inputs=request, observation=content)
@@ -47,13 +50,18 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _hide_secrets(answer: Any) -> None:
-    """Hide what stands under a secret's name among the parameters in an answer, before anything of it is kept."""
+    """Mask the values of secrets among the parameters in an answer, before any of it is recorded."""
     with suppress(UnreadableAnswer):
         hide_found({"parameters": decision_of(getattr(answer, "content", answer)).parameters})
 
 
+def _hide_in_calls(answer: Any) -> None:
+    """Mask the values of secrets among the arguments of an answer's calls, before any of it is recorded."""
+    hide_found([{"parameters": call.arguments} for call in getattr(answer, "tool_calls", None) or ()])
+
+
 def _added(before: Any, usage: Any) -> dict[str, Any]:
-    """Return what all requests of the agent took so far; None where no model has said."""
+    """Return the total usage of the agent's requests; None if no model has reported any."""
     known = before if isinstance(before, Mapping) else {}
     found: dict[str, Any] = {"requests": known.get("requests", 0) + 1}
     for word in _COUNTS:
@@ -67,4 +75,4 @@ def _mock(name: str, *, json: bool) -> Any:
     return {"tool_name": "none", "response": text} if json else text
 
 
-KIND = Kind("chat", bind, step_type="REASONING", shape="box", keeps=True)
+KIND = Kind("chat", bind, step_type="REASONING", keeps=True)

@@ -1,47 +1,41 @@
-"""context: the names that a node's templates and rules know: its board, and around it inputs, result and node."""
+"""The context of a node's templates and rules: the keys of its board, and inputs, result and node around them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agentnb.engine.work import NodeBoard, Work
+from agentnb.engine.core.work import NodeBoard, Work
 from agentnb.expressions.paths import Path
 from agentnb.recipe.model import Condition, Node
-from agentnb.world.llm.env import with_env
+from agentnb.text import safe_repr
+from agentnb.world.llm.env import Environment
 
-# What stands over keys of the board of the same name; those are reached as `state.NAME`.
-_AROUND = ("state", "inputs", "result", "output", "node", "env")
+# These take precedence over keys of the board of the same name, which are read as `state.NAME`.
+AROUND = ("state", "inputs", "result", "output", "node", "env")
 NOBODY = Node("", "")
-ODD = "odd: "  # how a thought begins that warns
+ODD = "odd: "  # prefix of a thought that is a warning
 
 
-class _Environment(Mapping[str, str]):
-    """The environment's variables by name; one that is looked up is hidden from then on, and must be set."""
-
-    def __getitem__(self, name: str) -> str:
-        return str(with_env(f"{{{{env.{name}}}}}", f"env.{name}"))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())  # they are never listed
-
-    def __len__(self) -> int:
-        return 0
-
-
-_ENV = _Environment()
+_ENV = Environment()  # for use without a session
 
 
 class Context(Mapping[str, Any]):
-    """The keys of a board, and over them `state` (the board itself), `inputs`, `result`, `output`, `node` and `env`.
+    """The keys of a board and, above them, `state` (the board itself), `inputs`, `result`, `output`, `node` and `env`.
 
-    `output` is another word for `result`: what the node came to. `inputs` are asked for when they are used.
+    `output` is another name for `result`: the node's result. `inputs` are evaluated when they are used.
     """
 
     def __init__(
-        self, state: Mapping[str, Any], inputs: Callable[[], Mapping[str, Any]], result: Any, node: Node
+        self,
+        state: Mapping[str, Any],
+        inputs: Callable[[], Mapping[str, Any]],
+        result: Any,
+        node: Node,
+        environment: Environment = _ENV,
     ) -> None:
         self._state, self._inputs, self._result, self._node = state, inputs, result, node
+        self._environment = environment
 
     def __getitem__(self, key: str) -> Any:
         match key:
@@ -52,7 +46,7 @@ class Context(Mapping[str, Any]):
             case "result" | "output":
                 return self._result
             case "env":
-                return _ENV
+                return self._environment
             case "node":
                 return {"id": own_id(self._node), "type": self._node.kind}
         if not self._is_of_state(key):
@@ -60,35 +54,35 @@ class Context(Mapping[str, Any]):
         return self._state[key]
 
     def __iter__(self) -> Iterator[str]:
-        yield from _AROUND
-        yield from (key for key in self._state if key not in _AROUND)
+        yield from AROUND
+        yield from (key for key in self._state if key not in AROUND)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, key: object) -> bool:
-        return key in _AROUND or (self._is_of_state(key) and key in self._state)
+        return key in AROUND or (self._is_of_state(key) and key in self._state)
 
     @staticmethod
     def _is_of_state(key: object) -> bool:
-        """Say whether a key is the state's: a path that begins with one of the words above is none, and not asked."""
-        return str(key).partition(".")[0] not in _AROUND
+        """Return True if a key belongs to the state; a path that begins with one of the reserved words does not."""
+        return str(key).partition(".")[0] not in AROUND
 
 
 def own_id(node: Node) -> str:
-    """Return what a node is called in the graph that it was written in; a recipe of several graphs may add to that."""
+    """Return a node's id in the graph where it was written; recipes of several graphs may add a prefix."""
     return str(node.params.get("own_id", node.id))
 
 
 def context_of(work: Work, result: Any = None) -> Context:
-    """Return the names for a node's templates; `result` is what it came to, where it has."""
-    return Context(work.board, lambda: work.given, result, work.node)
+    """Return the context of a node's templates; `result` is the node's result, if it has one."""
+    return Context(work.board, lambda: work.given, result, work.node, work.run.world.environment)
 
 
 class InContext:
-    """A condition that asks for more than the board: for inputs, the node and its result.
+    """A condition that uses more than the board: inputs, the node and its result.
 
-    Asked with a board that no node was given, it knows the board alone.
+    Called with a board that belongs to no node, it sees only the board.
     """
 
     def __init__(self, condition: Any) -> None:
@@ -101,15 +95,15 @@ class InContext:
         return self.condition(self.context(board))
 
     def __repr__(self) -> str:
-        return f"<InContext {self.text!r}>"
+        return f"<InContext {safe_repr(self.text, 200)}>"
 
     @property
     def warning(self) -> str:
-        """What was odd about the last answer."""
+        """What was odd about the last evaluation."""
         return str(self.condition.warning)
 
     def context(self, board: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the names that the condition knows when it is asked with this board."""
+        """Return the context in which the condition is evaluated for this board."""
         if isinstance(board, NodeBoard):
             return context_of(board.work, board.work.result)
         return Context(board, dict, None, NOBODY)
@@ -120,24 +114,36 @@ class InContext:
         return rows
 
     def strictly(self, strict: bool) -> InContext:
-        """Return this condition with another strictness about what is missing."""
+        """Return this condition with another strictness about missing values."""
         other = self.condition.strictly(strict)
         return self if other is self.condition else InContext(other)
 
 
+Text = Callable[[Mapping[str, Any]], str]
+
+
+def text_of(written: Any, strict: bool) -> Text:
+    """Return the function that renders a text of a recipe for a board; a plain text is returned as it is."""
+    template = strictly(written, strict)
+    if not hasattr(template, "render"):
+        plain = "" if written is None else str(written)
+        return lambda _board: plain
+    return lambda board: str(template.render(board))
+
+
 def strictly(condition: Condition | None, strict: bool) -> Any:
-    """Return a condition, or what else is compiled, with another strictness, where it knows one."""
+    """Return a condition, or another compiled value, with another strictness, if it supports one."""
     change = getattr(condition, "strictly", None)
     return condition if change is None else change(strict)
 
 
 def odd(*parts: Any) -> str | None:
-    """Return what was odd the last time that templates and conditions were worked out, for a step's thought."""
+    """Return what was odd about the last evaluation of templates and conditions, for a step's thought."""
     found = [warning for part in parts if (warning := getattr(part, "warning", ""))]
     return f"{ODD}{'; '.join(dict.fromkeys(found))}" if found else None
 
 
 def board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return which paths of the board are read by paths of a context: `state.a` and `a` are both `a`."""
-    found = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in _AROUND[1:]]
+    """Return the paths of the board that paths of a context read: `state.a` and `a` are both `a`."""
+    found = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in AROUND[1:]]
     return tuple(dict.fromkeys(path for path in found if path))

@@ -1,20 +1,21 @@
-"""decision: asks a predicate about a stored output, and runs one of two bodies; they share the board."""
+"""Evaluates a predicate on a stored output and runs one of two bodies, which share the board."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.typed import Asked, place_of
+from agentnb.kinds.typed_values import Asked, place_of
 from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that asks `params["predicate"]`, and opens the region that `params["branches"]` names for it.
+    """Return the function that evaluates `params["predicate"]` and opens the region for it in `params["branches"]`.
 
-    They map "true" and "false" to a region; to None where that branch is empty on purpose: the node's edges are taken
-    then. A branch that is not among them is missing: to come there is a failure. The observation says which was taken.
+    `branches` maps "true" and "false" to a region, or to None for a branch that is intentionally empty: the node's
+    edges are taken then. Reaching a branch that is missing from the mapping is a failure. The observation states which
+    branch was taken.
     """
     predicate: Asked = node.params["predicate"]
     branches = node.params["branches"]
@@ -38,10 +39,10 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _missing(work: Work, label: str) -> Problem:
-    """X453: a decision came to a branch that has nothing in it."""
+    """X453: the branch that a decision selected is empty."""
     return Problem("X453", f"decision {work.node.id!r} has no branch for {label}", place_of(work),
                    "its predicate has chosen this branch, and its builder has added nothing",
                    "add a system to it, or leave the branch out of add_conditional_branch")  # fmt: skip
 
 
-KIND = Kind("decision", bind, step_type="REASONING", shape="diamond")
+KIND = Kind("decision", bind, step_type="REASONING")

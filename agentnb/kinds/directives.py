@@ -1,13 +1,13 @@
-"""directives: what a node does to the board with its result: set, merge, append to the history, delete."""
+"""Directives: what a node writes to the board from its result: set, merge, append to the history, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentnb.board.places import Path
+from agentnb.board.paths import Path
 from agentnb.board.values import ABSENT, thaw
-from agentnb.engine.work import Append, Work
+from agentnb.engine.core.work import Append, Work
 from agentnb.expressions.paths import resolve_path
 from agentnb.kinds.context import context_of, strictly
 from agentnb.recipe.model import Node
@@ -17,11 +17,11 @@ HISTORY = "history"
 
 
 class Directives:
-    """Makes a node's writes from its result, by `params["map"]`; none without it.
+    """Computes a node's writes from its result, by `params["map"]`; none without it.
 
-    `map` holds compiled structures: `set` (path -> value), `merge` (path -> what is merged into what stands there),
+    `map` holds compiled structures: `set` (path -> value), `merge` (path -> what is merged into the value there),
     `history` (name -> what is appended to the list `history.NAME`), `delete` (a list of paths). All of them are
-    rendered before the first of them writes, so none sees another; then they are done in this order.
+    rendered before the first one writes, so none sees another's result; then they are applied in this order.
     """
 
     def __init__(self, node: Node, world: Any) -> None:
@@ -63,7 +63,7 @@ def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any
 
 
 def merged(base: Any, new: Any) -> Any:
-    """Return two values as one: mappings key by key, lists one behind the other, else the new one; None is nothing."""
+    """Return two values merged: mappings key by key, lists concatenated, otherwise the new one; None is empty."""
     if base is ABSENT or base is None:
         return new
     if new is None:

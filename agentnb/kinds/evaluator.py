@@ -1,8 +1,8 @@
-"""evaluator: has a value judged, and goes on by its score: passed, or round again with the critique, so often at most.
+"""Has a value scored and routes by the score: passed, or back for a refinement with the critique, up to a limit.
 
-R135: a judge could never be called with the value alone.
-X403: a judge answered what is no score, or one that is not from 0 to 1 as the threshold is.
-X404: there is nothing to judge.
+R135: a judge cannot be called with the value alone
+X403: a judge's answer contains no score, or one outside 0 to 1 although the threshold is within
+X404: there is no value to judge
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agentnb.board.secrets import short
 from agentnb.board.values import ABSENT
-from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.paths import path_text
-from agentnb.kinds.agent import is_simulated
+from agentnb.kinds.agent import asks_model, is_made_up
+from agentnb.kinds.context import Text, text_of
+from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Node
-from agentnb.recipe.words import listed
-from agentnb.world.calls import asked_of, options_of, settings_of
+from agentnb.text import safe_repr
+from agentnb.world.call_arguments import asked_of, options_of, settings_of
+from agentnb.world.effect import Effect
+from agentnb.world.llm.text import in_words
 from agentnb.world.llm.verdict import verdict_in
-from agentnb.world.llm.wording import in_words
 from agentnb.world.world import asked_before
 
 _WANTED: Final = (
@@ -34,10 +36,10 @@ EffectOf = Callable[[Work, Any], Effect]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an evaluator goes by: the score that passes, how often it may send back, and where it leads.
+    """The settings of an evaluator: the passing score, the maximum number of refinements, and the routes.
 
-    An empty route ends the run, or the parallel branch that it stands in: then `meets` is the node that comes after
-    that. `feedback` is the board key for the critique, `name` the judged value's.
+    An empty route ends the run or, within a parallel branch, the branch: then `meets` is the node after it. `feedback`
+    is the board key for the critique, `name` the name of the judged value.
     """
 
     name: str
@@ -46,12 +48,11 @@ class Rules:
     passed: str
     failed: str
     feedback: str
-    simulated: bool
     meets: str = ""
 
     @classmethod
-    def of(cls, node: Node, name: str, simulated: bool) -> Rules:
-        """Return the rules that a node's `params` state."""
+    def of(cls, node: Node, name: str) -> Rules:
+        """Return the rules stated by a node's `params`."""
         params = node.params
         return cls(
             name,
@@ -60,50 +61,49 @@ class Rules:
             params.get("pass_route", ""),
             params.get("fail_route", ""),
             params.get("feedback", "feedback"),
-            simulated,
             params.get("meets", ""),
         )
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that has the value at `params["target"]` judged and chooses its way.
+    """Return the function that has the value at `params["target"]` judged and chooses the route.
 
-    The judge is the tool named by `params["ref"]`, else the session's model, else a made-up score. A score of
-    `threshold` or more leads to `pass_route`. Any other writes the critique to `feedback` and leads to `fail_route`;
-    when `max_refinements` have been asked for since it last passed, the run ends there.
+    The judge is the tool named by `params["ref"]`, otherwise the session's model, otherwise a simulated score. A score
+    of at least `threshold` leads to `pass_route`. Any other writes the critique to `feedback` and leads to
+    `fail_route`; after `max_refinements` refinements since it last passed, the run ends there.
 
     Raises:
-        RecipeError: R135, the judge could never be called with the value.
+        RecipeError: R135, the judge cannot be called with the value.
     """
     target = node.params["target"]
     path = (target,) if isinstance(target, str) else tuple(target)
-    rules = Rules.of(node, path_text(path), is_simulated(node, world))
-    judge = _judge(node, world, str(path[-1]), rules.simulated)
+    rules, usual = Rules.of(node, path_text(path)), asks_model(node, world)
+    model, own = _judges(node, world, str(path[-1]))
 
     async def perform(work: Work) -> Outcome:
         work.reads[path[0]] = None
         value = work.arg(path)
         if value is ABSENT:
             raise _nothing(work, rules.name)
-        seen = work.scope.look(path)  # as the board keeps it: a judge may change its own copy
-        effect = judge(work, value)
+        seen = work.scope.look(path)  # the board's frozen value: a judge may change its own copy
+        effect = (model if work.asks_model(usual) else own)(work, value)
         answer = await work.call(effect)
         try:
             score, critique = verdict(answer, rules.threshold)
         except ValueError as error:
             raise _no_score(node, effect, answer, error) from None
-        return _outcome(rules, score, critique, _asked(work, rules), seen)
+        return _outcome(rules, score, critique, _refinements(work, rules), seen, simulated=is_made_up(work))
 
     return perform
 
 
 def verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
-    """Return the score in what a judge answered, and its critique; None where it gave none.
+    """Return the score in a judge's answer, and its critique or None.
 
-    One that says no more than whether it passes has the score 1 or 0.
+    An answer that only states whether the value passes has the score 1 or 0.
 
     Raises:
-        ValueError: there is no score in it, or one that is not finite; or one beyond 0 to 1 where the threshold is not.
+        ValueError: the score is missing or not finite; or it is outside 0 to 1 although the threshold is within.
     """
     found = verdict_in(answer)
     score = float(bool(found.passed)) if found.score is None else found.score
@@ -112,19 +112,19 @@ def verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
     return score, found.remark
 
 
-def _asked(work: Work, rules: Rules) -> int:
-    """Return the refinements asked for since the node last passed: as its last step says, so that forks agree."""
+def _refinements(work: Work, rules: Rules) -> int:
+    """Return the refinements since the node last passed, read from its last step, so that forks agree."""
     note = work.run.last_note(work.node.id, ("agent", "llm"))
     said = note and note.observation
     return 0 if not isinstance(said, Mapping) or said["passed"] else min(said["refinement"], max(rules.refinements, 0))
 
 
-def _outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any) -> Outcome:
+def _outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any, *, simulated: bool) -> Outcome:
     passed = score >= rules.threshold
     again = not passed and asked < rules.refinements
     asked += again
     target = rules.passed if passed else rules.failed if again else ""
-    said, limit = _told(score, rules.threshold)
+    said, limit = _score_texts(score, rules.threshold)
     below = f"Score {said} is below {limit}"
     end, forced = "go to the end", "forced end"
     if rules.meets:
@@ -147,48 +147,47 @@ def _outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any) -
         "refinement": asked,
         "decision": target or rules.meets or None,
         "forced": not passed and not again,
-        "simulated": rules.simulated,
+        "simulated": simulated,
     }
     return Outcome(
         {} if passed else {rules.feedback: critique},
         route=(target,) if target else (),
         value=score,
-        thought=f"{thought} (simulated)" if rules.simulated else thought,
+        thought=f"{thought} (simulated)" if simulated else thought,
         observation=observation,
         inputs={rules.name: seen},
         score=score,
     )
 
 
-def _told(score: float, threshold: float) -> tuple[str, str]:
-    """Return a score and the threshold with two decimals; where those would not tell them apart, in full."""
+def _score_texts(score: float, threshold: float) -> tuple[str, str]:
+    """Return a score and the threshold with two decimals; in full if those would look equal."""
     told = f"{score:.2f}", f"{threshold:.2f}"
     return told if told[0] != told[1] or score == threshold else (repr(score), repr(threshold))
 
 
-# ------------------------------------------------------------------------------------------------ who judges
+# ------------------------------------------------------------------------------------------------ judges
 
 
-def _judge(node: Node, world: Any, name: str, simulated: bool) -> EffectOf:
-    """Return what makes the effect that asks for a value's score."""
+def _judges(node: Node, world: Any, name: str) -> tuple[EffectOf, EffectOf]:
+    """Return two factories of the effect that asks for a value's score: with the model, and without one."""
     ref, options = str(node.params.get("ref", node.id)), options_of(node)
-    if simulated:
-        return _made_up(node, ref, name, options)
+    model = _ask_model(node, ref, name, asked_of(world, options), text_of(node.params.get("prompt"), world.strict))
     if world.tools.get(ref) is None:
-        return _asking(node, ref, name, asked_of(world, options))
-    call = _called_with(node, world.tool(ref, node), name)
-    return lambda _work, value: Effect("agent", ref, {name: value}, target=call, **options)
+        return model, _simulate(node, ref, name, options)
+    call = _adapt_judge(node, world.tool(ref, node), name)
+    return model, lambda _work, value: Effect("agent", ref, {name: value}, target=call, **options)
 
 
-def _called_with(node: Node, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a judge so that it takes the value under its name: as it is where it does, else as the one argument.
+def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a judge that accepts the value under its name: unchanged if it does, otherwise as its only argument.
 
     Raises:
-        RecipeError: R135, it takes neither, or needs more.
+        RecipeError: R135, it accepts neither, or requires more.
     """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a builtin that does not tell
+    except (TypeError, ValueError):  # a builtin without a signature
         return lambda **given: function(*given.values())
     for positional, named in (((), {name: None}), ((None,), {})):
         try:
@@ -204,16 +203,17 @@ def _called_with(node: Node, function: Callable[..., Any], name: str) -> Callabl
     )  # fmt: skip
 
 
-def _asking(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> EffectOf:
-    """Ask the model; what the recipe says first, who it is and by what it judges stand before the value."""
+def _ask_model(node: Node, ref: str, name: str, options: Mapping[str, Any], prompt: Text) -> EffectOf:
+    """Ask the model; the recipe's prompt, the role and the rubric precede the value."""
     profile = node.params.get("profile")
     settings = settings_of(node.params.get("model"))
     if isinstance(profile, Mapping) and profile.get("evaluator_model"):
         settings["model"] = str(profile["evaluator_model"])
-    first = node.params.get("prompt")
-    system = "\n\n".join([*([str(first)] if first else []), f"You are a judge, {ref!r}. {_rubric(profile)}", _WANTED])
+    rules = f"You are a judge, {ref!r}. {_rubric(profile)}\n\n{_WANTED}"
 
-    def effect(_work: Work, value: Any) -> Effect:
+    def effect(work: Work, value: Any) -> Effect:
+        first = prompt(work.board)
+        system = f"{first}\n\n{rules}" if first else rules
         messages = [
             {"role": "system", "content": system},
             {"role": "user", "content": f"{name}: {in_words(value)}"},
@@ -224,7 +224,7 @@ def _asking(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Effe
 
 
 def _rubric(profile: Any) -> str:
-    """Return by what is judged, in words: a profile's name or text, or the lines of its rubric."""
+    """Return the rubric as text: a profile's name or text, or the lines of its rubric."""
     if not isinstance(profile, Mapping):
         return f"You judge by: {profile}." if profile else "You judge how good a value is."
     lines = ["You judge how good a value is."]
@@ -234,8 +234,8 @@ def _rubric(profile: Any) -> str:
     return "\n".join(lines)
 
 
-def _made_up(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> EffectOf:
-    """Answer what the recipe says that its judge answers, in turn and then the last again; else a seeded score."""
+def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> EffectOf:
+    """Answer with the judge's simulated answers in order, repeating the last; otherwise with a seeded score."""
     script = node.params.get("simulated")
 
     def effect(work: Work, value: Any) -> Effect:
@@ -250,7 +250,7 @@ def _made_up(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Eff
     return effect
 
 
-# ------------------------------------------------------------------------------------------------ what goes wrong
+# ------------------------------------------------------------------------------------------------ errors
 
 
 def _nothing(work: Work, name: str) -> ExecutionError:
@@ -267,7 +267,7 @@ def _nothing(work: Work, name: str) -> ExecutionError:
 
 
 def _no_score(node: Node, effect: Effect, answer: Any, error: ValueError) -> ExecutionError:
-    said = short(getattr(answer, "content", answer), width=200)
+    said = safe_repr(getattr(answer, "content", answer), limit=200)
     return ExecutionError(
         Problem("X403", f"{effect.name!r} answered {said} where evaluator {node.id!r} needs a score",
                 str(node.place or f"node {node.id!r}"), str(error),
@@ -275,4 +275,4 @@ def _no_score(node: Node, effect: Effect, answer: Any, error: ValueError) -> Exe
     )  # fmt: skip
 
 
-KIND = Kind("evaluator", bind, step_type="REASONING", shape="hexagon")
+KIND = Kind("evaluator", bind, step_type="REASONING")

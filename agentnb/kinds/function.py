@@ -1,4 +1,4 @@
-"""function: a callable that is part of the recipe: pure by promise, run again on replay."""
+"""A callable that is part of the recipe: declared pure, so it runs again on replay."""
 
 from __future__ import annotations
 
@@ -6,34 +6,43 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agentnb.engine.work import Kind, Perform, Work
+from agentnb.engine.core.work import Kind, Perform, Work
 from agentnb.recipe.model import Node
-from agentnb.world.calls import Arguments, arguments_of, as_writes, check_signature, positional
+from agentnb.world.call_arguments import (
+    Arguments,
+    arguments_of,
+    as_writes,
+    check_signature,
+    takes_board,
+    with_chance,
+)
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that calls the node's callable as its signature and `inputs` ask.
+    """Return the function that calls the node's callable as its signature and `inputs` require.
 
     Raises:
-        RecipeError: the callable is not there, or could never be called so.
+        RecipeError: the callable is missing or cannot be called with these inputs.
     """
-    function, name = found(node, world), str(node.params.get("output", node.id))
+    function, name, whole = found(node, world), str(node.params.get("output", node.id)), bool(node.params.get("whole"))
     if inspect.iscoroutinefunction(function):
-        return _later(caller(node, function), name)
+        return _later(caller(node, function), name, whole=whole)
+    if whole or with_chance(node, function) is not None:
+        return _any_other(caller(node, function), name, whole=whole)
     if node.inputs:
         return _with_inputs(function, arguments_of(node.inputs), name)
-    if positional(function):
+    if takes_board(function):
         return _with_board(function, name)
     return _alone(function, name)
 
 
-# One call a step: each shape is written out, for a step costs little more than the calls that it makes.
+# One call per step: each case is written out, since a step costs little more than the calls that it makes.
 
 
 def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(**arguments(work))
-        return result if result.__class__ is dict else _returned(result, work, name)
+        return result if type(result) is dict else _returned(result, work, name)
 
     return perform
 
@@ -41,7 +50,7 @@ def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) 
 def _with_board(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(work.board)
-        return result if result.__class__ is dict else _returned(result, work, name)
+        return result if type(result) is dict else _returned(result, work, name)
 
     return perform
 
@@ -49,20 +58,26 @@ def _with_board(function: Callable[..., Any], name: str) -> Perform:
 def _alone(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function()
-        return result if result.__class__ is dict else _returned(result, work, name)
+        return result if type(result) is dict else _returned(result, work, name)
 
     return perform
 
 
-def _returned(result: Any, work: Work, name: str) -> Any:
-    return _awaited(result, work, name) if isinstance(result, Awaitable) else as_writes(name, result)
+def _any_other(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+    return lambda work: _returned(call(work), work, name, whole=whole)
+
+
+def _returned(result: Any, work: Work, name: str, *, whole: bool = False) -> Any:
+    if isinstance(result, Awaitable):
+        return _awaited(result, work, name, whole=whole)
+    return as_writes(name, result, whole=whole)
 
 
 def found(node: Node, world: Any) -> Callable[..., Any]:
-    """Return a node's callable: the one in the recipe, or the one that the session was given by that name.
+    """Return a node's callable: the recipe's, or the session's callable of that name.
 
     Raises:
-        RecipeError: the session was given none of that name, or its signature does not fit.
+        RecipeError: the session has no callable of that name, or its signature does not match.
     """
     wanted = node.params.get("function", node.id)
     function: Callable[..., Any] = wanted if callable(wanted) else world.tool(str(wanted), node)
@@ -71,26 +86,31 @@ def found(node: Node, world: Any) -> Callable[..., Any]:
 
 
 def caller(node: Node, function: Callable[..., Any]) -> Callable[[Work], Any]:
-    """Return how a node's callable is called: with its inputs by keyword, else with the board where it takes one."""
+    """Return how a node's callable is called: with its inputs by keyword, otherwise with the board if it accepts one.
+
+    A parameter `rng` receives the step's random generator.
+    """
+    drawing = with_chance(node, function)
+    bound: Callable[[Work], Callable[..., Any]] = (lambda _work: function) if drawing is None else drawing
     if node.inputs:
         arguments = arguments_of(node.inputs)
-        return lambda work: function(**arguments(work))
-    if positional(function):
-        return lambda work: function(work.board)
-    return lambda _work: function()
+        return lambda work: bound(work)(**arguments(work))
+    if takes_board(function):
+        return lambda work: bound(work)(work.board)
+    return lambda work: bound(work)()
 
 
-def _later(call: Callable[[Work], Any], name: str) -> Perform:
+def _later(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
     async def perform(work: Work) -> Any:
         await work.loop()
-        return as_writes(name, await call(work))
+        return as_writes(name, await call(work), whole=whole)
 
     return perform
 
 
-async def _awaited(result: Awaitable[Any], work: Work, name: str) -> Any:
+async def _awaited(result: Awaitable[Any], work: Work, name: str, *, whole: bool) -> Any:
     await work.loop()
-    return as_writes(name, await result)
+    return as_writes(name, await result, whole=whole)
 
 
-KIND = Kind("function", bind, step_type="TOOL_EXECUTION", shape="box")
+KIND = Kind("function", bind, step_type="TOOL_EXECUTION")

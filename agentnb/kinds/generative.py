@@ -1,4 +1,4 @@
-"""generative: a node that works towards a goal and fills a JSON Schema: bound, else a model's answer, else made up."""
+"""A node that pursues a goal and fills a JSON Schema: by a bound callable, a model, or simulated data."""
 
 from __future__ import annotations
 
@@ -10,80 +10,89 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agentnb.board.secrets import hidden, is_secret, masked, short
+from agentnb.board.masking import masked
 from agentnb.board.values import freeze
-from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
-from agentnb.expressions.schemas import Fault, Schema
+from agentnb.expressions.json_schema import Fault, Schema
+from agentnb.kinds.agent import asks_model, is_made_up
+from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.model import Node
-from agentnb.world.calls import asked_of, options_of, positional, settings_of
-from agentnb.world.filled import filled, told
+from agentnb.secrets import is_secret
+from agentnb.text import mask_head, safe_repr
+from agentnb.world.call_arguments import asked_of, options_of, settings_of, takes_board
+from agentnb.world.effect import Effect
 from agentnb.world.llm.structured import json_in
-from agentnb.world.llm.wording import in_words, json_text
+from agentnb.world.llm.text import in_words, json_text
+from agentnb.world.sample_data import filled, told
 from agentnb.world.world import asked_before
 
-TRIES: Final = 3  # how often it is asked in all, until an answer fits
-MOST_BOARD: Final = 20_000  # characters of the blackboard that a model is shown
+TRIES: Final = 3  # attempts in all to obtain an answer that matches
+MOST_BOARD: Final = 20_000  # characters of the blackboard sent to a model
 MOST_FAULTS: Final = 10
-MOST_SAID: Final = 4_000  # characters of a refused answer that the model is shown again
+MOST_SAID: Final = 4_000  # characters of a refused answer sent back to the model
 SYSTEM: Final = (
     "Work towards the goal that you are given, with what stands on the blackboard. "
     "Answer with one JSON value that fits the JSON Schema, and with nothing else: no words around it."
 )
-_GIVEN: Final = ("goal", "schema", "board")  # what a bound callable may ask for by name
+_GIVEN: Final = ("goal", "schema", "board")  # what a bound callable may request by parameter name
 Messages = list[dict[str, str]]
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that fills `params["schema"]` on the way to `params["goal"]`, and writes what it got.
+    """Return the function that fills `params["schema"]` towards `params["goal"]` and writes the result.
 
-    Who answers: a callable bound under the node's id (it gets the board, where it takes an argument, and by name what
-    it calls `goal`, `schema` or `board`), else the model, which is told `params["prompt"]` first, else nobody: then it
-    is one of `params["simulated"]` in turn, or is made up from the schema and the run's seed. A model whose answer does
-    not fit is told what is wrong and asked again, 3 times in all. An object is merged into the board; anything else is
-    written under the node's id.
+    Goal and prompt are texts or templates.
 
-    Of `params["solver"]`: with the strategy `ensemble`, `n_samples` answers are asked for and one is taken by
-    `aggregation_method` (`majority_vote` where there is none; `weighted_merge` takes the majority of each key,
-    `best_of_n` the first that fits); `max_iterations` below 3 bounds how often it is asked for one that fits. The
-    strategy `tree_search` is done as `standard`. `depth_limit`, `diversity_threshold`, `enable_dissenter`,
-    `consensus_threshold` and `beam_width` have no effect; `params["tools"]` are shown only.
+    Answers come from a callable bound under the node's id (it receives the board if it accepts an argument, and by name
+    what it calls `goal`, `schema` or `board`), otherwise from the model, which receives `params["prompt"]` first,
+    otherwise from simulation: then the answer is the next one of `params["simulated"]`, or is generated from the schema
+    and the run's seed. A model whose answer does not match receives the faults and is asked again, 3 times in all. An
+    object is merged into the board; anything else is written under the node's id.
+
+    Of `params["solver"]`: with the strategy `ensemble`, `n_samples` answers are requested and one is chosen by
+    `aggregation_method` (`majority_vote` by default; `weighted_merge` takes the majority of each key, `best_of_n` the
+    first that matches); `max_iterations` below 3 limits the attempts to obtain a matching answer. The strategy
+    `tree_search` is run as `standard`. `depth_limit`, `diversity_threshold`, `enable_dissenter`, `consensus_threshold`
+    and `beam_width` have no effect; `params["tools"]` are only displayed.
 
     Raises:
-        RecipeError: R203, what is bound to it is not callable; R202, it needs what it is not given.
-        ExecutionError: at a step: X407, no answer fits the schema; X408, none can be made up; X409, the schema itself
-            is wrong.
+        RecipeError: R203, its bound object is not callable; R202, the callable requires arguments that it does not
+            receive.
+        ExecutionError: at a step: X407, no answer matches the schema; X408, none can be generated; X409, the schema
+            itself is invalid.
     """
-    task = _Task.of(node)
-    if world.tools.get(node.id) is not None:
-        by, ask = "callable", _bound(task, world.tool(node.id, node))
-    elif world.llm is not None:
-        by, ask = "model", _asking(task, asked_of(world, task.options))
-    else:
-        by, ask = "simulated", _simulated(task)
+    task = _Task.of(node, world)
+    asking, usual = _ask_model(task, asked_of(world, task.options)), asks_model(node, world)
+    own = _simulated(task) if world.tools.get(node.id) is None else _bound(task, world.tool(node.id, node))
     tools = {"tools": list(node.params["tools"])} if node.params.get("tools") else {}
-    action = freeze({"goal": task.goal, "by": by, **tools})
 
     async def perform(work: Work) -> Outcome:
         task.check()
-        value, note = await ask(work)
+        by_model = work.asks_model(usual)
+        value, note = await (asking(work) if by_model else _answer_directly(task, work, own(work)))
+        by = "model" if by_model else "simulated" if is_made_up(work) else "callable"
+        goal = task.goal(work.board)
         writes = dict(value) if isinstance(value, Mapping) else {node.id: value}
-        thought = f"Filled {_counted(len(writes), 'field')} towards: {task.goal}{note}"
-        return Outcome(writes, thought=thought, inputs={"goal": task.goal}, action=action, observation=writes)
+        thought = f"Filled {_counted(len(writes), 'field')} towards: {goal}{note}"
+        action = {"goal": goal, "by": by, **tools}
+        return Outcome(writes, thought=thought, inputs={"goal": goal}, action=action, observation=writes)
 
     return perform
 
 
-# Returns the answer that is taken, and what is said of how it came about.
+# Returns the chosen answer and a description of how it was obtained.
 Ask = Callable[[Work], Awaitable[tuple[Any, str]]]
+EffectOf = Callable[[Work], Effect]
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What a node is to do, worked out once."""
+    """What a node is to do, computed once."""
 
     node: Node
-    goal: str
+    goal: Text
+    prompt: Text
     schema: Schema
     options: Mapping[str, Any]
     tries: int
@@ -91,32 +100,33 @@ class _Task:
     method: str
 
     @classmethod
-    def of(cls, node: Node) -> _Task:
+    def of(cls, node: Node, world: Any) -> _Task:
         params = node.params
-        goal, source = str(params.get("goal") or node.label or node.id), params.get("schema", True)
+        goal, source = text_of(params.get("goal") or node.label or node.id, world.strict), params.get("schema", True)
+        prompt = text_of(params.get("prompt"), world.strict)
         given = params.get("solver")
         solver: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         samples = int(solver.get("n_samples") or 1) if solver.get("strategy") == "ensemble" else 1
         tries = max(1, min(TRIES, int(solver.get("max_iterations") or TRIES)))
         method = str(solver.get("aggregation_method") or "majority_vote")
-        return cls(node, goal, Schema(source), options_of(node), tries, samples, method)
+        return cls(node, goal, prompt, Schema(source), options_of(node), tries, samples, method)
 
     @property
     def where(self) -> str:
         return str(self.node.place or f"node {self.node.id!r}")
 
     def check(self) -> None:
-        """Raise for a schema that nothing could fit."""
+        """Raise for a schema that no value could match."""
         wrong = self.schema.wrong
         if wrong is not None:
             raise ExecutionError(
-                Problem("X409", f"the schema of node {self.node.id!r} is no JSON Schema", self.where, _told(wrong),
+                Problem("X409", f"the schema of node {self.node.id!r} is no JSON Schema", self.where, _describe(wrong),
                         "mend the node's schema")
             )  # fmt: skip
 
     def faults(self, value: Any) -> list[str]:
-        """Return what is wrong with a value: nothing, where it fits."""
-        return [_told(fault) for fault in self.schema.faults(value)]
+        """Return what is wrong with a value: empty if it matches."""
+        return [_describe(fault) for fault in self.schema.faults(value)]
 
     def read(self, answer: Any) -> tuple[Any, list[str]]:
         """Return the value in a model's answer, and what is wrong with it."""
@@ -127,7 +137,7 @@ class _Task:
         return value, self.faults(value)
 
     def refused(self, answers: Sequence[Any], faults: Sequence[str], who: str) -> ExecutionError:
-        """Return X407: of the last answer what is wrong with it, and how it began."""
+        """Return X407: what is wrong with the last answer, and its beginning."""
         more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
         content = getattr(answers[-1], "content", answers[-1])
         times = f" in {len(answers)} answers" if len(answers) > 1 else ""
@@ -136,60 +146,61 @@ class _Task:
                 "X407",
                 f"{who} gave node {self.node.id!r} no answer that fits its schema{times}",
                 self.where,
-                f"{'; '.join([*faults[:MOST_FAULTS], *more])}. It answered: {short(freeze(content), width=300)}",
+                f"{'; '.join([*faults[:MOST_FAULTS], *more])}. It answered: {safe_repr(freeze(content), limit=300)}",
                 "mend the schema or the prompt, take another model, or go back and run it again",
             )
         )
 
 
-def _told(fault: Fault) -> str:
-    """Return a fault in one line; under a secret's name only the rule, for the message quotes the value."""
+def _describe(fault: Fault) -> str:
+    """Return a fault on one line; under a secret's name only the rule, since the message quotes the value."""
     secret = any(is_secret(key) for key in fault.path)
-    return hidden(told(fault._replace(message=fault.rule or "does not fit") if secret else fault))
+    return told(fault._replace(message=fault.rule or "does not fit") if secret else fault)
 
 
 def _counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-# -- who answers -------------------------------------------------------------------------------------------------
+# -- answers -----------------------------------------------------------------------------------------------------
 
 
-def _bound(task: _Task, function: Callable[..., Any]) -> Ask:
+async def _answer_directly(task: _Task, work: Work, effect: Effect) -> tuple[Any, str]:
+    """Return the answer of a node's bound callable, or a simulated one."""
+    answer = await work.call(effect)
+    value, simulated = getattr(answer, "content", answer), is_made_up(work)
+    faults = task.faults(value)
+    if faults and isinstance(value, str) and not simulated:  # it may be a model's text
+        value, faults = task.read(value)
+    if faults:
+        raise task.refused([answer], faults, "the simulated answer" if simulated else "what is bound to it")
+    return value, " (simulated)" if simulated else ""
+
+
+def _bound(task: _Task, function: Callable[..., Any]) -> EffectOf:
     name, call = task.node.id, _call_of(task, function)
-
-    async def ask(work: Work) -> tuple[Any, str]:
-        answer = await work.call(Effect("agent", name, {}, target=lambda: call(work.board), **task.options))
-        value = getattr(answer, "content", answer)
-        faults = task.faults(value)
-        if faults and isinstance(value, str):  # it may be a model's text
-            value, faults = task.read(value)
-        if faults:
-            raise task.refused([answer], faults, "what is bound to it")
-        return value, ""
-
-    return ask
+    return lambda work: Effect("agent", name, {}, target=lambda: call(work.board), **task.options)
 
 
 def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return what calls a function with the board: by name what it calls goal, schema or board, else the first one.
+    """Return a call of a function with the board: passed by name to goal, schema or board, otherwise as the first one.
 
-    R202: a function needs what it is not given.
+    R202: a function requires arguments that it does not receive
 
     Raises:
-        RecipeError: R202, it needs something else besides.
+        RecipeError: R202, it requires other arguments.
     """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a builtin that does not tell
+    except (TypeError, ValueError):  # a builtin without a signature
         return function
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     named = [name for name, taken in signature.parameters.items() if name in _GIVEN and taken.kind in by_name]
     first = next(iter(signature.parameters), "")
-    whole = bool(positional(function)) and first not in named
+    whole = takes_board(function) and first not in named
 
     def call(board: Any) -> Any:
-        given = {"goal": task.goal, "schema": deepcopy(task.schema.rules), "board": board}
+        given = {"goal": task.goal(board), "schema": deepcopy(task.schema.rules), "board": board}
         return function(*((board,) if whole else ()), **{name: given[name] for name in named})
 
     try:
@@ -204,27 +215,23 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
     return call
 
 
-def _simulated(task: _Task) -> Ask:
+def _simulated(task: _Task) -> EffectOf:
     node, script = task.node, task.node.params.get("simulated") or ()
 
-    async def ask(work: Work) -> tuple[Any, str]:
+    def effect(work: Work) -> Effect:
         number = asked_before(work, "agent", node.id)
         seed = f"{work.run.seed}:{node.id}:{number}"
 
         def made() -> Any:
             return script[min(number, len(script) - 1)] if script else filled(task.schema, seed, node.id, task.where)
 
-        value = await work.call(Effect("agent", node.id, {}, target=made, made_up=True, **task.options))
-        faults = task.faults(value)
-        if faults:
-            raise task.refused([value], faults, "the simulated answer")
-        return value, " (simulated)"
+        return Effect("agent", node.id, {}, target=made, made_up=True, **task.options)
 
-    return ask
+    return effect
 
 
-def _asking(task: _Task, options: Mapping[str, Any]) -> Ask:
-    """Ask the model: for as many answers as are wanted, and then again until one fits."""
+def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
+    """Ask the model for the requested number of answers, and then again until one matches."""
     settings = settings_of(task.node.params.get("model"))
 
     async def ask(work: Work) -> tuple[Any, str]:
@@ -243,20 +250,20 @@ def _asking(task: _Task, options: Mapping[str, Any]) -> Ask:
                 fitting.append(value)
             if len(answers) >= task.samples:
                 if fitting:
-                    return _chosen(task, fitting, len(answers))
+                    return _choose(task, fitting, len(answers))
                 messages = [*messages, *_correction(answer, faults)]
         raise task.refused(answers, faults, "the model")
 
     return ask
 
 
-# -- what a model is told ----------------------------------------------------------------------------------------
+# -- prompts -----------------------------------------------------------------------------------------------------
 
 
 def _messages(task: _Task, work: Work) -> Messages:
-    prompt = task.node.params.get("prompt")
+    prompt = task.prompt(work.board)
     asked = (
-        f"Goal: {task.goal}\n\nThe blackboard:\n{_board_text(work.board)}\n\n"
+        f"Goal: {task.goal(work.board)}\n\nThe blackboard:\n{_board_text(work.board)}\n\n"
         f"The JSON Schema of your answer:\n{json_text(task.schema.rules)}"
     )
     system = f"{prompt}\n\n{SYSTEM}" if prompt else SYSTEM
@@ -268,16 +275,16 @@ def _correction(answer: Any, faults: Sequence[str]) -> Messages:
     said = in_words(content)
     wrong = "\n".join(f"- {fault}" for fault in faults[:MOST_FAULTS])
     asked = f"This does not fit the JSON Schema:\n{wrong}\nAnswer again: the whole value, corrected, and nothing else."
-    return [{"role": "assistant", "content": hidden(said)[:MOST_SAID]}, {"role": "user", "content": asked}]
+    return [{"role": "assistant", "content": mask_head(said, MOST_SAID)}, {"role": "user", "content": asked}]
 
 
 def _board_text(board: Mapping[str, Any]) -> str:
-    """Return the blackboard as JSON, its secrets masked; of one that is too large the longest values are cut."""
-    texts = {key: hidden(json_text(masked(freeze(board[key]), key))) for key in board}
+    """Return the blackboard as JSON, its secrets masked; if it is too large, the longest values are truncated."""
+    texts = {key: json_text(masked(freeze(board[key]), key)) for key in board}
     if sum(map(len, texts.values())) > MOST_BOARD:
         share = max(100, MOST_BOARD // len(texts))
         texts = {key: _cut(text, share) for key, text in texts.items()}
-    lines = ",\n".join(f"{hidden(json_text(key))}: {text}" for key, text in texts.items())
+    lines = ",\n".join(f"{json_text(masked(key))}: {text}" for key, text in texts.items())
     return "{" + _cut(lines, 2 * MOST_BOARD) + "}"
 
 
@@ -285,11 +292,11 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} characters left out)"
 
 
-# -- one of several answers --------------------------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------------------------------
 
 
-def _chosen(task: _Task, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
-    """Return one of the answers that fit, and what is said of it."""
+def _choose(task: _Task, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
+    """Return one of the matching answers, and a description of the choice."""
     if task.samples == 1:
         refused = asked - 1
         return fitting[0], f" (after {_counted(refused, 'answer')} that did not fit)" if refused else ""
@@ -304,14 +311,14 @@ def _chosen(task: _Task, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
 
 
 def _majority(values: Sequence[Any]) -> tuple[Any, int]:
-    """Return the value that most of them are, and how many; of as many votes the first one."""
+    """Return the most frequent value and its count; on a tie the first one."""
     texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
     winner, votes = Counter(texts).most_common(1)[0]
     return values[texts.index(winner)], votes
 
 
 def _by_key(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return an object whose every key is what most of them say; a key that most of them lack is left out."""
+    """Return an object with the most frequent value of each key; a key that most of them lack is left out."""
     chosen = {}
     for key in dict.fromkeys(key for value in values for key in value):
         (found,), _ = _majority([[value[key]] if key in value else [_ABSENT] for value in values])
@@ -322,4 +329,4 @@ def _by_key(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 _ABSENT: Final = object()
 
-KIND = Kind("generative", bind, step_type="REASONING", shape="folder")
+KIND = Kind("generative", bind, step_type="REASONING")

@@ -1,17 +1,19 @@
-"""llm: asks the session's model with a prompt of templates, and maps its answer onto the board."""
+"""Asks the session's model with a prompt of templates, and maps the answer onto the board."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
+from agentnb.errors import with_article
+from agentnb.kinds.call_results import ResultError, answer_of, check_result
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
-from agentnb.kinds.results import ResultError, answer_of, check_result
 from agentnb.recipe.model import Node
-from agentnb.world.calls import asked_of, options_of, settings_of
-from agentnb.world.llm.env import with_env
+from agentnb.world.call_arguments import asked_of, options_of, settings_of
+from agentnb.world.effect import Effect
+from agentnb.world.llm.env import Environment, with_env
 from agentnb.world.llm.simulated import mocked
 
 
@@ -19,48 +21,59 @@ def bind(node: Node, world: Any) -> Perform:
     """Return the function that renders `params["prompt"]` (pairs of a role and a template), asks, and maps the answer.
 
     The node's result is a mapping: status, text, json, items, result, error. An answer with a truthy `error` is a
-    failure; each attempt is looked at. Without a model the answer is simulated.
+    failure; each attempt is checked. Without a model the answer is simulated. With `params["output"]` the answer is
+    also written unchanged under this key.
     """
     params = node.params
-    prompt = [(role, _ready(strictly(text, world.strict))) for role, text in params.get("prompt", ())]
+    prompt = [
+        (role, _ready(strictly(text, world.strict), world.environment)) for role, text in params.get("prompt", ())
+    ]
     name, places = str(params.get("template", node.id)), Directives(node, world)
-    settings, options = settings_of(params.get("model")), asked_of(world, options_of(node))
+    key = params.get("output")
+    settings, options = settings_of(params.get("model")), options_of(node)
+    asked, mock, has_model = asked_of(world, options), mocked(node.id), world.llm is not None
 
     async def perform(work: Work) -> Outcome:
         context = context_of(work)
         messages = [{"role": role, "content": str(template.render(context))} for role, template in prompt]
         arguments = {"messages": messages or [{"role": "user", "content": ""}], **settings}
-        if world.llm is not None:
-            effect = Effect("llm", name, arguments, check=_check, **options)
+        if work.asks_model(has_model):
+            effect = Effect("llm", name, arguments, check=_check, **asked)
         else:
-            mock = mocked(node.id)
             effect = Effect("agent", name, arguments, check=_check, target=lambda **_: mock, made_up=True, **options)
         answer = await work.call(effect)
         result = answer_of(answer)
         writes = places(work, result)
         thought = odd(*(text for _, text in prompt), places)
+        if key is not None:
+            writes = [*writes, ((key,), getattr(answer, "content", answer))]
         return Outcome(places=writes, thought=thought, observation=result, result=result)
 
     return perform
 
 
 def _check(answer: Any) -> None:
-    """Raise for an answer that is a failure, or no answer at all.
+    """Raise for an answer that is a failure or not an answer at all.
 
     Raises:
-        ResultError: its `error` says so, or it is neither a text nor a mapping (or a list, of a model that was asked
+        ResultError: its `error` is truthy, or it is neither a text nor a mapping (nor a list, if the model was asked
             for JSON).
     """
     content = getattr(answer, "content", answer)
     if not isinstance(content, str | Mapping | list):
-        raise ResultError(f"the model answered a {type(content).__name__}, where a text or a dict was expected", {})
+        raise ResultError(
+            f"the model answered {with_article(type(content).__name__)}, where a text or a dict was expected", {}
+        )
     check_result(answer)
 
 
-def _ready(text: Any) -> Any:
-    """Return a prompt's text with the environment variables that it names; each is hidden from what is shown."""
+def _ready(text: Any, environment: Environment) -> Any:
+    """Return a prompt's text with its environment variables substituted; their values are masked in all output."""
     names = getattr(text, "needs", ())
-    return text.with_env(with_env({name: f"{{{{env.{name}}}}}" for name in names}, "a prompt")) if names else text
+    if not names:
+        return text
+    where = str(text.place or "a prompt")
+    return text.with_env({name: with_env(f"{{{{env.{name}}}}}", where, allowed=environment.allowed) for name in names})
 
 
-KIND = Kind("llm", bind, step_type="TOOL_EXECUTION", shape="box")
+KIND = Kind("llm", bind, step_type="TOOL_EXECUTION")

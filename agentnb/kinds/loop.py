@@ -1,10 +1,10 @@
-"""loop: runs its body while a condition holds, until one does, or so many times; the body shares the board."""
+"""Runs its body while a condition holds, until one holds, or a number of times; the body shares the board."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from agentnb.engine.work import Again, Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.kinds.context import InContext, odd, strictly
 from agentnb.recipe.model import Node
@@ -15,9 +15,9 @@ MAX_ROUNDS: Final = 1000
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that checks `params`: `while` before each round, `until` after it, or `times`.
 
-    `max` rounds (1,000 where it is left out) end the loop as a failure, X401: then its condition never came. An `until`
-    that asks for the result is given that of the body's last node, and the loop's result is the same; so it is for a
-    loop that `tells`. One without a body (`hollow`) only counts its rounds.
+    Exceeding `max` rounds (1,000 by default) is a failure, X401: the condition was never met. An `until` that uses the
+    result receives that of the body's last node, which is also the loop's result; the same holds for a loop that
+    `tells`. A loop without a body (`hollow`) only counts its rounds.
     """
     params = node.params
     before, until = (strictly(params.get(word), world.strict) for word in ("while", "until"))
@@ -40,7 +40,7 @@ def bind(node: Node, world: Any) -> Perform:
             return Outcome(thought=odd(until), observation=work.result, result=work.result) if tells else {}
         if not node.bodies and before is None and until is None:
             return {}
-        if done >= limit or not node.bodies:  # nothing inside could change what the condition says
+        if done >= limit or not node.bodies:  # nothing inside could change the condition
             raise ExecutionError(_endless(node, limit))
         return Again() if done else opening
 
@@ -48,14 +48,14 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _endless(node: Node, limit: int) -> Problem:
-    """X401: a loop has come to its `max` without an end."""
+    """X401: a loop has reached its `max` number of rounds."""
     return Problem(
         "X401",
         f"loop {node.id!r} has run {limit} times without an end",
         str(node.place or f"node {node.id!r}"),
-        "its condition still asks for one more round, and its `max` is reached",
-        "mend what the condition reads, or give the loop a larger `max`",
+        f"its condition still asks for one more round, and its {node.params.get('limit', '`max`')} is reached",
+        node.params.get("cure", "mend what the condition reads, or give the loop a larger `max`"),
     )
 
 
-KIND = Kind("loop", bind, step_type="SYSTEM_EVENT", shape="doubleoctagon")
+KIND = Kind("loop", bind, step_type="SYSTEM_EVENT")

@@ -1,16 +1,16 @@
-"""missing: a node that a draft leads to and that nobody has written yet. It is drawn; a run that comes to it fails."""
+"""A placeholder for a node that a draft leads to but does not define. It is drawn; a run that reaches it fails."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Kind, Perform, Work
+from agentnb.engine.core.work import Kind, Perform, Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that fails, X402."""
+    """Return the function that fails with X402."""
     problem = Problem(
         "X402",
         f"node {node.id!r} is not there yet",
@@ -25,4 +25,4 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-KIND = Kind("missing", bind, step_type="SYSTEM_EVENT", shape="box")
+KIND = Kind("missing", bind, step_type="SYSTEM_EVENT")

@@ -1,17 +1,20 @@
-"""noop: a node that does nothing but write what it is told; a place to meet, to mark, to break at."""
+"""Nodes that only write what their directives state; useful as a meeting point, label or breakpoint.
+
+A `join` meets branches: it runs once, when nothing that can still reach it is left in the frontier.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.kinds.context import odd
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return a function that writes what `params["map"]` says; without it, nothing."""
+    """Return a function that writes what `params["map"]` states; without it, nothing."""
     if "map" not in node.params:
         return nothing
     places = Directives(node, world)
@@ -27,4 +30,5 @@ def nothing(work: Work) -> dict[str, Any]:
     return {}
 
 
-KIND = Kind("noop", bind, step_type="SYSTEM_EVENT", shape="circle")
+NOOP = Kind("noop", bind, step_type="SYSTEM_EVENT")
+JOIN = Kind("join", bind, step_type="SYSTEM_EVENT", waits=True)

@@ -1,27 +1,30 @@
-"""parse: reads what an agent's model has decided: to call a tool, to answer without one, or nothing of the two."""
+"""Parses the decision of an agent's model: a tool call, an answer, or neither."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.board.secrets import hide_found
-from agentnb.engine.work import Kind, Outcome, Perform, Work
+from agentnb.board.masking import hide_found
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.kinds.agent_parts import told_why
 from agentnb.kinds.context import ODD
 from agentnb.recipe.model import Node
-from agentnb.world.llm.decision import decision_of
+from agentnb.world.llm.decision import as_text, asked_calls, calls_before, decision_of, native_decisions_of
 
 
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that reads `answer` and writes `decision`.
 
-    JSON that is not what was asked for is a warning: the step's thought says what is odd. No JSON at all is a failure.
+    JSON in an unexpected form is a warning: the step's thought states what is odd. No JSON at all is a failure. With
+    `params["native"]` the answer is a text or tool calls: see `_native`.
     """
+    if node.params.get("native"):
+        return _native
 
     def perform(work: Work) -> Outcome:
         with told_why(work):
             found = decision_of(work.board.get("answer"))
-        hide_found({"parameters": found.parameters})  # it may be the answer of a person, that no model has given
+        hide_found({"parameters": found.parameters})  # it may be a person's answer rather than a model's
         thought = None
         if found.kind == "other":
             thought = f"{ODD}unexpected JSON: {found.why}"
@@ -32,4 +35,22 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-KIND = Kind("parse", bind, step_type="REASONING", shape="hexagon", keeps=True)
+def _native(work: Work) -> Outcome:
+    """Write the first call of an answer as `decision` and the others as `calls`; or the answer itself, if it is text.
+
+    `call` numbers them over all answers of the agent. Text that accompanies the calls is the step's thought.
+    """
+    board = work.board
+    with told_why(work):
+        said = board.get("answer")
+        found = [each.to_dict() for each in native_decisions_of(said)]
+    hide_found([{"parameters": each["parameters"]} for each in found])
+    if not asked_calls(said):
+        return Outcome({"decision": found[0]}, observation=found[0])
+    before = calls_before(board.get("conversation"))
+    first, *rest = [{**each, "call": before + number} for number, each in enumerate(found)]
+    beside = as_text(said.get("content") or "").strip() or None
+    return Outcome({"decision": first, "calls": rest}, thought=beside, observation=found)
+
+
+KIND = Kind("parse", bind, step_type="REASONING", keeps=True)

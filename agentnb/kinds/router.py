@@ -1,4 +1,4 @@
-"""router: reads one value and goes where the routes say: the text of the value, else the default."""
+"""Reads one value and chooses the next node by its text, otherwise the default."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.work import Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.expressions.paths import path_text
 from agentnb.kinds.context import odd, strictly
 from agentnb.recipe.model import Node
@@ -16,10 +16,10 @@ def bind(node: Node, world: Any) -> Perform:
     """Return the function that chooses among `params["routes"]` by the value at `params["input_key"]`.
 
     With `params["cases"]` (pairs of a condition and a target) all targets whose condition holds are next, in their
-    order and as often as they are named; without any the `default`, and without that the node's edges. An empty target
-    leads nowhere.
+    order and as often as they are listed; if there are none, the `default`, and without a default the node's edges. An
+    empty target leads nowhere.
 
-    In a parallel branch an empty target is the end of the branch; `params["meets"]` names the node that comes after it.
+    In a parallel branch an empty target ends the branch; `params["meets"]` names the node that comes after it.
     """
     if "cases" in node.params:
         return _by_cases(node, world)
@@ -70,9 +70,9 @@ def _end(meets: str) -> str:
 
 
 def choice(routes: Mapping[str, str], value: Any, default: str | None) -> str | None:
-    """Return the target for a value: its text is the route's key, True and False match in either case.
+    """Return the target for a value: its text is the route's key; True and False match in either case.
 
-    None matches no key. Without a match it is the default; an empty target is the end of the run.
+    None matches no key. Without a match it is the default; an empty target ends the run.
     """
     if value is None:
         return default
@@ -83,4 +83,4 @@ def choice(routes: Mapping[str, str], value: Any, default: str | None) -> str | 
     return default
 
 
-KIND = Kind("router", bind, step_type="REASONING", shape="diamond")
+KIND = Kind("router", bind, step_type="REASONING")

@@ -1,4 +1,4 @@
-"""subgraph: a graph inside a node, stepped node by node; it shares the board, or has one of its own."""
+"""A graph inside a node, stepped node by node; it shares the board or has its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, Problem
 from agentnb.kinds import tool
 from agentnb.kinds.context import context_of, odd, strictly
@@ -17,12 +17,12 @@ from agentnb.recipe.model import Node
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that opens the node's region.
 
-    With `params["inputs"]` (inner key -> outer path) or `params["outputs"]` (outer key -> inner path) the inside has a
-    board of its own, which begins with the inputs and ends as the outputs; without both it shares the board.
+    With `params["inputs"]` (inner key -> outer path) or `params["outputs"]` (outer key -> inner path) the inner graph
+    has its own board, which begins with the inputs and ends as the outputs; without both it shares the board.
 
-    With `params["given"]` (a structure of templates) the inside reads through to the board around it, under what was
-    rendered; when it ends, its `outputs` (names) are written to the board as they stand there, then `params["map"]`.
-    Where the session was given a tool of its name (`params["function"]`), that is called in its place.
+    With `params["given"]` (a structure of templates) the inner graph sees the rendered values and, below them, the
+    outer board; when it ends, its `outputs` (names) are written to the outer board unchanged, then `params["map"]`. If
+    the session has a tool of its name (`params["function"]`), that is called instead.
     """
     if "given" in node.params:
         return tool.bind(node, world) if node.params.get("function") in world.tools else _rendered(node, world)
@@ -57,11 +57,12 @@ def _rendered(node: Node, world: Any) -> Perform:
             inside = given.render(context_of(work))
             return Enter([Body(region, "child", inside, given=inside) for region in node.bodies])
         scope = work.frames[0].scope
-        seen = scope.seen()  # frozen: what is observed shares it with the board
+        seen = scope.seen()  # frozen: the observation shares it with the board
         found = {name: seen.get(name) for name in outputs}
         came = {**found, "state": seen, "outputs": found}
         result = thaw(freeze(came))
-        own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]  # what went, goes here too
+        # what was deleted is deleted here too
+        own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]
         own += places(work, result)
         return Outcome(places=own, thought=odd(given, places), observation=came, result=result)
 
@@ -69,7 +70,7 @@ def _rendered(node: Node, world: Any) -> Perform:
 
 
 def _check_depth(work: Work) -> None:
-    """Raise where subgraphs stand too deep inside one another: X418."""
+    """Raise X418 if subgraphs are nested too deep."""
     limit, depth, frame = work.run.max_subgraph_depth, 1, work.act.frame
     while frame.parent is not None:
         depth += frame.row.given is not None
@@ -82,4 +83,4 @@ def _check_depth(work: Work) -> None:
         )  # fmt: skip
 
 
-KIND = Kind("subgraph", bind, step_type="SYSTEM_EVENT", shape="box3d")
+KIND = Kind("subgraph", bind, step_type="SYSTEM_EVENT")

@@ -1,21 +1,21 @@
-"""switch: asks for a key about a stored output, and runs the body of the first case that equals it."""
+"""Computes a key from a stored output and runs the body of the first case that equals it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.board.secrets import short
-from agentnb.engine.work import Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, did_you_mean
-from agentnb.kinds.typed import Asked, place_of
+from agentnb.kinds.typed_values import Asked, place_of
 from agentnb.recipe.model import Node
+from agentnb.text import safe_repr
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that asks `params["discriminator"]` for a key, and opens the region of its case.
+    """Return the function that calls `params["discriminator"]` for a key and opens the region of its case.
 
-    `params["cases"]` are pairs of a key and a region; the first that equals is taken, else the region `default`. The
-    observation says which.
+    `params["cases"]` are pairs of a key and a region; the first equal one is taken, otherwise the region `default`. The
+    observation states which.
     """
     discriminator: Asked = node.params["discriminator"]
     cases, default = node.params["cases"], node.params.get("default")
@@ -39,9 +39,9 @@ def bind(node: Node, world: Any) -> Perform:
 
 def _unmatched(work: Work, key: Any, known: list[str]) -> Problem:
     """X452: a switch has neither a case for a key nor a default."""
-    return Problem("X452", f"switch {work.node.id!r} has no case for {short(key)}", place_of(work),
+    return Problem("X452", f"switch {work.node.id!r} has no case for {safe_repr(key)}", place_of(work),
                    f"its cases are: {', '.join(known) or 'none'}, and it has no default",
                    did_you_mean(str(key), known, "add a case for it, or a default"))  # fmt: skip
 
 
-KIND = Kind("switch", bind, step_type="REASONING", shape="hexagon")
+KIND = Kind("switch", bind, step_type="REASONING")

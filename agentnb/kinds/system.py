@@ -1,4 +1,4 @@
-"""system: a function that is given stored outputs and resources by their types; what it returns is stored by its own.
+"""A function that receives stored outputs and resources by type; its result is stored by type.
 
 It is an effect: recorded, and not run again on replay.
 """
@@ -6,30 +6,36 @@ It is an effect: recorded, and not run again on replay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from inspect import iscoroutinefunction
 from typing import Any
 
+from agentnb.board.decoders import Record
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.work import Effect, Kind, Perform, Work
-from agentnb.errors import AgentRuntimeError
-from agentnb.kinds.typed import (
+from agentnb.engine.core.work import Kind, Perform, Work
+from agentnb.errors import AgentRuntimeError, ExecutionError
+from agentnb.kinds.typed_values import (
     SystemContext,
     Take,
+    is_of,
     missing_resource,
+    other_type,
     outputs_taken,
     place_of,
     stored_under,
     type_name,
 )
 from agentnb.recipe.model import Node
-from agentnb.world.calls import options_of
+from agentnb.recipe.user_functions import is_async
+from agentnb.world.call_arguments import options_of
+from agentnb.world.effect import Effect
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that calls the node's function with what its parameters `takes` ask for.
+    """Return the function that calls the node's function with the parameters that `takes` declares.
 
-    Each `out` is a copy of the last stored output of its type. What comes back is stored under the key of the type in
-    `gives` that it is of, else of its own type; None stores nothing.
+    Each `out` is a copy of the last stored output of its type. The result is stored under the key of its matching type
+    in `gives`; if the function declares none (None), under that of its own type. None stores nothing.
+
+    X472: a system has returned a value of another type than the function declares
     """
     params, options = node.params, options_of(node)
     function, keys, gives = params["function"], params["keys"], params["gives"]
@@ -38,40 +44,41 @@ def bind(node: Node, world: Any) -> Perform:
     around = [take for take in params["takes"] if take.sort != "out"]
     name = getattr(function, "__name__", node.id)
     again = options.get("attempts", 1) > 1
-    later = iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  (asked what it is, not whether it is)
 
     async def perform(work: Work) -> Any:
         arguments = outputs_taken(work, outs, keys, name)
         beside = Beside(around, work, keys, copies=again)
-        target = (_awaited if later else _called)(function, beside)
+        target = (_awaited if is_async(function) else _called)(function, beside)
         try:
             answer = await work.call(Effect("system", name, arguments, target=target, **options))
         finally:
             beside.close()
         if answer is None:
             return {}
-        kept = work.calls[-1].result  # the frozen form that the call's row has: the board shares it
-        return {stored_under(answer, gives, keys): kept}
+        if gives is not None and not isinstance(answer, Record) and not any(is_of(answer, kind) for kind in gives):
+            raise ExecutionError(other_type(work, answer, gives, name))
+        kept = work.calls[-1].result  # the frozen form in the call's row, shared with the board
+        return {stored_under(answer, gives or (), keys): kept}
 
     return perform
 
 
 class Beside:
-    """What a call is given besides stored outputs: resources, and a context of its own for each attempt.
+    """The arguments of a call besides stored outputs: resources, and a new context for each attempt.
 
-    Both are looked for when an attempt begins: a replay makes none, and needs no resources. Once an attempt is over, or
-    given up, its context takes nothing more.
+    Both are resolved when an attempt begins: a replay makes no attempts and needs no resources. After an attempt has
+    ended or was cancelled, its context accepts nothing more.
     """
 
     def __init__(self, around: list[Take], work: Work, keys: Mapping[Any, str], *, copies: bool) -> None:
         self.work, self.keys, self.resources = work, keys, work.run.world.resources
-        self.copies = copies  # whether what one attempt changes in its arguments could be seen by the next
+        self.copies = copies  # whether the next attempt could see changes that one makes to its arguments
         self.wanted = [take for take in around if take.sort != "context"]
         self.contexts: dict[str, SystemContext] = {}
         self.names = [take.name for take in around if take.sort == "context"]
 
-    def _found(self) -> Iterator[tuple[str, Any]]:
-        """Yield each resource by the name of its parameter."""
+    def _resources(self) -> Iterator[tuple[str, Any]]:
+        """Yield each resource with the name of its parameter."""
         for take in self.wanted:
             value = self.resources.find(take.kind, self.work.scope)
             if value is not ABSENT:
@@ -83,13 +90,13 @@ class Beside:
                 yield take.name, None
 
     def attempt(self, outs: dict[str, Any]) -> dict[str, Any]:
-        """Return what one attempt is given.
+        """Return the arguments of one attempt.
 
         Raises:
-            AgentRuntimeError: X451, there is no such resource; another attempt would not find it either.
+            AgentRuntimeError: X451, a resource does not exist; another attempt would not find it either.
         """
         given = {name: thaw(freeze(value)) for name, value in outs.items()} if self.copies else outs
-        given |= self._found()
+        given |= self._resources()
         if not self.names:
             return given
         self.close()
@@ -98,7 +105,7 @@ class Beside:
         return given | self.contexts
 
     def close(self) -> None:
-        """End the last attempt."""
+        """Close the context of the last attempt."""
         for context in self.contexts.values():
             context.close()
 
@@ -108,7 +115,7 @@ def _called(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
         try:
             return function(**beside.attempt(outs))
         except TimeoutError as error:
-            raise _its_own(error) from error
+            raise _own_timeout_error(error) from error
 
     return target
 
@@ -118,14 +125,14 @@ def _awaited(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]
         try:
             return await function(**beside.attempt(outs))
         except TimeoutError as error:
-            raise _its_own(error) from error
+            raise _own_timeout_error(error) from error
 
     return target
 
 
-def _its_own(error: TimeoutError) -> RuntimeError:
-    """Return a failure for a TimeoutError that a function has raised: the node's own time was not up."""
+def _own_timeout_error(error: TimeoutError) -> RuntimeError:
+    """Return an error for a TimeoutError raised by a function itself, not by the node's own time limit."""
     return RuntimeError(f"it raised {type(error).__name__}: {error}")
 
 
-KIND = Kind("system", bind, step_type="TOOL_EXECUTION", shape="box")
+KIND = Kind("system", bind, step_type="TOOL_EXECUTION")

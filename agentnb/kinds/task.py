@@ -1,4 +1,4 @@
-"""task: an agent as one node: its inside is a recipe of its own with a board of its own, stepped like any other."""
+"""An agent as one node: its inside is a recipe of its own with its own board, stepped like any other."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from agentnb.board.values import thaw
-from agentnb.engine.work import Again, Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
-from agentnb.kinds.typed import outputs_taken
+from agentnb.kinds.typed_values import outputs_taken
 from agentnb.recipe.model import Node
-from agentnb.world.calls import arguments_of, options_of
-from agentnb.world.llm.wording import in_words
+from agentnb.world.call_arguments import arguments_of, options_of
+from agentnb.world.llm.text import in_words
 
 TASK: Final = "task"
 
 
 class AgentFailed(ExecutionError):
-    """An agent has come to no success; `result` is its whole result."""
+    """An agent did not succeed; `result` is its whole result."""
 
     def __init__(self, *problems: Problem | str, result: Mapping[str, Any] | None = None) -> None:
         super().__init__(*problems)
@@ -27,12 +27,12 @@ class AgentFailed(ExecutionError):
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that gives the agent its task, and takes its answer when its inside has ended.
+    """Return the function that passes the task to the agent and collects its answer when its inside has ended.
 
-    The task is the input of that name, else all inputs in words, else the board's own `task`. The answer is written
-    under `params["output"]`; with `params["given"]` (templates) and `params["map"]` it is rendered as a tool's is. An
-    agent without success begins anew, as often as the node's `attempts` say, and then is the node's failure. Where a
-    person runs the failed node again, the agent begins anew as well.
+    The task is the input of that name, otherwise all inputs as text, otherwise the board's own `task`. The answer is
+    written under `params["output"]`; with `params["given"]` (templates) and `params["map"]` it is rendered like a
+    tool's. An agent without success starts over as often as the node's `attempts` allow; then the node fails. If a
+    person runs the failed node again, the agent starts over as well.
     """
     params = node.params
     given = strictly(params["given"], world.strict) if "given" in params else None
@@ -57,14 +57,14 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _arguments(node: Node) -> Callable[[Work], dict[str, Any]]:
-    """Return the function that takes a node's inputs from the board: by their paths, or by their types."""
+    """Return the function that reads a node's inputs from the board: by their paths, or by their types."""
     if "takes" not in node.params:
         return arguments_of(node.inputs or {})
     return lambda work: outputs_taken(work, node.params["takes"], node.params["keys"], node.label or node.id)
 
 
 def _task(work: Work, inputs: Mapping[str, Any]) -> str:
-    """Return the task in words."""
+    """Return the task as text."""
     if not inputs:
         return in_words(work.board.get(TASK, ""))
     if TASK in inputs:
@@ -73,7 +73,7 @@ def _task(work: Work, inputs: Mapping[str, Any]) -> str:
 
 
 def _has_failed(work: Work) -> bool:
-    """Say whether the run stands at this node's own failure: then somebody runs it again."""
+    """Return True if the current step is this node's own failure: then a person is running it again."""
     for history, end in reversed(work.run.parts()):
         if end > history.base:
             return end in history.errors and history.s_act[end - history.base] == work.act.id
@@ -81,10 +81,10 @@ def _has_failed(work: Work) -> bool:
 
 
 def _failed(node: Node, result: Mapping[str, Any]) -> Problem:
-    """X441: an agent that stands as a node has come to no success."""
+    """X441: an agent that is a node did not succeed."""
     return Problem("X441", f"the agent of node {node.id!r} has failed", str(node.place or f"node {node.id!r}"),
                    str(result.get("error") or "it ended without a result"),
                    "look at the steps inside it, or handle its failure by an error edge")  # fmt: skip
 
 
-KIND = Kind("task", bind, step_type="REASONING", shape="tab")
+KIND = Kind("task", bind, step_type="REASONING")

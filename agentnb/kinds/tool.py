@@ -1,28 +1,30 @@
-"""tool: a callable that touches the world: an effect, recorded, and not run again on replay."""
+"""A callable with effects on the outside world: recorded, and not run again on replay."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.work import Effect, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
+from agentnb.kinds.call_results import check_result
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
 from agentnb.kinds.function import found
-from agentnb.kinds.results import check_result
 from agentnb.recipe.model import Node
-from agentnb.world.calls import arguments_of, as_writes, options_of, positional
-from agentnb.world.tools.calling import as_result, takes_timeout
+from agentnb.world.call_arguments import arguments_of, as_writes, options_of, takes_board, with_chance
+from agentnb.world.effect import Effect
+from agentnb.world.tools.invocation import as_result, takes_timeout
 
 
 def bind(node: Node, world: Any) -> Perform:
-    """Return the function that calls the node's tool through the effect door.
+    """Return the function that calls the node's tool as an effect.
 
     With `params["given"]` (a structure of templates) the arguments are rendered, and the result, a mapping whose truthy
-    `error` is a failure, is mapped onto the board by `params["map"]`; with `tells_timeout` a function that takes a
-    `timeout` is given the call's. Else `inputs` name what is read, and what comes back is merged into the board.
+    `error` is a failure, is mapped onto the board by `params["map"]`; with `tells_timeout` a function that accepts a
+    `timeout` receives the call's. Otherwise `inputs` name what is read, and the result is merged into the board; with
+    `params["whole"]`, it is written unchanged under `params["output"]`.
 
     Raises:
-        RecipeError: the tool is not there, or could never be called so.
+        RecipeError: the tool is missing or cannot be called with these inputs.
     """
     if "given" in node.params:
         return _rendered(node, world)
@@ -30,18 +32,24 @@ def bind(node: Node, world: Any) -> Perform:
     key = str(params.get("output", node.id))
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
+    name = node.id if name == "<lambda>" else name  # an unnamed function uses the name of its node
     arguments = arguments_of(node.inputs) if node.inputs else None
-    whole = arguments is None and bool(positional(function))
+    board, drawing = arguments is None and takes_board(function), with_chance(node, function)
+    whole = bool(params.get("whole"))
 
     alone = Effect("tool", name, {}, target=function, **options_of(node))
-    options = (alone.timeout, alone.attempts, alone.backoff, alone.blocking, alone.repeatable)  # in the fields' order
+    # in the order of the fields
+    options = (alone.timeout, alone.attempts, alone.backoff, alone.blocking, alone.repeatable)
 
     async def perform(work: Work) -> Any:
+        called = function if drawing is None else drawing(work)
         if arguments is not None:
-            effect = Effect("tool", name, arguments(work), *options, function)
+            effect = Effect("tool", name, arguments(work), *options, called)
+        elif board:
+            effect = Effect("tool", name, {}, *options, lambda: called(work.board))
         else:
-            effect = Effect("tool", name, {}, *options, lambda: function(work.board)) if whole else alone
-        return as_writes(key, await work.call(effect))
+            effect = alone if drawing is None else Effect("tool", name, {}, *options, called)
+        return as_writes(key, await work.call(effect), whole=whole)
 
     return perform
 
@@ -64,4 +72,4 @@ def _rendered(node: Node, world: Any) -> Perform:
     return perform
 
 
-KIND = Kind("tool", bind, step_type="TOOL_EXECUTION", shape="component")
+KIND = Kind("tool", bind, step_type="TOOL_EXECUTION")

@@ -1,19 +1,20 @@
-"""use: calls the tool that an agent's model has chosen, through the effect door, and writes its result."""
+"""Calls the tool chosen by an agent's model as an effect, and writes the result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from agentnb.board.secrets import hide_found
-from agentnb.engine.work import Append, Effect, Kind, Outcome, Perform, Work
-from agentnb.kinds.agent_parts import leave
+from agentnb.board.masking import hide_found
+from agentnb.engine.core.work import Kind, Outcome, Perform, Work
+from agentnb.kinds.agent_parts import leave, note_tool
 from agentnb.recipe.model import Node
-from agentnb.world.calls import options_of
+from agentnb.world.call_arguments import options_of
+from agentnb.world.effect import Effect
 
 
 class ToolFailed(Exception):
-    """A tool has answered that it failed; `result` is its whole result."""
+    """A tool reported a failure; `result` is its whole result."""
 
     def __init__(self, message: str, result: Mapping[str, Any]) -> None:
         super().__init__(message)
@@ -23,8 +24,8 @@ class ToolFailed(Exception):
 def bind(node: Node, world: Any) -> Perform:
     """Return the function that calls `decision`'s tool and appends its result to `tools_executed`.
 
-    Time-out, attempts and back-off are the tool's own. A tool that has failed is the step's failure; its result stands
-    in `tools_executed` all the same.
+    Time-out, attempts and back-off are the tool's own. A tool's failure is the step's failure; its result is listed in
+    `tools_executed` all the same.
     """
     toolbox, options = world.toolbox(node), options_of(node)
 
@@ -34,7 +35,9 @@ def bind(node: Node, world: Any) -> Perform:
         config = toolbox.config(name)
         own = {} if config is None else {"timeout": config.timeout, "attempts": config.retry_count + 1,
                                          "backoff": config.backoff, "repeatable": config.repeatable}  # fmt: skip
-        effect = Effect("tool", name, parameters, target=toolbox.attempt(name), check=_check, **{**own, **options})
+        effect = Effect(
+            "tool", name, parameters, target=toolbox.attempt(name, work.run.ns), check=_check, **{**own, **options}
+        )
         failure: Exception | None = None
         try:
             result = toolbox.came(name, await work.call(effect))
@@ -42,13 +45,13 @@ def bind(node: Node, world: Any) -> Perform:
             failure = error
             known = getattr(error, "result", None)
             result = dict(known) if isinstance(known, Mapping) and known else toolbox.failed(name, error).to_dict()
-        work.write("tools_executed", Append({"name": name, "parameters": parameters, **result}))
-        if toolbox.learns:  # an effect of its own: a replay tells nobody
+        note_tool(work, decision, parameters, result)
+        if toolbox.learns:  # an effect of its own: a replay does not repeat it
             given = {"success": result["success"]}
             await work.call(Effect("context", name, given, target=lambda **_: toolbox.learn(name, parameters, result)))
         if failure is not None:
             leave(work, failure)
-            # A time-out too is the agent's to handle: it goes the way of every failed tool.
+            # A time-out is handled by the agent as well, like every failed tool.
             raise ToolFailed(str(result["error"]), result) from failure
         return Outcome({}, inputs=parameters, observation=result)
 
@@ -56,7 +59,7 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _check(result: Mapping[str, Any]) -> None:
-    """Raise for a result that is a failure; hide the secrets in it before it is kept, and told to the model.
+    """Raise for a result that is a failure; mask its secrets before it is recorded and sent to the model.
 
     Raises:
         ToolFailed: it is.
@@ -66,4 +69,4 @@ def _check(result: Mapping[str, Any]) -> None:
         raise ToolFailed(str(result.get("error") or "the tool says that it failed"), result)
 
 
-KIND = Kind("use", bind, step_type="TOOL_EXECUTION", shape="component", keeps=True)
+KIND = Kind("use", bind, step_type="TOOL_EXECUTION", keeps=True)

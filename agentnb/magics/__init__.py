@@ -1,4 +1,4 @@
-"""magics: `%%recipe` and `%agent` for IPython. Thin: they read words, and call load and Session."""
+"""The magics `%%recipe` and `%agent` for IPython: they parse arguments and call load and Session."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from IPython.display import display
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from agentnb.magics.bench import Bench
-from agentnb.magics.completing import complete
-from agentnb.magics.shown import Faults, Shown
+from agentnb.magics.completion import complete
+from agentnb.magics.line_parsing import variable, wrong
+from agentnb.magics.recipe_errors import Faults, Shown
 from agentnb.magics.verbs import act
-from agentnb.magics.words import variable, wrong
+from agentnb.magics.workspace import Bench
 from agentnb.recipe.model import Recipe
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class AgentMagics(Magics):
     def recipe(self, line: str, cell: str | None = None) -> Recipe:
         """Load the cell's text into the variable NAME, and show it: `%%recipe NAME`.
 
-        What is wrong with it is shown at its lines.
+        Problems are shown at their lines.
         """
         name = variable(line.strip() or "recipe", f"%%recipe {line}")
         if cell is None:
@@ -50,7 +50,7 @@ class AgentMagics(Magics):
 
     @line_magic
     def agent(self, line: str) -> Any:
-        """Act on the current session: `%agent help` lists the verbs, `%agent help VERB` says more of one."""
+        """Act on the current session: `%agent help` lists the verbs, `%agent help VERB` describes one."""
         return act(self.bench, line)
 
 

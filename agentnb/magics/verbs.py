@@ -1,4 +1,4 @@
-"""verbs: the table of `%agent`: each verb, what it does, and what may follow it."""
+"""The table of `%agent`: each verb, its function, and its completions."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from agentnb.errors import did_you_mean
-from agentnb.magics import acting, making, moving
-from agentnb.magics.bench import Bench
-from agentnb.magics.words import split, wrong
+from agentnb.magics import board_verbs, session_verbs, step_verbs
+from agentnb.magics.line_parsing import split, wrong
+from agentnb.magics.workspace import Bench
 
 
 class Verb(NamedTuple):
-    """What a verb does, and what may be completed after it: the names of `completing.SORTS`."""
+    """A verb's function, and the completions after it: the names of `completion.SORTS`."""
 
     does: Callable[[Bench, list[str]], Any]
     after: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
-        """What `%agent help` says of it: its form, and what it does."""
+        """The help text: the verb's form and its description."""
         text = (self.does.__doc__ or "").strip()
         first, _, rest = text.partition("\n")
         more = "\n".join(f"    {line.strip()}".rstrip() for line in rest.strip().splitlines())
@@ -27,55 +27,55 @@ class Verb(NamedTuple):
 
 
 def give_help(_: Bench, words: list[str]) -> None:
-    """`help [VERB]`: all verbs, or what one of them does."""
+    """`help [VERB]`: list all verbs, or describe one of them."""
     asked = [verb_of(words[0], " ".join(["help", *words]))] if words else VERBS.values()
     lines = [verb.told if words else verb.told.splitlines()[0] for verb in asked]
     print("\n".join(lines))  # noqa: T201  (help is read on the screen)
 
 
 VERBS: Final[dict[str, Verb]] = {
-    "load": Verb(making.load, ("samples",)),
-    "new": Verb(making.new, ("recipes", "inputs")),
-    "use": Verb(making.use, ("sessions",)),
-    "open": Verb(making.open),
-    "runs": Verb(making.runs),
-    "save": Verb(making.save),
-    "step": Verb(moving.step),
-    "back": Verb(moving.back),
-    "goto": Verb(moving.goto),
-    "over": Verb(moving.over),
-    "into": Verb(moving.into),
-    "out": Verb(moving.out),
-    "run": Verb(moving.run, ("nodes", "keys")),
-    "runback": Verb(moving.run_back, ("nodes", "keys")),
-    "start": Verb(moving.start, ("nodes", "keys")),
-    "speed": Verb(moving.speed, ("speeds",)),
-    "pause": Verb(moving.pause),
-    "stop": Verb(moving.stop),
-    "reset": Verb(moving.reset),
-    "retry": Verb(moving.retry),
-    "skip": Verb(moving.skip),
-    "next": Verb(moving.set_next, ("nodes",)),
-    "break": Verb(acting.stop_at, ("nodes",)),
-    "breaks": Verb(acting.breaks),
-    "unbreak": Verb(acting.no_stop, ("broken",)),
-    "watch": Verb(acting.watch, ("keys",)),
-    "unwatch": Verb(acting.unwatch, ("watched",)),
-    "board": Verb(acting.board, ("keys",)),
-    "who": Verb(acting.who, ("keys",)),
-    "edit": Verb(acting.edit, ("keys",)),
-    "pending": Verb(acting.pending),
-    "answer": Verb(acting.answer),
-    "approve": Verb(acting.approve, ("pending",)),
-    "deny": Verb(acting.deny, ("pending",)),
-    "why": Verb(acting.why),
-    "whynot": Verb(acting.why_not, ("nodes",)),
-    "fork": Verb(making.fork),
-    "tree": Verb(making.tree),
-    "replay": Verb(making.replay),
-    "trace": Verb(acting.trace),
-    "draw": Verb(acting.draw),
-    "show": Verb(acting.show),
+    "load": Verb(session_verbs.load, ("samples",)),
+    "new": Verb(session_verbs.new, ("recipes", "inputs")),
+    "use": Verb(session_verbs.use, ("sessions",)),
+    "open": Verb(session_verbs.open),
+    "runs": Verb(session_verbs.runs),
+    "save": Verb(session_verbs.save),
+    "step": Verb(step_verbs.step),
+    "back": Verb(step_verbs.back),
+    "goto": Verb(step_verbs.goto),
+    "over": Verb(step_verbs.over),
+    "into": Verb(step_verbs.into),
+    "out": Verb(step_verbs.out),
+    "run": Verb(step_verbs.run, ("nodes", "keys")),
+    "runback": Verb(step_verbs.run_back, ("nodes", "keys")),
+    "start": Verb(step_verbs.start, ("nodes", "keys")),
+    "speed": Verb(step_verbs.speed, ("speeds",)),
+    "pause": Verb(step_verbs.pause),
+    "stop": Verb(step_verbs.stop),
+    "reset": Verb(step_verbs.reset),
+    "retry": Verb(step_verbs.retry),
+    "skip": Verb(step_verbs.skip),
+    "next": Verb(step_verbs.set_next, ("nodes",)),
+    "break": Verb(board_verbs.stop_at, ("nodes",)),
+    "breaks": Verb(board_verbs.breaks),
+    "unbreak": Verb(board_verbs.no_stop, ("broken",)),
+    "watch": Verb(board_verbs.watch, ("keys",)),
+    "unwatch": Verb(board_verbs.unwatch, ("watched",)),
+    "board": Verb(board_verbs.board, ("keys",)),
+    "who": Verb(board_verbs.who, ("keys",)),
+    "edit": Verb(board_verbs.edit, ("keys",)),
+    "pending": Verb(board_verbs.pending),
+    "answer": Verb(board_verbs.answer),
+    "approve": Verb(board_verbs.approve, ("pending",)),
+    "deny": Verb(board_verbs.deny, ("pending",)),
+    "why": Verb(board_verbs.why),
+    "whynot": Verb(board_verbs.why_not, ("nodes",)),
+    "fork": Verb(session_verbs.fork),
+    "tree": Verb(session_verbs.tree),
+    "replay": Verb(session_verbs.replay),
+    "trace": Verb(board_verbs.trace),
+    "draw": Verb(board_verbs.draw),
+    "show": Verb(board_verbs.show),
     "help": Verb(give_help, ("verbs",)),
 }
 
@@ -84,7 +84,7 @@ def verb_of(name: str, line: str) -> Verb:
     """Return a verb by its name.
 
     Raises:
-        ExecutionError: U401, there is no such verb.
+        ExecutionError: U401, the verb does not exist.
     """
     if name not in VERBS:
         raise wrong(f"there is no verb {name!r}", f"%agent {line}", f"the verbs are: {', '.join(VERBS)}",
@@ -93,10 +93,10 @@ def verb_of(name: str, line: str) -> Verb:
 
 
 def act(bench: Bench, line: str) -> Any:
-    """Do what a line after `%agent` says; return what it shows.
+    """Run the line after `%agent` and return what it shows.
 
     Raises:
-        AgentNbError: U401, it is not understood; else what the session itself raises.
+        AgentNbError: U401, the line is invalid; otherwise what the session raises.
     """
     words = split(line) or ["help"]
     return verb_of(words[0], line).does(bench, words[1:])

@@ -1,1 +1,1 @@
-"""recipe: what an agent is, as frozen data, with its checks and its networkx graph."""
+"""Recipes: agents as frozen data, with their checks and their networkx graph."""

@@ -1,32 +1,32 @@
-"""checks: what must hold of every recipe, whatever dialect it came from. One rule a function; nothing runs."""
+"""Checks that apply to recipes of every dialect, one function per rule; nothing runs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from agentnb.errors import Problem, did_you_mean
-from agentnb.recipe import flow
+from agentnb.errors import Problem, did_you_mean, limited_suggestions
+from agentnb.recipe import control_flow
+from agentnb.recipe.descriptions import END, choices, listed, where_is
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe
-from agentnb.recipe.words import END, Guesses, choices, listed, where_is
 
 Rule = Callable[[Recipe], Iterator[Problem]]
 
-# Kinds that are a frame around other nodes.
+# Composite kinds: frames around other nodes.
 COMPOSITES = frozenset({"loop", "parallel", "subgraph", "task"})
 
 
-# ------------------------------------------------------------------------------------------- the parts hang together
+# ------------------------------------------------------------------------------------------------ structure
 
 
 def check_edges(recipe: Recipe) -> Iterator[Problem]:
-    """R104: every edge begins and ends at a node of the recipe."""
-    yield from dangling(recipe.edges, recipe.nodes, recipe.name)
+    """R104: an edge does not begin or end at a node of the recipe."""
+    yield from dangling(recipe.ways, recipe.nodes, recipe.name)
 
 
 def dangling(edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft: bool = False) -> Iterator[Problem]:
-    """R104: every edge begins and ends at a node of the recipe. In a draft that is a warning."""
-    guess, why = Guesses(nodes), f"this recipe's nodes are: {listed(nodes)}"
+    """R104: an edge does not begin or end at a node of the recipe. In a draft that is a warning."""
+    why = f"this recipe's nodes are: {listed(nodes)}"
     why += "; it is a draft, and a run that comes here fails" if draft else ""
     for edge in edges:
         word = "route" if edge.kind == "route" else "edge"
@@ -38,16 +38,16 @@ def dangling(edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft:
                     f"{word} {edge.source!r} -> {edge.target!r}{says} {verb} a node that does not exist",
                     str(edge.place or f"recipe {name!r}"),
                     why,
-                    guess(end, f"add a node {end!r}, or remove the {word}"),
+                    did_you_mean(end, nodes, f"add a node {end!r}, or remove the {word}"),
                     "warning" if draft else "error",
                 )
 
 
 def check_routes(recipe: Recipe) -> Iterator[Problem]:
-    """R120: every route that a node may choose leads to a node, or to the end."""
-    drawn = {(edge.source, edge.target) for edge in recipe.edges}
-    guess, known = Guesses(recipe.nodes), listed(recipe.nodes)
-    for node in recipe.nodes.values():
+    """R120: a route of a node leads neither to a node nor to the end."""
+    drawn = {(edge.source, edge.target) for edge in recipe.ways}
+    nodes, known = recipe.nodes, listed(recipe.nodes)
+    for node in nodes.values():
         ways, place = choices(node), where_is(recipe, node.place)
         if node.kind == "router" and not ways:
             yield Problem("R120", f"router {node.id!r} has no routes", place,
@@ -55,23 +55,24 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
                           "give it routes, or a default", "warning")  # fmt: skip
         for value, target in ways:
             if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
-                continue  # a draft's missing targets, and those that are drawn as edges, are told as edges
+                continue  # a draft's missing targets, and those drawn as edges, are reported as edges
             yield Problem("R120", f"route {value!r} of {node.id!r} leads to {target!r}, which does not exist", place,
                           f"this recipe's nodes are: {known}",
-                          guess(target, f"add a node {target!r}, or remove the route"))  # fmt: skip
+                          did_you_mean(target, nodes, f"add a node {target!r}, or remove the route"))  # fmt: skip
 
 
 def check_entry(recipe: Recipe) -> Iterator[Problem]:
-    """R105: a recipe begins at one or more of its own nodes."""
+    """R105: a recipe has no entry node, or its entry is not one of its nodes."""
     if recipe.meta.get("draft"):
-        return  # a draft may begin nowhere; its loader has said so
+        return  # reported by the loader of the draft
     place = where_is(recipe, recipe.meta.get("entry_place"))
-    if recipe.reactive is not None:  # events set off those that listen
+    if recipe.reactive is not None:  # events activate the nodes that listen
         return
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
         what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
-        yield Problem("R105", what, place, f"this recipe's nodes are: {listed(recipe.nodes)}",
-                      "name the node that it begins with, or let no way lead to it")  # fmt: skip
+        why = f"this recipe's nodes are: {listed(recipe.nodes)}" if recipe.nodes else "it has to begin at one"
+        order = "name the node that it begins with, or let no way lead to it" if recipe.nodes else "add a node"
+        yield Problem("R105", what, place, why, order)
     for name in recipe.entry:
         if name not in recipe.nodes:
             yield missing_entry(name, recipe.nodes, place)
@@ -81,7 +82,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
 
 
 def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
-    """R105: a recipe begins at one or more of its own nodes. In a draft that is a warning."""
+    """R105: a recipe has no entry node, or its entry is not one of its nodes. In a draft that is a warning."""
     what = f"the entry {name!r} is a node that does not exist" if nodes else "the recipe has no nodes"
     why = f"this recipe's nodes are: {listed(nodes)}" if nodes else "it has to begin at one"
     order = f"add a node {name!r}, or name another one" if nodes else "add a node"
@@ -89,10 +90,10 @@ def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool 
 
 
 def check_regions(recipe: Recipe) -> Iterator[Problem]:
-    """R116: every region has an owner, and begins at nodes of its own."""
-    inside = defaultdict(list)
+    """R116: a region has no owner, or does not begin at nodes of its own."""
+    inside: defaultdict[str, dict[str, None]] = defaultdict(dict)  # an ordered set of nodes for each region
     for node in recipe.nodes.values():
-        inside[node.scope].append(node.id)
+        inside[node.scope][node.id] = None
     for region in recipe.regions.values():
         if region.id == ROOT:
             continue
@@ -118,7 +119,7 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
 
 
 def check_bodies(recipe: Recipe) -> Iterator[Problem]:
-    """R121: a loop, a subgraph or a parallel section has something inside."""
+    """R121: a loop, a subgraph or a parallel section is empty."""
     for node in recipe.nodes.values():
         if node.kind in COMPOSITES and not node.bodies and not node.params.get("hollow"):
             yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", where_is(recipe, node.place),
@@ -126,8 +127,8 @@ def check_bodies(recipe: Recipe) -> Iterator[Problem]:
 
 
 def check_scopes(recipe: Recipe) -> Iterator[Problem]:
-    """R122: an edge stays within one region."""
-    for edge in recipe.edges:
+    """R122: an edge connects nodes of different regions."""
+    for edge in recipe.ways:
         source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
         if source and target and source.scope != target.scope:
             why = f"{edge.source!r} stands in {source.scope!r}, {edge.target!r} in {target.scope!r}"
@@ -136,7 +137,7 @@ def check_scopes(recipe: Recipe) -> Iterator[Problem]:
 
 
 def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
-    """R123: an edge's kind is one of those that there are."""
+    """R123: an edge's kind is unknown."""
     for edge in recipe.edges:
         if edge.kind not in EDGE_KINDS:
             yield Problem("R123", f"edge {edge.source!r} -> {edge.target!r} has the unknown kind {edge.kind!r}",
@@ -144,20 +145,17 @@ def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
                           did_you_mean(edge.kind, EDGE_KINDS, "name one of them, or leave it out"))  # fmt: skip
 
 
-def check_kinds(recipe: Recipe) -> Iterator[Problem]:
-    """R117: a node's kind is one of those that there are."""
-    # Late: the kinds stand on a higher floor than the recipe.
-    from agentnb.kinds import KINDS
-
+def check_kinds(recipe: Recipe, kinds: Collection[str]) -> Iterator[Problem]:
+    """R117: a node's kind is unknown."""
     for node in recipe.nodes.values():
-        if node.kind not in KINDS:
+        if node.kind not in kinds:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
-                          where_is(recipe, node.place), f"the kinds are: {listed(KINDS, 30)}",
-                          did_you_mean(node.kind, KINDS, "name one of them"))  # fmt: skip
+                          where_is(recipe, node.place), f"the kinds are: {listed(kinds, 30)}",
+                          did_you_mean(node.kind, kinds, "name one of them"))  # fmt: skip
 
 
 def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
-    """R136: an evaluator goes by numbers, and by such that a score from 0 to 1 can reach and miss."""
+    """R136: a number of an evaluator is invalid, or no score from 0 to 1 can reach and miss it."""
     for node in recipe.nodes.values():
         if node.kind == "evaluator":
             yield from _of_evaluator(node, where_is(recipe, node.place))
@@ -187,18 +185,19 @@ PARTS: tuple[Rule, ...] = (
     check_bodies,
     check_scopes,
     check_edge_kinds,
-    check_kinds,
     check_evaluators,
 )
 
 
-def check_recipe(recipe: Recipe) -> list[Problem]:
-    """Return every problem of a recipe, errors first: its own notes, then what each rule finds.
+@limited_suggestions()
+def check_recipe(recipe: Recipe, kinds: Collection[str]) -> list[Problem]:
+    """Return every problem of a recipe whose nodes may be of `kinds`, errors first.
 
-    The rules about the flow are asked only where the parts hang together: they would tell the same mistake again.
+    The rules about control flow are checked only if the structure is valid: else they would repeat the same errors.
     """
     found = [problem for rule in PARTS for problem in rule(recipe)]
+    found += check_kinds(recipe, kinds)
     if not any(problem.severity == "error" for problem in found):
-        found += [problem for rule in flow.RULES for problem in rule(recipe)]
+        found += [problem for rule in control_flow.RULES for problem in rule(recipe)]
     unique = dict.fromkeys([*recipe.notes, *found])
     return sorted(unique, key=lambda problem: problem.severity != "error")

@@ -1,4 +1,4 @@
-"""graph: a recipe as networkx sees it. The door to networkx for the public graph."""
+"""Conversion of a recipe to a networkx graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""listing: a list of named things that shows itself as a table, in a terminal and in a notebook."""
+"""A list of named tuples that is displayed as a table, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", bound=NamedTuple)
 
 
 class Listing(list[T]):
-    """Rows that are NamedTuples of one type, with their fields as columns.
+    """A list of NamedTuples of one type, displayed with their fields as columns.
 
     Example:
         >>> from typing import NamedTuple
@@ -38,7 +38,7 @@ class Listing(list[T]):
         return f"<table><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text("..." if cycle else repr(self))  # IPython would print it as the list that it is
+        printer.text("..." if cycle else repr(self))  # IPython would print a plain list
 
 
 def _line(tag: str, words: tuple[str, ...]) -> str:

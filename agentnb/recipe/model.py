@@ -1,4 +1,4 @@
-"""model: what an agent is, as data. A Recipe is nodes and edges, frozen, and each part knows its place."""
+"""The data model of agents: a Recipe consists of frozen nodes and edges, each with its place in the source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from agentnb.display import view
 from agentnb.errors import Place, Problem
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -29,10 +31,11 @@ EDGE_KINDS: tuple[EdgeKind, ...] = (
 Routing = Literal["first", "all"]
 Path = tuple[str | int, ...]
 ROOT = "root"
+WIDE = 2**2048  # Python may refuse decimal texts of more than 640 digits; larger numbers are hexadecimal text
 
 
 class Condition(Protocol):
-    """What an edge or a breakpoint asks of the board: a callable that can be shown and says what it reads."""
+    """A condition of an edge or a breakpoint: a callable on the board with a text form and a list of its reads."""
 
     text: str
     reads: tuple[Path, ...]
@@ -42,33 +45,37 @@ class Condition(Protocol):
 
 
 class Reactive(Protocol):
-    """How events set nodes off, where more than their type decides it. A turn is (node id, about), see `ActRow.about`.
+    """Decides which nodes an event activates, beyond its type. A turn is (node id, about), see `ActRow.about`.
 
-    It keeps nothing of a run: all that it says follows from the run's board and events.
+    Stateless: all results follow from the run's board and events.
     """
 
     def waits(self, event: Any) -> bool:
-        """Say whether an event has a turn of its own in the queue; else it sets nobody off."""
+        """Return True if an event has a delivery of its own in the queue; else it activates no node."""
         ...
 
     def at_once(self, run: Any, event: Any) -> Sequence[str] | None:
-        """Return the nodes that an event will set off; None where that depends on what comes before its turn."""
+        """Return the nodes that an event will activate; None if that depends on what runs before its delivery."""
         ...
 
     def turns(self, run: Any, event: Any) -> Sequence[tuple[str, int]]:
-        """Return the turns that an event sets off, now that its own turn has come."""
+        """Return the turns that an event activates, when its delivery is due."""
         ...
 
     def late(self, run: Any, event: Any) -> Sequence[tuple[str, int, int]]:
-        """Return what was put off until the turn of an event is over: node id, about, number of its own event."""
+        """Return what was deferred to the end of an event's delivery: node id, about, number of its own event."""
         ...
 
     def listens(self, node: str, event: Any) -> bool:
-        """Say whether a node listens to events of this type at all."""
+        """Return True if a node listens to events of this type."""
         ...
 
     def refusals(self, run: Any, node: str, event: Any) -> Iterable[str]:
-        """Return what keeps a node from being set off by an event, each clause in words."""
+        """Return why an event does not activate a node, one text per clause."""
+        ...
+
+    def fits(self, run: Any, node: str) -> Sequence[Mapping[str, str]]:
+        """Return the matches of a node's pattern at the current position; empty if the node has none."""
         ...
 
     def projected(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:
@@ -76,14 +83,14 @@ class Reactive(Protocol):
         ...
 
     def edited(self, key: str, value: Any) -> None:
-        """Raise where a person would leave a value on the board that nothing here can read."""
+        """Raise if an edit would leave an unreadable value on the board."""
         ...
 
 
 class Leave(NamedTuple):
-    """What lies on a run's board and waits for a person's leave: asked for by a node, or by somebody else (`node`).
+    """A pending approval on a run's board, requested by a node or from elsewhere (`node`).
 
-    `free` are the arguments that a person may change before it is decided.
+    `free` are the arguments that a person may change before the decision.
     """
 
     id: str
@@ -94,27 +101,27 @@ class Leave(NamedTuple):
 
 
 class Approvals(Protocol):
-    """What waits for a person's leave while no node waits for it: the run goes on beside it.
+    """Approvals that are pending on the board while no node waits for them: the run continues.
 
-    It keeps nothing of a run: all that waits follows from the run's board and events, and a decision is an event.
+    Stateless: pending items follow from the run's board and events, and a decision is an event.
     """
 
     def waiting(self, run: Any) -> Sequence[Leave]:
-        """Return what waits where the run stands, in the order in which it was asked for."""
+        """Return what is pending at the current position, in the order of the requests."""
         ...
 
     def decide(self, session: Any, leave: Leave, verdict: Mapping[str, Any]) -> None:
-        """Do what was asked for, or refuse it: the verdict is `approved`, `by` whom, and the `reason`."""
+        """Execute or reject a request: the verdict is `approved`, `by` whom, and the `reason`."""
         ...
 
     def change(self, session: Any, leave: Leave, arguments: Mapping[str, Any]) -> None:
-        """Put other arguments in place of those that leave was asked for."""
+        """Replace the arguments of a pending request."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """How a run goes on after a node has failed for good, besides its error edges.
+    """How a run continues after a node has finally failed, besides its error edges.
 
     `writes` are put on the board in the failed step; `route` are the targets, None for the node's ordinary edges.
     """
@@ -125,9 +132,9 @@ class Rescue:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What must hold of the blackboard before the first step, and what is said when it does not.
+    """A condition on the blackboard before the first step, and the message if it is not met.
 
-    One that is not `required` is told as a warning, and the run begins all the same.
+    If it is not `required`, the message is a warning, and the run begins anyway.
     """
 
     holds: Callable[[Mapping[str, Any]], bool]
@@ -138,10 +145,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool that a recipe names: where it comes from (`impl`), and what sort of thing it is.
+    """A tool that a recipe names: its implementation (`impl`) and its type.
 
-    `config` goes beside the arguments of each call; `timeout`, in seconds, is told to a tool that takes one. How often
-    it is tried, the nodes that call it say.
+    `config` is passed with the arguments of each call; `timeout`, in seconds, is passed to a tool that accepts one. The
+    number of attempts is set by the nodes that call it.
     """
 
     id: str
@@ -155,9 +162,9 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A trial of a recipe: what goes in, what should come out, and how the two are compared (`compare`).
+    """A test case of a recipe: the inputs, the expected result, and how to compare them (`compare`).
 
-    `expected` maps board keys to values; None asks only that the run ends well.
+    `expected` maps board keys to values; None only requires that the run succeeds.
     """
 
     id: str
@@ -170,13 +177,13 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node: its kind says what it does, `params` hold what the kind needs for it.
+    """One node: its kind determines what it does, `params` hold the parameters of the kind.
 
-    `inputs` maps an argument's name to a path on the board; None means that a callable is given the board itself.
+    `inputs` maps an argument's name to a path on the board; None passes the board itself to a callable.
     `reads` and `writes` are the declared keys (dotted text), for the drawing and for checks.
-    `scope` is the region that the node stands in; `bodies` are the regions inside it (a composite node has some).
-    `counted` says whether a step of it counts towards max_steps. `on` are the event types that it listens to.
-    `rescue` says how the run goes on when it fails; None leaves that to its error edges.
+    `scope` is the region around the node; `bodies` are the regions inside it (of a composite node).
+    `counted` is true if its steps count towards max_steps. `on` are the event types that it listens to.
+    `rescue` defines how the run continues after a failure; None leaves that to its error edges.
     """
 
     id: str
@@ -196,10 +203,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A way from one node to another.
+    """An edge from one node to another.
 
-    Edges of kind `error` and `timeout` are taken on that failure only, `route` when the source node chooses them,
-    all others when `when` holds (none: always). `condition` is the text of `when`, for people.
+    Edges of kind `error` and `timeout` are taken on that failure only, `route` if the source node chooses them,
+    all others if `when` holds (none: always). `condition` is the text of `when`, for display. An `inner` edge shows
+    where the inside of a composite node begins, or that the end of a loop's body leads back: the node decides.
     """
 
     source: str
@@ -208,13 +216,14 @@ class Edge:
     when: Condition | None = None
     condition: str = ""
     place: Place | None = None
+    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part that runs in a frame of its own: a loop's body, a branch, a subgraph. `root` is the whole.
+    """A part that runs in a separate frame: a loop's body, a branch, a subgraph. `root` is the whole.
 
-    `isolated` says that what is inside sees a blackboard of its own, and nothing of the one around it.
+    `isolated` is true if its nodes have a separate blackboard, without access to the outer one.
     """
 
     id: str
@@ -226,17 +235,17 @@ class Region:
 
 @dataclass(frozen=True)
 class Recipe:
-    """An agent as the engine runs it, whatever dialect it was written in.
+    """An agent as the engine runs it, in any dialect.
 
-    `routing` says which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
-    `tools` are what its nodes call, loaded when a session starts. `begin` makes the first board from the inputs; None
-    puts them over `init`. `finish` is called once, with inputs and board, when a run has come to its end.
-    `timeouts` says what a time-out takes: edges of kind `timeout` only ("own"), or where a node has none of them those
-    of kind `error` ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
-    `reactive` says which nodes an event sets off; None leaves that to the types that they listen to. `approvals` knows
-    what waits on the board for a person's leave; None where only nodes ask for it.
-    `requires` must hold before the first step; `scenarios` are the recipe's own tests.
-    `notes` are the warnings found while loading; `check()` gives them with every problem of the whole.
+    `routing` selects which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
+    `tools` are what its nodes call, loaded when a session starts. `begin` creates the first board from the inputs; None
+    merges them over `init`. `finish` is called once, with inputs and board, at the end of a run.
+    `timeouts` selects the edges for a timeout: those of kind `timeout` only ("own"), or those of kind `error` if a node
+    has none of them ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
+    `reactive` decides which nodes an event activates; None: by the event types they listen to. `approvals` finds
+    pending approvals on the board; None if only nodes request approval. `requires` must hold before the first step;
+    `scenarios` are the recipe's own tests. `notes` are the warnings from loading; `check()` returns them with all other
+    problems.
     """
 
     name: str
@@ -263,44 +272,53 @@ class Recipe:
     text: str | None = None
     file: str | None = None
 
+    def __post_init__(self) -> None:
+        """Add the inner edges, which follow from the nodes and their regions, in every dialect."""
+        from agentnb.recipe.inner_edges import inner_edges
+
+        edges = tuple(edge for edge in self.edges if not edge.inner)
+        object.__setattr__(self, "edges", (*edges, *inner_edges(self.nodes, self.regions, edges)))
+
+    @property
+    def ways(self) -> tuple[Edge, ...]:
+        """The edges that a run follows: all but the inner ones."""
+        return tuple(edge for edge in self.edges if not edge.inner)
+
     @cached_property
     def graph(self) -> nx.MultiDiGraph[str]:
-        """The recipe as networkx sees it: a MultiDiGraph of its own, changing it does not change the recipe."""
+        """The recipe as a new networkx MultiDiGraph; changing it does not change the recipe."""
         from agentnb.recipe.graph import to_graph
 
         return to_graph(self)
 
     def check(self) -> list[Problem]:
         """Return every problem of this recipe, errors first; nothing of it runs."""
-        from agentnb.recipe.checks import check_recipe
-
-        return check_recipe(self)
+        problems: list[Problem] = view("problems")(self)
+        return problems
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of what decides how this recipe runs: nodes, edges, limits and the code of its functions."""
+        """The SHA-256 of all that affects how this recipe runs: nodes, edges, limits and the code of its functions."""
         parts = [
             [[node.id, node.kind, node.scope, *map(plain, (node.inputs, node.params, node.bodies, node.on)),
               node.rescue and [plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
-            [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when)] for edge in self.edges],
+            [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when)] for edge in self.ways],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
             [self.name, self.dialect, self.entry, self.routing, self.timeouts, plain(self.init), plain(self.limits)],
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Any:
-        """Return the Drawing of this recipe; `board` puts the blackboard's table beside it.
+        """Return the Drawing of this recipe; `board` adds the blackboard's table.
 
         Args:
-            direction: which way it grows: TB, LR, BT or RL.
-            collapsed: regions, by id, that are drawn as one box each, which sums up what is inside.
+            direction: the layout direction: TB, LR, BT or RL.
+            collapsed: regions, by id, that are drawn as one box each, with a summary of their contents.
 
         Raises:
             AgentNbError: U205, there is no such direction; U206, there is no such region.
         """
-        from agentnb.draw.dot import draw_recipe
-
-        return draw_recipe(self, board=board, direction=direction, collapsed=collapsed)
+        return view("drawing")(self, board=board, direction=direction, collapsed=collapsed)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)
@@ -308,24 +326,28 @@ class Recipe:
 
     def __repr__(self) -> str:
         """Return one line: name, dialect and size."""
-        return f"<Recipe {self.name!r} ({self.dialect}): {len(self.nodes)} nodes, {len(self.edges)} edges>"
+        return (
+            f"<Recipe {safe_repr(self.name, 200)} ({self.dialect}): {len(self.nodes)} nodes, {len(self.edges)} edges>"
+        )
 
 
 def frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a copy of a mapping that cannot be changed; what is in it is not copied."""
+    """Return a read-only copy of a mapping; its values are not copied."""
     return MappingProxyType(dict(mapping))
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as JSON, as the fingerprint takes it: a callable becomes its name and a digest of its code."""
+    """Return `value` as JSON for the fingerprint: a callable becomes its name and a digest of its code."""
     match value:
+        case int() if not -WIDE < value < WIDE:
+            return f"{value:#x}"
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(plain(key) if isinstance(key, int) else key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [plain(item) for item in value]
-    if hasattr(value, "source") and hasattr(value, "reads"):  # a condition is what it was written as
+    if hasattr(value, "source") and hasattr(value, "reads"):  # a condition is represented by its source
         return [value.text, plain(value.source)]
     return _code_of(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
 
@@ -335,5 +357,7 @@ def _code_of(function: Callable[..., Any]) -> str:
     name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
     if code is None:
         return name
-    constants = [item for item in code.co_consts if not hasattr(item, "co_code")]
+    constants = [
+        plain(item) if isinstance(item, int) else item for item in code.co_consts if not hasattr(item, "co_code")
+    ]
     return f"{name}:{hashlib.sha256(code.co_code + repr(constants).encode()).hexdigest()[:16]}"

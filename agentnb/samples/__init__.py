@@ -1,4 +1,4 @@
-"""samples: recipes that ship with agentnb; they run offline, without a key."""
+"""Sample recipes that ship with agentnb; they run offline, without a key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOLDER: Final = Path(__file__).parent
 
 
 class Sample(NamedTuple):
-    """A line of `nb.samples()`: the name to load it by, its dialect, and what it shows."""
+    """A row of `nb.samples()`: the name to load it by, its dialect, and what it shows."""
 
     name: str
     dialect: str
@@ -60,7 +60,7 @@ _ALL: Final = (
     ),
     Sample("incident", "activegraph", "an incident board: emit alert.raised; what is changed, a person has approved"),
 )
-# Dialects whose samples are made in Python, and the modules that make them.
+# Dialects whose samples are built in Python, and the modules that build them.
 _BUILT: Final = {"networkx": "graphs", "symphony": "agents", "polaris": "flows", "activegraph": "reactive"}
 
 
@@ -72,7 +72,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
     """Return the list of recipes that ship with agentnb, or with `name` the recipe of that name.
 
     Raises:
-        RecipeError: R132, there is no such sample.
+        RecipeError: R132, the sample does not exist.
 
     Example:
         >>> samples("pipeline")
@@ -91,6 +91,6 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
 
 def _source(sample: Sample) -> Source:
     if sample.dialect in _BUILT:
-        built = import_module(f"agentnb.samples.{_BUILT[sample.dialect]}")  # late: the list of samples needs none
+        built = import_module(f"agentnb.samples.{_BUILT[sample.dialect]}")  # late: listing the samples needs no import
         return Source(getattr(built, sample.name)(), f"<{sample.name}>")
     return read_file(_FOLDER / f"{sample.name}.yaml")

@@ -1,4 +1,4 @@
-"""agents: the samples that are symphony's agents with their tools, made in Python."""
+"""Samples of symphony: agents with their tools, built in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""flows: the samples that are built as polaris graphs: control flow in Python."""
+"""Samples of polaris: graphs built in Python, with control flow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLACES = ("the shelf", "the drawer", "the letter tray")
 
 @dataclass
 class Search:
-    """Where a key has been looked for, and whether it is there."""
+    """The places searched for a key, and whether it was found."""
 
     looked: tuple[str, ...] = ()
     found: str = ""
@@ -19,7 +19,7 @@ class Search:
 
 @dataclass
 class Seen:
-    """What one look has come to."""
+    """The result of one look."""
 
     place: str
     key: bool
@@ -27,20 +27,20 @@ class Seen:
 
 @dataclass
 class Heard:
-    """What somebody said who was asked."""
+    """The answer of a person who was asked."""
 
     said: str
 
 
 @dataclass
 class Report:
-    """What is told in the end."""
+    """The final report."""
 
     text: str
 
 
 def search() -> Graph:
-    """Return a search for a key: a loop, two things done at the same time, one that fails once, and a decision."""
+    """Return a search for a key: a loop, two concurrent steps, one that fails once, and a decision."""
 
     def one_round(graph: Graph) -> None:
         graph.add_parallel("side_by_side", [look, ask_somebody])
@@ -57,20 +57,20 @@ def search() -> Graph:
 
 @system
 def begin() -> Search:
-    """Begin with nothing looked at."""
+    """Start with no place searched."""
     return Search()
 
 
 @system
 def look(search: Out[Search]) -> Seen:
-    """Look at the next place."""
+    """Search the next place."""
     place = PLACES[len(search.looked) % len(PLACES)]
     return Seen(place, key=place == "the drawer")
 
 
 @system
 def ask(search: Out[Search]) -> Heard:
-    """Ask who may know; in the first round nobody is there."""
+    """Ask someone who may know; in the first round the call fails."""
     if not search.looked:
         raise ConnectionError("nobody answers")
     return Heard(f"it is not on {search.looked[-1]}")
@@ -78,23 +78,23 @@ def ask(search: Out[Search]) -> Heard:
 
 @system
 def think() -> Heard:
-    """Make do with a guess."""
+    """Guess as a fallback."""
     return Heard("it must be here somewhere")
 
 
 @system
 def note(search: Out[Search], seen: Out[Seen]) -> Search:
-    """Put down where it has been looked for."""
+    """Record the searched place."""
     return Search((*search.looked, seen.place), seen.place if seen.key else "")
 
 
 @system
 def praise(search: Out[Search], heard: Out[Heard]) -> Report:
-    """Tell of a short search."""
+    """Report a short search."""
     return Report(f"found in {search.found} after {len(search.looked)} places; somebody said: {heard.said}")
 
 
 @system
 def sigh(search: Out[Search]) -> Report:
-    """Tell of a long search."""
+    """Report a long search."""
     return Report(f"found in {search.found}, at last")

@@ -1,4 +1,4 @@
-"""graphs: the samples that are written in Python, as networkx graphs."""
+"""Samples of networkx: graphs written in Python."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refine() -> nx.DiGraph[str]:
 
 
 def fanout() -> nx.DiGraph[str]:
-    """Return an offer: three questions asked side by side, a join, and a choice by a condition."""
+    """Return an offer: three questions asked concurrently, a join, and a choice by a condition."""
     import networkx as nx
 
     inputs = {"item": {"type": "string", "default": "lamp"}, "count": {"type": "integer", "default": 3}}

@@ -1,4 +1,4 @@
-"""reactive: the samples that are behaviours on events: a research team on a task graph, and an incident board."""
+"""Samples of activegraph: behaviors on events, as a research team on a task graph and as an incident board."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentnb.dialects.activegraph import (
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph import Event, Relation
-    from agentnb.dialects.activegraph.context import BehaviorGraph, Context
+    from agentnb.dialects.activegraph.parts.context import BehaviorGraph, Context
     from agentnb.world.llm.base import LLMRequest
 
 # -- a research team -----------------------------------------------------------------------------------------------
@@ -31,14 +31,14 @@ ARCHIVE: Final = {
 
 
 class Draft(BaseModel):
-    """What the writer's model answers."""
+    """The answer of the writer's model."""
 
     title: str
     text: str
 
 
 def team() -> Runtime:
-    """Return a research team: tell it of a goal (`goal.created`), and it plans, searches, writes and reviews."""
+    """Return a research team: on a goal (`goal.created`) it plans, searches, writes and reviews."""
     return Runtime(
         Graph(),
         behaviors=[
@@ -60,7 +60,7 @@ def team() -> Runtime:
 
 
 def plan(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
-    """Make a task of each question, and one of the memo, which waits for them."""
+    """Create a task for each question, and one for the memo, which depends on them."""
     asked = [graph.add_object("task", {"kind": "question", "title": each, "state": "open"}) for each in ARCHIVE]
     memo = graph.add_object("task", {"kind": "memo", "title": event.payload["goal"], "state": "blocked"})
     for each in asked:
@@ -68,7 +68,7 @@ def plan(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
 
 
 def search(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
-    """Look a question up, and keep what was found with its source."""
+    """Search for a question's answer and store the result with its source."""
     task = event.payload["object"]
     said, source = ARCHIVE[task["data"]["title"]]
     note = graph.add_object("note", {"text": said, "source": source})
@@ -78,7 +78,7 @@ def search(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
 
 
 def unblock(relation: Relation, event: Event, graph: BehaviorGraph, ctx: Context) -> None:
-    """Let a task begin when nothing that it waits for is open."""
+    """Start a task when none of its dependencies is open."""
     waits_for = [each.source for each in ctx.view.relations("blocks") if each.target == relation.target]
     states = [ctx.view.get_object(each) for each in waits_for]
     if event.payload["task"] in waits_for and all(task and task.data["state"] == "done" for task in states):
@@ -89,13 +89,13 @@ def unblock(relation: Relation, event: Event, graph: BehaviorGraph, ctx: Context
 
 
 def write(event: Event, graph: BehaviorGraph, _ctx: Context, answer: Draft) -> None:
-    """Keep what the model has written as a draft."""
+    """Store the model's text as a draft."""
     draft = graph.add_object("draft", {"task": event.payload["task"], **answer.model_dump()})
     graph.add_relation(draft.id, event.payload["task"], "answers")
 
 
 def review(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
-    """Return a draft that does not name each source; accept the others."""
+    """Reject a draft that does not name each source; accept the others."""
     draft = event.payload["object"]
     sources = [note.data["source"] for note in ctx.view.objects("note")]
     missing = [source for source in sources if source not in draft["data"]["text"]]
@@ -107,7 +107,7 @@ def review(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 
 
 def publish(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
-    """Make the memo of an accepted draft; its task is done."""
+    """Create the memo from an accepted draft and close its task."""
     draft = graph.get_object(event.payload["draft"])
     if draft is not None:
         evidence = [note.id for note in ctx.view.objects("note")]
@@ -116,7 +116,7 @@ def publish(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 
 
 def pen(request: LLMRequest) -> dict[str, str]:
-    """Stand for a model: write from the archive, and name no source until a draft was returned."""
+    """Simulate a model: write from the archive, and name no source until a draft was rejected."""
     again = "What you answer to: draft.returned" in request.prompt
     lines = [f"{said} ({source})" if again else said for said, source in ARCHIVE.values()]
     return {"title": "Swifts", "text": " ".join(lines)}
@@ -124,12 +124,12 @@ def pen(request: LLMRequest) -> dict[str, str]:
 
 # -- an incident board ---------------------------------------------------------------------------------------------
 
-CHANGES: Final = {"memory": {"workers": 2}, "slow": {"timeout": 60}}  # a word of an alert -> what is known to help
-ENOUGH: Final = 2  # alerts of one incident, before anything is changed
+CHANGES: Final = {"memory": {"workers": 2}, "slow": {"timeout": 60}}  # a word of an alert -> the known remedy
+ENOUGH: Final = 2  # alerts of one incident before a change is proposed
 
 
 def incident() -> Runtime:
-    """Return an incident board: tell it of alerts (`alert.raised`: service, text); a person approves its changes."""
+    """Return an incident board: it receives alerts (`alert.raised`: service, text); a person approves its changes."""
     return Runtime(
         Graph(),
         behaviors=[
@@ -147,7 +147,7 @@ def incident() -> Runtime:
 
 
 def receive(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
-    """Put an alert on the board, and the service that it is about, if it is a new one."""
+    """Add an alert to the board, and its service if it is new."""
     name, text = event.payload["service"], event.payload["text"]
     if not ctx.view.objects("service", where={"data.name": name}):
         graph.add_object("service", {"name": name, "workers": 4, "timeout": 30})
@@ -155,7 +155,7 @@ def receive(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 
 
 def correlate(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
-    """Add an alert to the open incident of its service; open one where there is none."""
+    """Add an alert to the open incident of its service; open one if there is none."""
     service = event.payload["object"]["data"]["service"]
     known = ctx.view.objects("incident", where={"data.service": service, "data.state": "open"})
     found = known[0] if known else graph.add_object("incident", {"service": service, "state": "open", "alerts": 0})
@@ -164,7 +164,7 @@ def correlate(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 
 
 def propose(event: Event, _graph: BehaviorGraph, ctx: Context) -> None:
-    """Ask leave for the change that is known to help, when an incident has alerts enough."""
+    """Request approval for the known remedy when an incident has enough alerts."""
     found = ctx.view.get_object(event.payload["target"])
     alerts = [
         ctx.view.get_object(each.bindings["a"]) for each in ctx.matches if found and each.bindings["i"] == found.id
@@ -177,7 +177,7 @@ def propose(event: Event, _graph: BehaviorGraph, ctx: Context) -> None:
 
 
 def roll_out(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
-    """Do what a change says, now that a person has approved it, and close its incident."""
+    """Apply an approved change and close its incident."""
     change = event.payload["object"]["data"]
     (service,) = ctx.view.objects("service", where={"data.name": change["service"]})
     graph.patch_object(service.id, change["set"], rationale=f"for {change['incident']}")
@@ -185,5 +185,5 @@ def roll_out(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 
 
 def call(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
-    """Call somebody, where a person has denied a change."""
+    """Call an engineer when a person has denied a change."""
     graph.add_object("call", {"who": "on duty", "because": event.payload["reason"] or "a change was denied"})

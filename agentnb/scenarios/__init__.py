@@ -1,4 +1,4 @@
-"""scenarios: a recipe's own tests: each is run in a session of its own, and what came out is compared."""
+"""Scenarios: a recipe's own tests. Each runs in a session of its own, and its results are compared."""
 
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
 from agentnb.scenarios.runner import run_scenarios

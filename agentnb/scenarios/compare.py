@@ -1,4 +1,4 @@
-"""compare: what was expected against what stands on the board, exactly or by how alike two texts are."""
+"""Comparison of expected values with those on the board, exact or by text similarity."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from itertools import islice
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
-from agentnb.board.secrets import hidden, is_secret, masked, short
+from agentnb.board.masking import masked
 from agentnb.board.values import ABSENT
-from agentnb.world.llm.wording import json_text
+from agentnb.secrets import is_secret
+from agentnb.text import safe_repr, safe_str
+from agentnb.world.llm.text import json_text
 
 COMPARES: Final = ("exact_match", "fuzzy", "llm_judge")
-LIKE: Final = 0.8  # how alike is enough, and how good a score, where nobody says
-MOST_TOLD: Final = 100  # a list of a million items that are all wrong is told by its first
+LIKE: Final = 0.8  # the default minimum similarity, and minimum score of a judge
+MOST_TOLD: Final = 100  # mismatches reported of a list in which everything differs
 Path = tuple[Any, ...]
 _KEYS: Final = (str, int, float, NoneType)  # what JSON can write as a key
 
 
 class Mismatch(NamedTuple):
-    """A place where something else stands than was expected: the path to it, and both values.
+    """A place whose value differs from the expected one: its path and both values.
 
-    `actual` is ABSENT where nothing stands there, `expected` where nothing should. `likeness` (0 to 1) is how alike the
-    two are, where that was asked.
+    `actual` is ABSENT if there is no value, `expected` if there should be none. `likeness` (0 to 1) is the similarity
+    of the two, if it was computed.
     """
 
     path: Path
@@ -33,16 +35,16 @@ class Mismatch(NamedTuple):
     likeness: float | None = None
 
     def __str__(self) -> str:
-        """Return one line, with secrets masked and long values cut."""
+        """Return one line, with secrets masked and long values truncated."""
         secret = next(filter(is_secret, map(str, self.path)), None)
-        place = hidden(".".join(map(str, self.path)))
+        place = safe_str(".".join(map(str, self.path)))
         if self.expected is ABSENT:
-            return f"{place}: {short(plain(self.actual), secret)} is not expected there"
-        wanted = f"{place}: expected {short(plain(self.expected), secret)}"
+            return f"{place}: {safe_repr(plain(self.actual), key=secret)} is not expected there"
+        wanted = f"{place}: expected {safe_repr(plain(self.expected), key=secret)}"
         if self.actual is ABSENT:
             return f"{wanted}, but it is not there"
         alike = "" if self.likeness is None else f", {self.likeness:.2f} alike"
-        return f"{wanted}, found {short(plain(self.actual), secret)}{alike}"
+        return f"{wanted}, found {safe_repr(plain(self.actual), key=secret)}{alike}"
 
     def __repr__(self) -> str:
         """Return the same line: the values themselves may be secrets."""
@@ -50,7 +52,7 @@ class Mismatch(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What a comparison came to: whether it is well, how well (0 to 1), and every place that is not."""
+    """The result of a comparison: whether it passed, its score (0 to 1), and every mismatch."""
 
     passed: bool
     score: float | None
@@ -58,12 +60,12 @@ class Compared(NamedTuple):
 
 
 def found_of(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stands on the board at these keys (dotted text reads a path), without those that are not there."""
+    """Return the values on the board at these keys (dotted text is read as a path), without missing ones."""
     return {key: board[key] for key in keys if key in board}
 
 
 def exact(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Compared:
-    """Compare each expected key with what was found; 1 and 1.0 are equal, True and 1 are not, tuples are as lists.
+    """Compare each expected key with the value found; 1 and 1.0 are equal, True and 1 are not, tuples equal lists.
 
     Example:
         >>> exact({"n": 1, "ok": True}, {"n": 1.0, "ok": 1}).mismatches
@@ -75,9 +77,9 @@ def exact(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Compared:
 
 
 def alike(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> Compared:
-    """Compare the texts of each expected key with what was found; the score is that of the least alike.
+    """Compare the texts of each expected key with those found; the score is the lowest similarity.
 
-    What is no text is compared as its JSON with sorted keys.
+    A value that is not text is compared as its JSON with sorted keys.
     """
     rows = [
         Mismatch((key,), value, actual, 0.0 if actual is ABSENT else likeness(value, actual))
@@ -89,7 +91,7 @@ def alike(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -
 
 
 def likeness(one: Any, other: Any) -> float:
-    """Return how alike two values are, 0 to 1: the share of their characters that both have in the same order.
+    """Return the similarity of two values, 0 to 1: the share of characters that both have in the same order.
 
     Example:
         >>> likeness("Good morning", "Good evening")
@@ -103,8 +105,8 @@ def likeness(one: Any, other: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON's kinds of values, as far as it can be opened: mappings, lists and what is in neither."""
-    value = _opened(value)
+    """Return a value in JSON's types as far as it can be converted: mappings, lists and other values."""
+    value = _content_of(value)
     if isinstance(value, Mapping):
         return {name if isinstance(name, _KEYS) else str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -113,15 +115,15 @@ def plain(value: Any) -> Any:
 
 
 def leaving(value: Any) -> Any:
-    """Return a value as it may be shown: opened, with its secrets masked."""
+    """Return a value for display: converted, with its secrets masked."""
     return masked(plain(value))
 
 
-def _opened(value: Any) -> Any:
-    """Return what an object holds: a model's or a dataclass's fields, an array's items, an Enum's value."""
+def _content_of(value: Any) -> Any:
+    """Return the content of an object: a model's or a dataclass's fields, an array's items, an Enum's value."""
     if isinstance(value, Enum):
         return value.value
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # an array, a number or a text of numpy's, a column
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # a numpy array, number or text, or a column
         return value.tolist()
     if isinstance(value, str | int | float | Mapping | list | tuple | type | None):
         return value
@@ -134,7 +136,7 @@ def _opened(value: Any) -> Any:
 
 def _unequal(path: Path, expected: Any, actual: Any) -> Iterator[Mismatch]:
     """Yield the innermost places where two values differ."""
-    one, other = _opened(expected), _opened(actual)
+    one, other = _content_of(expected), _content_of(actual)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in {**one, **other}:
             if key in one and key in other:
@@ -156,7 +158,7 @@ def _equal(one: Any, other: Any) -> bool:
     try:
         return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (NaN is what was expected)
     except Exception:  # noqa: BLE001  (what cannot be compared, a table for one, is not the same)
-        return one.__class__ is other.__class__ and callable(getattr(one, "equals", None)) and bool(one.equals(other))
+        return type(one) is type(other) and callable(getattr(one, "equals", None)) and bool(one.equals(other))
 
 
 def _text(value: Any) -> str:
@@ -165,5 +167,5 @@ def _text(value: Any) -> str:
         return value
     try:
         return json_text(value, ordered=True)
-    except (TypeError, ValueError):  # keys of several kinds
+    except (TypeError, ValueError):  # keys of different types
         return repr(value)

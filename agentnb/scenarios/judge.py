@@ -1,6 +1,6 @@
-"""judge: a model says whether a result is what was expected: a run of one node, so that its call is one like any other.
+"""The LLM judge: a model decides whether a result is as expected, in a run of one node, so that its call is recorded.
 
-X414: a judge could not be asked, or gave no verdict.
+X414: a judge was not available or gave no verdict.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import short
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import ROOT, Node, Recipe, Region
 from agentnb.scenarios.compare import LIKE, Compared, leaving
 from agentnb.session import Session
+from agentnb.text import safe_repr
 from agentnb.world.llm.base import LLMRequest, as_client
 from agentnb.world.llm.verdict import verdict_in
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agentnb.clock import Clock
     from agentnb.recipe.model import Scenario
 
-JUDGE: Final = "judge"  # by this name a script by node answers for it
+JUDGE: Final = "judge"  # the node id under which a script answers for the judge
 _GIVEN: Final = ("description", "inputs", "expected", "actual")
 _VERDICT: Final = "verdict"
 _TASK: Final = """\
@@ -37,13 +37,13 @@ def judged(
     scenario: Scenario, expected: Mapping[str, Any] | None, actual: Mapping[str, Any], run: Session, llm: Any,
     clock: Clock | None = None, least: float = LIKE,
 ) -> tuple[Compared, str]:  # fmt: skip
-    """Return what the model says of a result, and its reason. What it is shown has no secrets in it.
+    """Return the model's verdict on a result, and its reason. Secrets are masked in what it receives.
 
-    A score alone passes from `least` on; otherwise the model's own word counts.
-    A script goes on where the run has left it; one by node answers under "judge".
+    A score alone passes from `least` on; otherwise the model's own verdict counts. A script continues where the run
+    stopped reading it; one with answers by node answers under "judge".
 
     Raises:
-        ExecutionError: X414, there is no model, or what it says is no verdict; or what its call failed with.
+        ExecutionError: X414, there is no model, or its answer is not a verdict; or the failure of its call.
     """
     if llm is None:
         raise ExecutionError(
@@ -62,7 +62,7 @@ def judged(
 
 
 def without_judge(llm: Any, recipe: Recipe) -> Any:
-    """Return what speaks for a recipe's own nodes: of a script by node, all but the judge's part."""
+    """Return the model for a recipe's own nodes: of a script by node, all but the judge's part."""
     if isinstance(llm, Mapping) and JUDGE not in recipe.nodes:
         return {node: answers for node, answers in llm.items() if node != JUDGE}
     return llm
@@ -77,7 +77,7 @@ def _judge() -> Recipe:
 
 
 class _Continued:
-    """A model that has been asked before: the requests of a run count as earlier ones, for scripts."""
+    """A model that was called before: the requests of a run count as earlier ones, for scripts."""
 
     def __init__(self, llm: Any, run: Session) -> None:
         self._client = as_client(llm)
@@ -101,7 +101,7 @@ def _verdict(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, s
     except ValueError as error:
         raise ExecutionError(
             Problem("X414", f"the judge gave no verdict on scenario {scenario.id!r}: {error}", _where(scenario),
-                    f"it answered {short(answer, width=120)}",
+                    f"it answered {safe_repr(answer, limit=120)}",
                     'its model is to answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
     passed = score >= least if found.passed is None else found.passed

@@ -1,4 +1,4 @@
-"""report: how the scenarios of a recipe went: one result each, as text, as a table in a notebook, as a DataFrame."""
+"""The report of a scenario run: one result each, as text, as a table in a notebook, as a DataFrame."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from agentnb.board.secrets import hidden, short
 from agentnb.errors import Problem
 from agentnb.scenarios.compare import Mismatch, leaving
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ COLUMNS: Final = (
     *("scenario", "about", "compare", "passed", "score", "status"),
     *("steps", "seconds", "problem", "expected", "actual"),
 )
-# Colours that can be read on white and on black; JupyterLab's own where it is there.
+# Colours legible on white and on black; JupyterLab's own where available.
 _MARKS: Final = {
     True: ("✓ passed", "var(--jp-success-color1, #2e8b57)"),
     False: ("✗ failed", "var(--jp-error-color1, #d9534f)"),
@@ -31,19 +31,19 @@ _HEAD: Final = ("", "scenario", "score", "steps", "seconds", "what is wrong")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScenarioResult:
-    """How one scenario went. The values are true ones; whatever is shown of them is masked.
+    """The result of one scenario. Its values are unmasked; everything displayed is masked.
 
     Attributes:
-        passed: whether the run finished and what came out is what was expected.
-        score: how well, 0 to 1; None where nothing was compared.
-        status: where the run ended: finished, failed, exhausted, waiting ...
-        seconds: how long the run took, by the session's clock; a judge's time is not in it.
-        problem: what kept it from ending or from being judged; None where only the values differ.
-        expected: the board keys that were asked for; None: only that the run ends well.
-        actual: what stood at those keys in the end; without `expected`, the whole board.
+        passed: whether the run finished with the expected values.
+        score: 0 to 1; None if nothing was compared.
+        status: the final status of the run: finished, failed, exhausted, waiting ...
+        seconds: the duration of the run by the session's clock, without the judge.
+        problem: what prevented the run's end or its judgement; None if only values differ.
+        expected: the expected values by board key; None: only that the run ends well.
+        actual: the final values of those keys; without `expected`, the whole board.
         mismatches: each place that differs.
-        reason: what a judge said.
-        session: the run itself, to be stepped through; None where it could not even begin.
+        reason: the judge's reason.
+        session: the run itself, to be stepped through; None if it could not start.
     """
 
     id: str
@@ -63,7 +63,7 @@ class ScenarioResult:
 
     @property
     def told(self) -> str | None:
-        """What is wrong, in one line without secrets; None where nothing is."""
+        """What is wrong, on one line without secrets; None if it passed."""
         if self.passed:
             return None
         if self.problem is not None:
@@ -76,13 +76,13 @@ class ScenarioResult:
     def row(self) -> dict[str, Any]:
         """Return this result as a row of the report's table, with secrets masked."""
         values = (
-            *(hidden(self.id), hidden(self.about), self.compare, self.passed, self.score, self.status),
+            *(safe_str(self.id), safe_str(self.about), self.compare, self.passed, self.score, self.status),
             *(self.steps, self.seconds, self.told, leaving(self.expected), leaving(self.actual)),
         )
         return dict(zip(COLUMNS, values, strict=True))
 
     def __str__(self) -> str:
-        """Return one line: passed or FAILED, its id, the score, how long it took, what is wrong."""
+        """Return one line: passed or FAILED, its id, the score, the duration, what is wrong."""
         mark = "passed" if self.passed else "FAILED"
         told = "" if self.told is None else f"  {self.told}"
         return f"{mark}  {_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{told}"
@@ -93,7 +93,7 @@ class ScenarioResult:
 
 
 class ScenarioReport(Sequence[ScenarioResult]):
-    """The results of a recipe's scenarios, in the order in which they ran; `report["id"]` is the one of that id.
+    """The results of a recipe's scenarios, in the order in which they ran; `report["id"]` is the result of that id.
 
     Attributes:
         recipe: the recipe's name.
@@ -105,30 +105,30 @@ class ScenarioReport(Sequence[ScenarioResult]):
 
     @property
     def ok(self) -> bool:
-        """Whether every scenario has passed."""
+        """True if every scenario passed."""
         return all(result.passed for result in self.results)
 
     @property
     def passed(self) -> int:
-        """How many have passed."""
+        """The number of scenarios that passed."""
         return sum(result.passed for result in self.results)
 
     @property
     def failed(self) -> int:
-        """How many have not passed."""
+        """The number of scenarios that did not pass."""
         return len(self.results) - self.passed
 
     @property
     def counts(self) -> str:
-        """How many have passed and failed, as text."""
+        """The numbers passed and failed, as text."""
         parts = [f"{self.passed} passed"] if self.passed or not self.failed else []
         return ", ".join([*parts, *([f"{self.failed} failed"] if self.failed else [])])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a scenario: scenario, about, compare, passed, score, status, steps, seconds, problem, ...
+        """Return one row per scenario: scenario, about, compare, passed, score, status, steps, seconds, problem, ...
 
-        `problem` is what is wrong in one line, NA where nothing is; `expected` and `actual` are the values by key.
-        Secrets are masked.
+        `problem` is what is wrong, on one line, NA if it passed; `expected` and `actual` are the values by key. Secrets
+        are masked.
         """
         from agentnb.trace.frames import table
 
@@ -139,7 +139,7 @@ class ScenarioReport(Sequence[ScenarioResult]):
     @overload
     def __getitem__(self, key: slice) -> tuple[ScenarioResult, ...]: ...
     def __getitem__(self, key: int | str | slice) -> ScenarioResult | tuple[ScenarioResult, ...]:
-        """Return a result by its number or by the scenario's id."""
+        """Return a result by its index or by the scenario's id."""
         if isinstance(key, str):
             found = next((result for result in self.results if result.id == key), None)
             if found is None:
@@ -154,12 +154,12 @@ class ScenarioReport(Sequence[ScenarioResult]):
         return iter(self.results)
 
     def __repr__(self) -> str:
-        """Return how many passed, then a line for each."""
-        head = f"<ScenarioReport {self.recipe!r}: {self.counts}>"
+        """Return how many passed, then one line per result."""
+        head = f"<ScenarioReport {safe_repr(self.recipe, 200)}: {self.counts}>"
         return "\n".join([head, *(f"  {result}" for result in self.results)])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text("..." if cycle else repr(self))  # IPython would print it as the sequence that it is
+        printer.text("..." if cycle else repr(self))  # IPython would print it as a sequence
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th style="{_CELL};opacity:.65;white-space:nowrap">{word}</th>' for word in _HEAD)
@@ -172,11 +172,13 @@ class ScenarioReport(Sequence[ScenarioResult]):
 def _row(result: ScenarioResult) -> str:
     word, colour = _MARKS[result.passed]
     about = (
-        f'<div style="opacity:.65;overflow-wrap:anywhere">{escape(hidden(result.about))}</div>' if result.about else ""
+        f'<div style="opacity:.65;overflow-wrap:anywhere">{escape(safe_str(result.about))}</div>'
+        if result.about
+        else ""
     )
     cells = (
         f'<span style="color:{colour};white-space:nowrap">{word}</span>',
-        f"<b>{escape(hidden(result.id))}</b>{about}",
+        f"<b>{escape(safe_str(result.id))}</b>{about}",
         _score(result.score),
         str(result.steps),
         f"{result.seconds:.2f}",
@@ -197,6 +199,6 @@ def _score(score: float | None) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line that a terminal only prints."""
-    text = " ".join(hidden(text).split())
-    return text if text.isprintable() else short(text, width=400)
+    """Return a text on one line without terminal control characters."""
+    text = " ".join(safe_str(text).split())
+    return text if text.isprintable() else safe_repr(text, limit=400)

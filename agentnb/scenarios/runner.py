@@ -1,4 +1,4 @@
-"""runner: runs scenarios, one after the other, each in a session of its own, and says how each went.
+"""The scenario runner: runs scenarios one after another, each in a session of its own.
 
 X416: a scenario's run did not end well.
 """
@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from agentnb.board.secrets import hidden
 from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
 from agentnb.scenarios.compare import LIKE, Compared, alike, exact, found_of
-from agentnb.scenarios.given import expected_of, recipe_given, refused, scenarios_of, unwrapped
+from agentnb.scenarios.definitions import expected_of, recipe_given, refused, scenarios_of, unwrapped
 from agentnb.scenarios.judge import judged, without_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
 from agentnb.session import Session
 from agentnb.session.checks import check_recipe
-from agentnb.world.chaos import Chaos
-from agentnb.world.people import unattended
+from agentnb.text import safe_str
+from agentnb.world.fault_injection import Chaos
+from agentnb.world.human_input import unattended
 
-ENDED: Final = frozenset({"finished", "idle"})  # idle: all is done, and it listens for more
+ENDED: Final = frozenset({"finished", "idle"})  # idle: all work is done, and it listens for further events
 Listener = Callable[[ScenarioResult], Any]
 
 
@@ -42,31 +42,31 @@ def run_scenarios(
     clock: Clock | None = None,
     listener: Listener | None = None,
 ) -> ScenarioReport:
-    """Run a recipe's scenarios as its tests, in order, and return how each went.
+    """Run a recipe's scenarios as its tests, in order, and return the results.
 
-    Each runs in a session of its own, so scripts of answers begin anew; nobody is asked, also on a terminal: a question
-    without a scripted answer that has a time-out has timed out at once, any other ends its scenario. A scenario
-    passes when its run finishes and what then stands on the board is what it expects. What goes wrong with one is its
-    result, and the next one runs; one that asks for `code_eval` is refused (X413).
+    Each scenario runs in a session of its own, so scripts of answers start over. No person is asked, not even on a
+    terminal: a question without a scripted answer times out at once if it has a time-out; otherwise it ends its
+    scenario. A scenario passes if its run finishes and the board has the expected values. A failure is that scenario's
+    result, and the next one runs; one that requests `code_eval` is refused (X413).
 
     Args:
-        recipe: what load() returns, a RecipeDefinition, or a dict of a recipe.
+        recipe: the result of load(), a RecipeDefinition, or a dict of a recipe.
         scenarios: Scenarios, mappings (id, inputs, expected, compare, about), objects with the fields of a
-            SimulationScenario, or SimulationRequests, whose own chaos comes before `chaos`; one alone, or a list of
-            them; left out: the recipe's own.
-        llm: what speaks for the model, and for the judge of `llm_judge`, whose node is called "judge".
-        agents: the same as `tools`, by coreason's word; its names come first.
-        chaos: makes calls slow and lets some fail: latency_ms, error_rate, token_throttle. Each scenario is struck in
-            places of its own; the judge is spared.
-        seed: decides what is drawn by chance, and where chaos strikes.
-        fuzzy: how alike two texts have to be for `fuzzy`, 0 to 1; also the score from which on a judge that says no
-            more lets pass.
-        clock: the time of every session.
-        listener: called with each ScenarioResult as soon as there is one.
+            SimulationScenario, or SimulationRequests, whose own chaos takes precedence over `chaos`; one alone, or a
+            list; by default the recipe's own.
+        llm: the model, also for the judge of `llm_judge`, whose node is called "judge".
+        agents: coreason's name for `tools`; its entries take precedence.
+        chaos: fault injection that delays calls and makes some fail: latency_ms, error_rate, token_throttle. Each
+            scenario is affected in different places; the judge is exempt.
+        seed: determines random values and where faults are injected.
+        fuzzy: the minimum text similarity of `fuzzy`, 0 to 1; also the minimum score of a judge that returns only a
+            score.
+        clock: the clock of every session.
+        listener: called with each ScenarioResult as soon as it is available.
 
     Raises:
-        ExecutionError: X410, there are no scenarios; X411, two have the same id; X412, one cannot be read, or `fuzzy`
-            is no share; X415, the chaos is wrong; what a Session refuses.
+        ExecutionError: X410, there are no scenarios; X411, two have the same id; X412, one is invalid, or `fuzzy` is
+            outside 0 to 1; X415, the chaos is invalid; what a Session refuses.
         RecipeError: the recipe has errors, or a tool is missing.
 
     Example:
@@ -95,7 +95,7 @@ def run_scenarios(
     results = []
     for at, scenario in enumerate(chosen):
         results.append((replace(trial, chaos=own[at]) if at in own else trial).run(scenario))
-        listener = _told(listener, results[-1])
+        listener = _notify(listener, results[-1])
     return ScenarioReport(recipe.name, results)
 
 
@@ -111,19 +111,19 @@ class _Trial:
     clock: Clock | None
 
     def session(self, scenario: Scenario, **more: Any) -> Session:
-        """Return the session that a scenario runs in."""
+        """Return the session for a scenario."""
         chaos = None if self.chaos is None else self.chaos.apart(scenario.id)
         name = f"{self.recipe.name}: {scenario.id}"
         return Session(self.recipe, scenario.inputs, clock=self.clock, name=name, chaos=chaos, **self.options, **more)
 
     def rehearse(self) -> None:
-        """Make a session without inputs: what it refuses, every scenario's session would, and the call is wrong."""
+        """Create a session without inputs, to report errors of the call that would affect every scenario."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # each scenario's own session tells
+            warnings.simplefilter("ignore")  # each scenario's own session warns
             self.session(Scenario("", {}), validate_inputs=False)
 
     def run(self, scenario: Scenario) -> ScenarioResult:
-        """Run one scenario and compare what came out."""
+        """Run one scenario and compare its results."""
         if (problem := refused(self.recipe, scenario)) is not None:
             return _result(scenario, None, Compared(passed=False, score=None), problem=problem)
         clock = self.clock or Clock()
@@ -133,23 +133,23 @@ class _Trial:
             session = self.session(scenario)
             with unattended():
                 session.run()
-        except AgentNbError as error:  # its inputs are missing or wrong
-            return _result(scenario, None, Compared(passed=False, score=None), problem=_one(error))
+        except AgentNbError as error:  # its inputs are missing or invalid
+            return _result(scenario, None, Compared(passed=False, score=None), problem=_combined_problem(error))
         seconds = (clock.ns() - began) / 1e9
         actual = dict(session.board) if expected is None else found_of(expected, session.board)
         compared, problem, reason = Compared(passed=False, score=None), _unended(scenario, session), ""
         if problem is None:
             try:
                 compared, reason = self.compared(scenario, expected, actual, session)
-            except AgentNbError as error:  # the judge's
-                problem = _one(error)
+            except AgentNbError as error:  # raised by the judge
+                problem = _combined_problem(error)
         return _result(scenario, session, compared, expected=expected, actual=actual, seconds=seconds,
                        problem=problem, reason=reason)  # fmt: skip
 
     def compared(
         self, scenario: Scenario, expected: dict[str, Any] | None, actual: dict[str, Any], session: Session
     ) -> tuple[Compared, str]:
-        """Compare as the scenario asks. One that expects no values asks a judge only where it says what it is about."""
+        """Compare as the scenario requests. Without expected values, a judge is used only if `about` is stated."""
         if scenario.compare == "llm_judge" and (expected is not None or scenario.about):
             return judged(scenario, expected, actual, session, self.llm, self.clock, self.fuzzy)
         if expected is None:
@@ -173,13 +173,13 @@ def _result(scenario: Scenario, session: Session | None, compared: Compared, *, 
         expected=expected,
         actual=actual or {},
         mismatches=compared.mismatches,
-        reason=hidden(reason),
+        reason=safe_str(reason),
         session=session,
     )
 
 
 def _unended(scenario: Scenario, session: Session) -> Problem | None:
-    """Return what kept a run from its end; None where it has come to it."""
+    """Return what prevented a run from ending; None if it has ended."""
     status = session.status
     where = f"scenario {scenario.id!r}, after step {session.position}"
     if status in ENDED:
@@ -199,15 +199,15 @@ def _unended(scenario: Scenario, session: Session) -> Problem | None:
                    "step through the result's session to see where")  # fmt: skip
 
 
-def _one(error: AgentNbError) -> Problem:
-    """Return the problems of an error as one."""
+def _combined_problem(error: AgentNbError) -> Problem:
+    """Return the problems of an error combined into one."""
     first = error.problems[0]
     whats = "; ".join(problem.what for problem in error.problems)
-    return Problem(first.code, hidden(whats), hidden(first.where), hidden(first.why), hidden(first.do))
+    return Problem(first.code, whats, first.where, first.why, first.do)
 
 
-def _told(listener: Listener | None, result: ScenarioResult) -> Listener | None:
-    """Tell a listener, and return it; None for one that raises: it is dropped."""
+def _notify(listener: Listener | None, result: ScenarioResult) -> Listener | None:
+    """Call a listener and return it; None if it raises: it is then removed."""
     if listener is None:
         return None
     try:

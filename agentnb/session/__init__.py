@@ -1,4 +1,4 @@
-"""session: one run of one recipe, for people: stepped, looked at, edited, taken back, forked. Knows no widget."""
+"""Sessions: step through one run of one recipe, inspect, edit, undo and fork it. Independent of the widget."""
 
 from agentnb.session.session import Session
 

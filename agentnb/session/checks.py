@@ -1,31 +1,39 @@
-"""checks: what a session refuses, and why.
+"""Checks of what a session receives: recipe, inputs, answers, tools, stop conditions, step numbers, speed.
 
-X117: what is to run is no recipe.
+X117: the first argument is not a recipe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import hidden, is_secret, short
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
-from agentnb.expressions.paths import path_text
-from agentnb.expressions.schemas import Fault, Schema, asks_types_only
+from agentnb.board.key_checks import check_keys
+from agentnb.engine.core.run import not_text
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, misspelt, with_article
+from agentnb.expressions.json_schema import Fault, Schema, asks_types_only
+from agentnb.expressions.paths import parse_path, path_text
+from agentnb.kinds.context import AROUND
+from agentnb.recipe.descriptions import fits, listed, types_of
 from agentnb.recipe.model import Condition, Recipe
-from agentnb.recipe.words import fits, listed, types_of
+from agentnb.secrets import is_secret
+from agentnb.text import safe_repr
+from agentnb.world.agents import agents_in
 
 if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
     from agentnb.session.core import Core
 
-SLOWEST: Final = 0.001  # steps a second
-_INPUTS: Final = "Session(inputs=...)"
+WRITES_NOTHING: Final = frozenset({"noop", "join", "router", "prompt"})
+_LONGEST_NAME: Final = 200
+SLOWEST: Final = 0.001  # steps per second
+_INPUTS: Final = "the inputs"
 
 
 def check_recipe(recipe: Any) -> None:
-    """Raise for what is no recipe, or a recipe with errors.
+    """Raise if this is not a recipe, or a recipe with errors.
 
     Raises:
         ExecutionError: X117, it is something else.
@@ -35,7 +43,7 @@ def check_recipe(recipe: Any) -> None:
         raise ExecutionError(
             Problem(
                 "X117",
-                f"a {type(recipe).__name__} is no recipe",
+                f"{with_article(type(recipe).__name__)} is no recipe",
                 "Session(recipe)",
                 "a session runs what load() returns",
                 "write Session(agentnb.load(...))",
@@ -47,9 +55,9 @@ def check_recipe(recipe: Any) -> None:
 
 
 def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
-    """Raise for inputs that do not fit what the recipe declares; those that it does not declare are welcome.
+    """Raise if inputs do not match the declarations of the recipe; undeclared inputs are allowed.
 
-    The recipe's own first values count as given. A declaration that is no JSON Schema is not asked.
+    The initial values of the recipe count as inputs. A declaration that is not a JSON Schema is ignored.
 
     Raises:
         RecipeError: R205, a required input is missing; R206, an input has a wrong type; R208, it breaks another rule.
@@ -62,9 +70,30 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
         if kinds and not any(_is_a(given[name], kind) for kind in kinds):
             wrong[name] = kinds
     problems += (_ill_typed(recipe, name, given[name], kinds) for name, kinds in wrong.items())
-    problems += _unfit(recipe, {name: value for name, value in given.items() if name not in wrong}, set(wrong))
+    problems += _find_violations(
+        recipe, {name: value for name, value in given.items() if name not in wrong}, set(wrong)
+    )
     if problems:
         raise RecipeError(*problems)
+
+
+def unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
+    """Return a warning for each input that the recipe neither declares nor reads.
+
+    R220: the recipe does not know an input.
+
+    A recipe without declared inputs may read any key: then only likely misspellings are reported.
+    """
+    known = dict.fromkeys((*recipe.inputs, *recipe.init))
+    for node in recipe.nodes.values():
+        known |= dict.fromkeys(str(path[0]) for path in (node.inputs or {}).values())
+        known |= dict.fromkeys(parse_path(key)[0] for key in node.reads)
+    unknown = (name for name in inputs if name not in known)
+    return [
+        Problem("R220", f"input {name!r} is not known", _INPUTS, f"the inputs of {recipe.name!r} are: {listed(known)}",
+                did_you_mean(name, [key for key in known if key not in inputs], "remove it, or declare it"), "warning")
+        for name in unknown if recipe.inputs or misspelt(name, known) is not None
+    ]  # fmt: skip
 
 
 def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
@@ -77,28 +106,28 @@ def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -
 
 
 def _ill_typed(recipe: Recipe, name: str, value: Any, kinds: list[str]) -> Problem:
-    return Problem("R206", f"input {name!r} is a {type(value).__name__}", _INPUTS,
+    return Problem("R206", f"input {name!r} is {with_article(type(value).__name__)}", _INPUTS,
                    f"{recipe.name!r} declares it as {' or '.join(kinds)}",
-                   f"pass a {kinds[0]}, or validate_inputs=False")  # fmt: skip
+                   f"pass {with_article(kinds[0])}, or validate_inputs=False")  # fmt: skip
 
 
-def _unfit(recipe: Recipe, given: Mapping[str, Any], told: set[str]) -> Iterator[Problem]:
-    """Yield what is wrong with inputs beyond their simple types; `told` are those that are told of already."""
+def _find_violations(recipe: Recipe, given: Mapping[str, Any], told: set[str]) -> Iterator[Problem]:
+    """Yield violations of the schema beyond simple types; `told` are the inputs reported already."""
     whole = recipe.meta.get("input_schema")
-    if whole is not None and not _asks_little(whole) and _is_schema(whole):
+    if whole is not None and not _has_simple_schema(whole) and _is_schema(whole):
         absent = {f"{name!r} is a required property" for name in (*recipe.meta.get("required", ()), *told)}
         for fault in Schema(whole).faults(given):
             if fault.path or fault.rule not in absent:
-                yield _broken(recipe, given, fault)
+                yield _violation_problem(recipe, given, fault)
         return
     for name, schema in recipe.inputs.items():
         if name in given and not asks_types_only(schema) and _is_schema(schema):
             for fault in Schema(schema).faults(given[name]):
-                yield _broken(recipe, given, fault._replace(path=(name, *fault.path)))
+                yield _violation_problem(recipe, given, fault._replace(path=(name, *fault.path)))
 
 
-def _asks_little(whole: Mapping[str, Any]) -> bool:
-    """Return whether the schema of all inputs asks for keys and simple types at most, which is looked at without it."""
+def _has_simple_schema(whole: Mapping[str, Any]) -> bool:
+    """Return True if the schema of all inputs has only required keys and simple types, which are checked without it."""
     rest = {key: value for key, value in whole.items() if key not in ("properties", "required", "type")}
     required = whole.get("required", [])
     return (
@@ -117,16 +146,18 @@ def _is_a(value: Any, kind: str) -> bool:
     return fits(value, kind) or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
-def _broken(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
+def _violation_problem(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
     """R208: an input breaks a rule of its schema."""
     path, value = path_text(fault.path), _at(given, fault.path)
     secret = next((key for key in fault.path if is_secret(key)), None)
     if not fault.rule:
         what = f"input {path!r} cannot be checked" if path else "the inputs cannot be checked"
-        return Problem("R208", what, _INPUTS, hidden(fault.message),
+        return Problem("R208", what, _INPUTS, fault.message,
                        "mend the recipe's interface, or pass validate_inputs=False")  # fmt: skip
-    what = f"input {path!r} is {short(value, secret)}" if path else f"the inputs are {', '.join(given) or 'none'}"
-    return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of {'it' if path else 'them'}: {hidden(fault.rule)}",
+    what = (
+        f"input {path!r} is {safe_repr(value, key=secret)}" if path else f"the inputs are {', '.join(given) or 'none'}"
+    )
+    return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of {'it' if path else 'them'}: {fault.rule}",
                    "pass what keeps the rule, or validate_inputs=False")  # fmt: skip
 
 
@@ -137,28 +168,32 @@ def _at(given: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def inputs_of(inputs: Any) -> dict[str, Any]:
-    """Return a session's inputs as a dict of its own; None means that there are none.
+    """Return a session's inputs as a new dict; an empty one for None.
 
     Raises:
-        RecipeError: R207, they are no mapping.
+        RecipeError: R207, they are not a mapping.
+        BoardError: B105, a key is not a string.
     """
     if inputs is None or isinstance(inputs, Mapping):
+        for key in inputs or ():
+            if not isinstance(key, str):
+                raise not_text(key, _INPUTS)
         return dict(inputs or {})
     raise RecipeError(
-        Problem("R207", f"the inputs are a {type(inputs).__name__}, not a mapping", "Session(inputs=...)",
+        Problem("R207", f"the inputs are {with_article(type(inputs).__name__)}, not a mapping", _INPUTS,
                 "inputs are the first values on the board, each under its key", "pass a dict: {KEY: VALUE}")
     )  # fmt: skip
 
 
 def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
-    """Raise for scripts by node, of people's answers or of a model's, that name nodes which the recipe lacks.
+    """Raise for scripted answers (of people or of a model) under names that are not nodes of the recipe.
 
     Raises:
-        ExecutionError: X101, every name that is no node's.
+        ExecutionError: X101, every unknown name.
     """
     scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
     problems = [
-        Problem("X101", f"there is no node {name!r}", f"Session({word}=...)",
+        Problem("X101", f"there is no node {name!r}", f"{word}=...",
                 f"the recipe's nodes are: {listed(recipe.nodes)}", did_you_mean(name, recipe.nodes, "name one of them"))
         for word, script in scripts.items() if isinstance(script, Mapping)
         for name in script if name not in recipe.nodes
@@ -167,11 +202,67 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
         raise ExecutionError(*problems)
 
 
-def not_running(session: Core, verb: str) -> None:
-    """Raise while a live run goes on, or where a run can only be read.
+def known_keys(recipe: Recipe, run: Run) -> dict[str, None]:
+    """Return the board keys that a recipe declares or that its run has had, in this order."""
+    known = dict.fromkeys((*recipe.inputs, *recipe.init, *recipe.outputs))
+    for node in recipe.nodes.values():
+        known |= dict.fromkeys(str(path[0]) for path in (node.inputs or {}).values())
+        known |= dict.fromkeys(parse_path(key)[0] for key in (*node.reads, *node.writes))
+    for condition in (edge.when for edge in recipe.edges if edge.when is not None):
+        known |= dict.fromkeys(str(path[0]) for path in condition.reads if path)
+    return known | dict.fromkeys(str(path[0]) for _, path in run.tables.codes)
+
+
+def check_paths(session: Core, paths: Iterable[Sequence[str | int]], where: str) -> Iterator[Problem]:
+    """Yield a problem for each board path whose first key nothing writes: X145."""
+    recipe = session.recipe
+    nodes = [node for node in recipe.nodes.values() if node.kind not in WRITES_NOTHING and not node.bodies]
+    complete = bool(nodes) and recipe.reactive is None and all(node.writes for node in nodes)
+    beside = AROUND if recipe.meta.get("context") else ()
+    named = (path for path in paths if path and path[0] not in beside)
+    yield from check_keys(named, known_keys(recipe, session.engine), where, complete=complete)
+
+
+def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
+    """Raise for tools that nothing in the recipe calls.
+
+    X146: a tool was passed that nothing in the recipe calls.
 
     Raises:
-        ExecutionError: X112, it runs; L450, it was opened without its recipe; L452, it was closed.
+        ExecutionError: X146, every such name.
+    """
+    agents = agents_in(recipe.meta)
+    if not tools or recipe.reactive is not None or any(agent.tools is None for agent in agents.values()):
+        return  # these may call any tool of the session
+    known = {*recipe.nodes, *recipe.tools}
+    for node in recipe.nodes.values():
+        known |= _texts_in(node.params)
+    for agent in agents.values():
+        known |= set(agent.tools.get_available_tools() if agent.tools is not None else ())
+    problems = [
+        Problem("X146", f"nothing in {recipe.name!r} calls a tool {name!r}", "tools=...",
+                f"tools are passed by the name of a tool, a function, an agent or a node; "
+                f"there are: {listed(sorted(known))}", did_you_mean(name, known, "remove it, or name one of these"))
+        for name in tools if name not in known
+    ]  # fmt: skip
+    if problems:
+        raise ExecutionError(*problems)
+
+
+def _texts_in(value: Any) -> set[str]:
+    """Return the short texts within a node's parameters: each may be the name of a tool."""
+    if isinstance(value, str):
+        return {value} if len(value) <= _LONGEST_NAME else set()
+    if isinstance(value, Mapping):
+        return set().union(*map(_texts_in, value.values()))
+    return set().union(*map(_texts_in, value)) if isinstance(value, list | tuple | set | frozenset) else set()
+
+
+def not_running(session: Core, verb: str) -> None:
+    """Raise while a background run is active, or if the run is read-only.
+
+    Raises:
+        ExecutionError: X112, it is running; L450, it was opened without its recipe; L452, it was closed.
     """
     check_locked(session)
     if session.live.moves:
@@ -187,7 +278,7 @@ def not_running(session: Core, verb: str) -> None:
 
 
 def check_locked(session: Core) -> None:
-    """Raise where a run can only be looked at.
+    """Raise if a run is read-only.
 
     Raises:
         ExecutionError: L450, it was opened without its recipe; L452, it was closed.
@@ -197,36 +288,52 @@ def check_locked(session: Core) -> None:
 
 
 def not_inside(session: Core, verb: str) -> None:
-    """Raise where a node or a listener of a run asks for what would pull the run away under it.
+    """Raise if a node or a listener of a run tries to move the run that calls it.
 
     Raises:
-        ExecutionError: X112, it runs.
+        ExecutionError: X112, it is running.
     """
     if session.live.here:
         not_running(session, verb)
 
 
-def check_until(until: Any, nodes: Collection[str], board: Mapping[str, Any]) -> Condition:
+def check_until(session: Core, until: Any) -> Condition:
     """Return the condition at which a run stops.
 
     Raises:
-        ExecutionError: X118, it is nearly a node's id, or no condition at all.
-        RecipeError: the condition is wrong.
+        ExecutionError: X118, it is a single name that is neither a node nor a key, a near miss of a node id, or not a
+            condition; X145, it reads a key that nothing writes.
+        RecipeError: the condition is invalid.
     """
     from agentnb.expressions.conditions import as_condition
 
-    if isinstance(until, str) and until not in board and get_close_matches(until, nodes, n=1, cutoff=0.75):
-        raise ExecutionError(
-            Problem("X118", f"{until!r} is neither a node nor a key of the board", "run(until=...)",
-                    f"the nodes are: {', '.join(nodes)}", did_you_mean(until, nodes, "name a node"))
-        )  # fmt: skip
+    nodes, known = session.recipe.nodes, known_keys(session.recipe, session.engine)
+    if isinstance(until, str) and until not in known:
+        if get_close_matches(until, nodes, n=1, cutoff=0.75):
+            raise ExecutionError(_no_place(until, nodes, known))
+        if _is_word(until) and not {until, until.partition(".")[0]} & {*known, *AROUND}:
+            raise ExecutionError(_no_place(until, nodes, known))
     if not (isinstance(until, str | Mapping) or callable(until)):
         raise ExecutionError(
-            Problem("X118", f"a {type(until).__name__} says no place to stop at", "run(until=...)",
+            Problem("X118", f"{with_article(type(until).__name__)} says no place to stop at", "run(until=...)",
                     "it is a node id, a step number, a condition text, JsonLogic, or a callable of the board",
                     "give one of these")
         )  # fmt: skip
-    return as_condition(until)
+    condition = as_condition(until)
+    if problems := [*check_paths(session, condition.reads, "run(until=...)")]:
+        raise ExecutionError(*problems)
+    return condition
+
+
+def _is_word(text: str) -> bool:
+    """Return True for a single name or path: not an expression or a constant of the expression language."""
+    return all(part.isidentifier() for part in text.split(".")) and text.lower() not in ("true", "false", "none")
+
+
+def _no_place(until: str, nodes: Collection[str], keys: Collection[str]) -> Problem:
+    return Problem("X118", f"{until!r} is neither a node nor a key of the board", "run(until=...)",
+                   f"the nodes are: {listed(nodes)}; the keys are: {listed(keys)}",
+                   did_you_mean(until, [*nodes, *keys], "name a node, or write a condition"))  # fmt: skip
 
 
 def refuse_step(session: Core, step: Any) -> None:
@@ -251,10 +358,10 @@ def refuse_step(session: Core, step: Any) -> None:
 
 
 def check_speed(steps: Any) -> float | None:
-    """Return how many steps a second a live run makes at most; None: as many as it can.
+    """Return the most steps per second that a background run makes; None for no limit.
 
     Raises:
-        ExecutionError: X128, it is no number, or it is too small.
+        ExecutionError: X128, it is not a number, or too small.
     """
     if steps is None:
         return None

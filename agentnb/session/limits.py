@@ -1,41 +1,44 @@
-"""limits: a session's budget against what its run has used. Reaching a limit ends a run as `exhausted`.
+"""Limits: a session's budget against the usage of its run. Reaching a limit ends a run as `exhausted`.
 
-The engine counts the steps itself. The rest is asked after each step, and what calls use also at the door, before each
-attempt goes out: there, what the steps in flight have used by then counts too.
+The engine counts the steps. All other limits are checked after each step; limits on calls are also checked before each
+attempt of a call, including the usage of the steps in flight.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import freeze, thaw
-from agentnb.engine.effects import ASKED
-from agentnb.engine.people import note
-from agentnb.engine.run import MAX_FRAMES, NEVER
-from agentnb.session.spending import Paid, Used, depth_of, has_set_off, used_up_to
+from agentnb.engine.control.interventions import note
+from agentnb.engine.core.run import MAX_FRAMES, NEVER
+from agentnb.engine.effects.dispatch import ASKED
+from agentnb.session.usage import Paid, Used, depth_of, has_set_off, used_up_to
 
 if TYPE_CHECKING:
-    from agentnb.engine.budget import Budget
-    from agentnb.engine.frames import Activation
-    from agentnb.engine.history import Act, History
-    from agentnb.engine.run import Run
-    from agentnb.engine.work import Effect, Work
+    from agentnb.engine.control.budget import Budget
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.history import Act, History
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.world.effect import Effect
 
 Number = int | float | Decimal
-STOPPED: Final = "exhausted"  # the act that says that a step was given up at a limit
-CHANGES: Final = frozenset({"edit", "set_next", "skip", "emit"})  # after these it may begin once more
-ITSELF: Final = "runtime"  # a run that tells of itself, of its limit for one, changes nothing
+STOPPED: Final = "exhausted"  # the action recorded when a step was given up at a limit
+CHANGES: Final = frozenset({"edit", "set_next", "skip", "emit"})  # after these interventions the step may begin again
+ITSELF: Final = "runtime"  # events of the run itself, such as of its limit, change nothing
 OF_CALLS: Final = ("max_llm_calls", "max_tool_calls", "max_seconds", "max_tokens", "max_cost_usd")
 OF_EVENTS: Final = ("max_events", "max_behavior_calls", "max_patches", "max_depth")
 
 
 @dataclass(slots=True)
 class _Flying:
-    """What a step in flight has used: since when, which of its attempts are out, and how many have come back."""
+    """The usage of a step in flight: its start, its attempts in progress, and the number that have ended."""
 
     began: int
     paid: Paid = field(default_factory=Paid)
@@ -43,7 +46,7 @@ class _Flying:
     back: int = 0
 
     def look(self, work: Work) -> None:
-        """Take note of the attempts that have come back."""
+        """Record the attempts that have ended."""
         for call in work.calls[self.back :]:
             self.out.pop((call.call, call.attempt), None)
             asked = round(call.seconds * 1e9) if call.kind in ASKED else 0
@@ -51,7 +54,7 @@ class _Flying:
             self.back += 1
 
     def used(self, now: int) -> tuple[Paid, int]:
-        """Return what it has used by now: what is out counts too."""
+        """Return its usage so far, including attempts in progress."""
         paid = self.paid
         for kind in self.out.values():
             paid = paid.with_one(kind)
@@ -59,17 +62,18 @@ class _Flying:
 
 
 class Limits:
-    """The budget of one run: what it may use, against what it has used.
+    """The budget of one run and its usage.
 
-    Where a limit let no further attempt of a step out, the step is given up, and an act says so: it stays the next
-    one, and does not begin again until a person has changed something, or the limit is another one.
+    If a limit blocks an attempt of a call, the step is given up and an intervention is recorded: it stays the next
+    step, and does not begin again before an intervention or a change of the limit.
     """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._set()
         self._flying: dict[Work, _Flying] = {}
-        self._looked: tuple[History | None, int, Act | None] = (None, 0, None)  # at which acts, and what they say
+        self._unpriced = False  # whether the warning for a model of unknown cost was issued
+        self._looked: tuple[History | None, int, Act | None] = (None, 0, None)  # interventions seen, cached result
 
     def _set(self) -> None:
         self._of_calls = any(getattr(self.budget, name) is not None for name in OF_CALLS)
@@ -77,17 +81,18 @@ class Limits:
         self.asked = self._of_calls or self._of_events
 
     def apply(self, run: Run) -> None:
-        """Give the engine the limits that it counts itself, and ask for those of the calls at its door."""
+        """Set the limits that the engine counts itself, and install the check of calls."""
         budget = self.budget
         run.limit = NEVER if budget.max_steps is None else budget.max_steps
-        run.max_frames = MAX_FRAMES if budget.max_frames is None else budget.max_frames
+        deepest = max(MAX_FRAMES, run.plan.nesting)  # static nesting in the recipe is not endless recursion
+        run.max_frames = deepest if budget.max_frames is None else budget.max_frames
         run.max_subgraph_depth = budget.max_subgraph_depth
         run.spending = self if self._of_calls or budget.max_frames is not None else None
         self._flying.clear()
         run.set_mark()
 
     def change(self, run: Run, budget: Budget) -> None:
-        """Go by another budget from now on; where the run stands at its tip, that is recorded."""
+        """Replace the budget; recorded if the run is at its tip."""
         old, new = asdict(self.budget), asdict(budget)
         for name in old:
             if old[name] != new[name] and run.at is run.history and not run.past:
@@ -96,28 +101,30 @@ class Limits:
         self._set()
         self.apply(run)
 
-    # -- where a run stands ------------------------------------------------------------------------------------------
+    # -- current position
+    # ------------------------------------------------------------------------------------------------
 
     def reached(self, run: Run) -> str | None:
-        """Return the name of the limit that is reached where the run stands; None where there is none."""
+        """Return the name of the limit that is reached at the current position; None if none is."""
         if run.spent():
             return "max_steps"
         if self.asked:
             used = used_up_to(run.at, run.position)
             limit = next(self._over_events(run, used), None) if self._of_events else None
-            limit = limit or (next(self._over(used.paid, used.ns), None) if self._of_calls else None)
+            if limit is None and self._of_calls:
+                limit = next(self._over(used.paid.plus(_paid_by_cut_steps(run)), used.ns), None)
             if limit is not None:
                 return limit
         stop = None if run.spending is None else self._stopped(run)
         return None if stop is None else str(stop.new["limit"])
 
     def _over_events(self, run: Run, used: Used) -> Iterator[str]:
-        """Yield the limits of events that are reached, in view of what comes next."""
+        """Yield the limits on events that the next delivery would exceed."""
         budget, history, position = self.budget, run.at, run.position
         empty = run.pos >= history.s_pend[position - history.base]
         number = -1 if empty else run.tables.acts[history.p_act[run.pos]].event
         if budget.max_events is not None and used.events >= budget.max_events:  # else the queue need not be counted
-            waiting = _waiting(history, position, run.frontier()) if run.plan.reacts else 0
+            waiting = _count_waiting(history, position, run.frontier()) if run.plan.reacts else 0
             half = number >= 0 and has_set_off(history, number, position)
             if used.events - waiting >= budget.max_events and not half:
                 yield "max_events"
@@ -129,7 +136,7 @@ class Limits:
             yield "max_depth"
 
     def _over(self, paid: Paid, ns: int, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
-        """Yield the limits that are reached, those of these kinds of calls among them."""
+        """Yield the limits that are reached, for these kinds of calls."""
         budget = self.budget
         if "llm" in kinds and budget.max_llm_calls is not None and paid.llm >= budget.max_llm_calls:
             yield "max_llm_calls"
@@ -143,44 +150,47 @@ class Limits:
             yield "max_cost_usd"
 
     def used(self, run: Run) -> dict[str, Number]:
-        """Return what the steps up to here have used, by the names of all limits.
+        """Return the usage up to here, by the names of all limits.
 
-        Where a step was given up at a limit, what it had used by then stands there too.
+        If a step was given up at a limit, its usage by then is included.
         """
         return self.used_here(run)()
 
     def used_here(self, run: Run) -> Callable[[], dict[str, Number]]:
-        """Return a function that says the same, of where the run stands now, whenever it is called."""
+        """Return a function that returns the usage at the position of this moment, whenever it is called."""
         history, steps, listens, stop = run.at, run.used, run.plan.reacts, self._stopped(run)
+        cut = _paid_by_cut_steps(run)
         position, queue = max(min(run.position, history.tip), history.base), list[int]()
-        with suppress(IndexError):  # another thread moves it at this very moment
+        with suppress(IndexError):  # another thread may move the run at this moment
             queue = run.frontier()
 
         def used() -> dict[str, Number]:
             up_to = used_up_to(history, position)
-            frames, subgraphs = _nesting(history, queue)
+            paid = up_to.paid.plus(cut)
+            frames, subgraphs = _measure_nesting(history, queue)
             return {
                 "max_steps": steps,
-                "max_events": up_to.events - _waiting(history, position, queue) if listens else up_to.events,
+                "max_events": up_to.events - _count_waiting(history, position, queue) if listens else up_to.events,
                 "max_behavior_calls": up_to.calls,
-                "max_llm_calls": up_to.paid.llm,
-                "max_tool_calls": up_to.paid.tool,
+                "max_llm_calls": paid.llm,
+                "max_tool_calls": paid.tool,
                 "max_patches": up_to.patches,
                 "max_depth": up_to.depth,
                 "max_frames": frames,
                 "max_subgraph_depth": subgraphs,
                 "max_seconds": up_to.ns / 1e9,
-                "max_tokens": up_to.paid.tokens,
-                "max_cost_usd": up_to.paid.cost,
+                "max_tokens": paid.tokens,
+                "max_cost_usd": paid.cost,
                 **({} if stop is None else thaw(stop.new["used"])),
             }
 
         return used
 
-    # -- at the door -------------------------------------------------------------------------------------------------
+    # -- before a call
+    # ---------------------------------------------------------------------------------------------------
 
     def lets_out(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
-        """Say whether one more attempt may go out after a wait of some seconds, and count it; people cost nothing."""
+        """Return True and count it if one more attempt may begin after `wait` seconds; people cost nothing."""
         if effect.kind in ASKED or not self._of_calls:
             return True
         if self._stopped(run) is not None:
@@ -195,9 +205,15 @@ class Limits:
         self._give_up(run, work.act, limit, paid, ns)
         return False
 
+    def limit_for(self, run: Run, kinds: Iterable[str]) -> str | None:
+        """Return the name of the limit that blocks calls of these kinds; None if none does."""
+        if not self._of_calls:
+            return None
+        return next(self._over(*self._with_those_in_flight(run, run.ns()), kinds), None)
+
     def _with_those_in_flight(self, run: Run, now: int) -> tuple[Paid, int]:
         used = used_up_to(run.at, run.position)
-        paid, ns = used.paid, used.ns
+        paid, ns = used.paid.plus(_paid_by_cut_steps(run, self._flying)), used.ns
         for work, flying in list(self._flying.items()):
             if work.dead:
                 del self._flying[work]
@@ -208,25 +224,42 @@ class Limits:
         return paid, ns
 
     def lets_in(self, run: Run, act: Activation) -> bool:
-        """Say whether a node may open one more frame inside those that are open: not where the budget has no more."""
+        """Return True if a node may open another nested frame under the budget."""
         if self.budget.max_frames is None:
             return True
         self._give_up(run, act, "max_frames", None, 0)
         return False
 
     def _give_up(self, run: Run, act: Activation, limit: str, paid: Paid | None, ns: int) -> None:
-        """Record that a step is given up at a limit, with what was used by then."""
+        """Record that a step is given up at a limit, with its usage by then."""
         used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
                                         "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
         is_ = getattr(self.budget, limit)
         note(run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), actor="budget")
 
     def committed(self, work: Work) -> None:
-        """Take note that a step is over: what it used counts with the committed steps from now on."""
+        """Move the usage of a step in flight to the committed steps."""
         self._flying.pop(work, None)
+        if self.budget.max_cost_usd is not None and not self._unpriced:
+            self._warn_of_costs(work.run)
+
+    def _warn_of_costs(self, run: Run) -> None:
+        """Warn once if a model has answered and its cost is unknown: the cost limit is then not effective."""
+        if getattr(run.world.llm, "made_up", False):
+            return
+        for call in takewhile(lambda call: call.step == run.position, reversed(run.history.calls)):
+            if call.kind == "llm" and call.error is None and call.cost_usd is None:
+                self._unpriced = True
+                warnings.warn(
+                    f"max_cost_usd (budget_cap_usd) is {self.budget.max_cost_usd}, but the cost of {call.name!r} is "
+                    "not known, so its calls count as nothing; set `prices` in the provider's settings, or limit "
+                    "max_tokens or max_llm_calls",
+                    stacklevel=2,
+                )
+                return
 
     def _stopped(self, run: Run) -> Act | None:
-        """Return the act that says that a step next here was given up, where that still holds."""
+        """Return the record that the next step was given up, if it still applies."""
         history, (known, looked, stop) = run.at, self._looked
         if known is not history:
             looked, stop = 0, None
@@ -243,8 +276,19 @@ class Limits:
         return stop if any(row.node >= 0 and run.plan.nodes[row.node].id == stop.target for row in rows) else None
 
 
+def _paid_by_cut_steps(run: Run, flying: Iterable[Work] = ()) -> Paid:
+    """Return the usage of interrupted steps, without the part that steps in flight have taken over."""
+    paid = Paid()
+    if run.at is run.history and not run.past:
+        taken = {(call.act, call.call, call.attempt) for work in flying for call in work.calls}
+        for call in run.history.loose:
+            if (call.act, call.call, call.attempt) not in taken:
+                paid = paid.with_one(call.kind, call)
+    return paid
+
+
 def left_of(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:
-    """Return what is left of each limit that there is; less than nothing where the last that began has passed it."""
+    """Return what is left of each limit that is set; negative if the last attempt exceeded it."""
     limits = ((name, getattr(budget, name)) for name in used)
     return {name: _less(limit, used[name]) for name, limit in limits if limit is not None}
 
@@ -255,16 +299,16 @@ def _less(limit: Number, used: Number) -> Number:
     return limit - used
 
 
-def _waiting(history: History, position: int, queue: list[int]) -> int:
-    """Return how many events wait in the frontier, of which none that listens has begun."""
+def _count_waiting(history: History, position: int, queue: list[int]) -> int:
+    """Return how many events wait in the queue with no listener activated yet."""
     rows = [row for row in map(history.tables.acts.__getitem__, queue) if row.event >= 0]
     delivered = {row.event for row in rows if row.node >= 0}
     begun = {event for event in delivered if has_set_off(history, event, position)}
     return len({row.event for row in rows} - begun)
 
 
-def _nesting(history: History, queue: list[int]) -> tuple[int, int]:
-    """Return how many frames stand around what is next, and how many of those are of subgraphs with inputs."""
+def _measure_nesting(history: History, queue: list[int]) -> tuple[int, int]:
+    """Return the number of frames around the next node, and how many of them are subgraphs with inputs."""
     tables, frames, subgraphs = history.tables, 0, 0
     frame = tables.frames[tables.acts[queue[0]].frame if queue else 0]
     while frame.parent >= 0:

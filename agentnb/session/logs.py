@@ -1,10 +1,13 @@
-"""logs: what runs say to Python's logging. Nothing, and at no cost, until `configure_logging` asks for it.
+"""What runs write to Python's logging, and `configure_logging`.
 
-The loggers are `agentnb.run`, `agentnb.call` and `agentnb.store`. What is told:
+The loggers are `agentnb.run`, `agentnb.call` and `agentnb.store`. As usual for a library, their levels are not set, and
+a `NullHandler` (agentnb/__init__.py) keeps them silent until logging is configured: `logging.basicConfig()` shows
+warnings and errors. If no handler accepts the records of a run, no listener is installed and logging costs nothing.
+The levels are:
 
-    ERROR    a run cannot be kept, a node has failed
-    WARNING  an attempt of a call has failed, something in a step was odd
-    INFO     a run begins, goes on, waits, ends; a call was answered
+    ERROR    a run cannot be saved, a node has failed
+    WARNING  an attempt of a call has failed, a step has a warning
+    INFO     a run begins, resumes, waits, ends; a call was answered
     DEBUG    each step, each event
 
 Everything in a line is masked before it is written: the message and every field.
@@ -21,29 +24,28 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import hidden, masked, short
-from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, told
+from agentnb.board.masking import masked
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, told, with_article
+from agentnb.secrets import mask_text
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from agentnb.session.core import Core
 
 ROOT: Final = logging.getLogger("agentnb")
 RUN, CALL, STORE = (logging.getLogger(f"agentnb.{name}") for name in ("run", "call", "store"))
-OFF: Final = logging.CRITICAL + 50
-if ROOT.level == logging.NOTSET:  # else warnings would show wherever logging is set up for something else
-    ROOT.setLevel(OFF)
 FIELDS: Final = (
     *("run_id", "dialect", "step", "node", "event_id", "behavior", "tool", "model", "cost_usd", "latency_seconds"),
     *("reason", "error_type", "error_message", "payload"),
 )
-LONGEST: Final = 2_000  # characters of a text, and items of a list, that a line shows
+LONGEST: Final = 2_000  # maximum length of a text, and of a list, in a line
 MOST: Final = 100
 
 Redactor = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class _Setup:
-    """What `configure_logging` has set up last."""
+    """The last configuration made by `configure_logging`."""
 
     handler: logging.Handler | None = None
     redactor: Redactor | None = None
@@ -56,16 +58,16 @@ def configure_logging(
     stream: Any = None,
     payload_redactor: Redactor | None = None,
 ) -> logging.Logger:
-    """Have runs say what they do, one line each; return the logger `agentnb`. Called again, it replaces what was.
+    """Configure runs to log what they do, one line each; return the logger `agentnb`. Replaces earlier configurations.
 
-    A JSON line has timestamp, level, logger and message, and what applies of run_id, dialect, step, node, event_id,
+    A JSON line has timestamp, level, logger and message, and where applicable run_id, dialect, step, node, event_id,
     behavior, tool, model, cost_usd, latency_seconds, reason, error_type, error_message, payload. Secrets are masked.
 
     Args:
-        json_output: else a line is time, level, logger and message.
-        stream: where lines go; left out: to stderr.
-        payload_redactor: is given each payload (inputs, what a call sends and answers, an event's), a dict, and returns
-            what may be written of it.
+        json_output: if false, a line is time, level, logger and message.
+        stream: where lines are written; default: stderr.
+        payload_redactor: called with each payload (inputs, requests and answers of calls, event payloads), a dict;
+            returns what may be written of it.
 
     Raises:
         ExecutionError: X205, there is no such level; X206, the redactor cannot be called.
@@ -75,12 +77,13 @@ def configure_logging(
         >>> logger = configure_logging("DEBUG", stream=sys.stdout)
         >>> logger.warning("ready")  # doctest: +ELLIPSIS
         {"timestamp": "...", "level": "WARNING", "logger": "agentnb", "message": "ready"}
-        >>> logger.setLevel(OFF)
+        >>> configure_logging("CRITICAL")  # doctest: +ELLIPSIS
+        <Logger agentnb (CRITICAL)>
     """
     number = _level(level)
     if payload_redactor is not None and not callable(payload_redactor):
         raise ExecutionError(
-            Problem("X206", f"the redactor is a {type(payload_redactor).__name__}, which cannot be called",
+            Problem("X206", f"the redactor is {with_article(type(payload_redactor).__name__)}, which cannot be called",
                     "configure_logging(payload_redactor=...)", "it is called with each payload before it is written",
                     "pass a function that takes a dict and returns one")
         )  # fmt: skip
@@ -91,7 +94,7 @@ def configure_logging(
     _Setup.handler, _Setup.redactor, _Setup.warned = handler, payload_redactor, False
     ROOT.addHandler(handler)
     ROOT.setLevel(number)
-    ROOT.propagate = False  # else a line would come twice where the root logger has a handler too
+    ROOT.propagate = False  # else lines would be written twice if the root logger has a handler too
     return ROOT
 
 
@@ -107,11 +110,11 @@ def _level(level: str | int) -> int:
     )  # fmt: skip
 
 
-# -- lines -----------------------------------------------------------------------------------------------------------
+# -- formatting -----------------------------------------------------------------------------------------------------
 
 
 class _Lines(logging.Formatter):
-    """A line for people to read."""
+    """Formats records as plain text lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line."""
@@ -119,7 +122,7 @@ class _Lines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """A line of JSON for each record: what every record has, and what of `FIELDS` applies."""
+    """Formats each record as a line of JSON: the common fields, and those of `FIELDS` that apply."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -131,17 +134,17 @@ class JsonLines(logging.Formatter):
         }
         line |= {name: record.__dict__[name] for name in FIELDS if record.__dict__.get(name) is not None}
         if record.exc_info and record.exc_info[0] is not None and "error_type" not in line:
-            line |= {"error_type": record.exc_info[0].__name__, "error_message": hidden(str(record.exc_info[1]))}
+            line |= {"error_type": record.exc_info[0].__name__, "error_message": safe_str(record.exc_info[1])}
         return json.dumps(_plain(masked(line)), ensure_ascii=False)
 
 
 def _one_line(text: str) -> str:
-    """Return a text without its secrets and its line breaks; a secret may have some of its own."""
-    return hidden(" ".join(hidden(text).split()))
+    """Return a text without secrets and line breaks; secrets, which may contain line breaks, are masked first."""
+    return mask_text(" ".join(mask_text(text).split()))
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Return a masked value as JSON can hold it, cut where it is long."""
+    """Return a masked value as JSON-compatible data; long parts are truncated."""
     match value:
         case None | bool() | int():
             return value
@@ -155,25 +158,37 @@ def _plain(value: Any, depth: int = 0) -> Any:
         case list() | tuple() | set() | frozenset() if depth < 20:
             items = [_plain(item, depth + 1) for item in list(value)[:MOST]]
             return items if len(value) <= MOST else [*items, f"… ({len(value)} items)"]
-    return str(value) if isinstance(value, Decimal | date) else short(value)
+    return str(value) if isinstance(value, Decimal | date) else safe_repr(value)
+
+
+def is_heard(logger: logging.Logger, level: int) -> bool:
+    """Return True if a record of this level would reach a handler that processes it."""
+    if not logger.isEnabledFor(level):
+        return False
+    at: logging.Logger | None = logger
+    while at is not None:
+        if any(handler.level <= level and not isinstance(handler, logging.NullHandler) for handler in at.handlers):
+            return True
+        at = at.parent if at.propagate else None
+    return False
 
 
 def say(
     logger: logging.Logger, level: int, message: str, payload: Mapping[str, Any] | None = None, **known: Any
 ) -> None:
-    """Write one line, where the logger is on for its level. Nothing of it leaves unmasked."""
+    """Write one masked line if the logger is enabled for the level."""
     if not logger.isEnabledFor(level):
         return
     fields = {name: masked(value, name) for name, value in known.items() if value is not None}
     if payload:
-        shown = _shown(payload)
+        shown = _redact_payload(payload)
         if shown is not None:
             fields["payload"] = shown
     logger.log(level, "%s", _one_line(message), extra=fields)
 
 
-def _shown(payload: Mapping[str, Any]) -> Any:
-    """Return what may be written of a payload; None where the redactor fails."""
+def _redact_payload(payload: Mapping[str, Any]) -> Any:
+    """Return the part of a payload that may be written; None if the redactor fails."""
     shown = masked(dict(payload))
     if _Setup.redactor is None:
         return shown
@@ -183,24 +198,24 @@ def _shown(payload: Mapping[str, Any]) -> Any:
         if not _Setup.warned:
             _Setup.warned = True
             warnings.warn(
-                f"the payload_redactor raised {type(error).__name__}: {hidden(told(error))}; payloads that it fails on "
+                f"the payload_redactor raised {type(error).__name__}: {told(error)}; payloads that it fails on "
                 "are left out of the log",
                 stacklevel=2,
             )
         return None
 
 
-# -- what a session tells --------------------------------------------------------------------------------------------
+# -- sessions -------------------------------------------------------------------------------------------------------
 
 
 def store_failed(session: Core, error: BaseException) -> None:
-    """Tell that a run cannot be kept."""
+    """Log that a run cannot be saved."""
     say(STORE, logging.ERROR, f"run {session.run_id} cannot be kept: {told(error)}", run_id=session.run_id,
         dialect=session.recipe.dialect, step=session.engine.position, **error_fields(error))  # fmt: skip
 
 
 def error_fields(error: BaseException | None) -> dict[str, Any]:
-    """Return what an exception fills of the fields: its type, its message, and the code of its problem as reason."""
+    """Return the fields of an exception: its type, its message, and the code of its problem as reason."""
     if error is None:
         return {}
     problems = error.problems if isinstance(error, AgentNbError) else ()
@@ -211,5 +226,5 @@ def error_fields(error: BaseException | None) -> dict[str, Any]:
     }
 
 
-__all__ = ["CALL", "FIELDS", "OFF", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "error_fields", "say",
-           "store_failed"]  # fmt: skip
+__all__ = ["CALL", "FIELDS", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "error_fields", "is_heard",
+           "say", "store_failed"]  # fmt: skip

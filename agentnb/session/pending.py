@@ -1,21 +1,21 @@
-"""pending: what waits for a person: an answer, an approval, or a call that is held."""
+"""Pending interventions: questions, approvals and paused calls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentnb.board.secrets import hidden, short
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine import masks
-from agentnb.engine.resuming import Asked, unanswered
+from agentnb.engine.effects.crash_recovery import Asked, unanswered
+from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agentnb.engine.flight import Flight
-    from agentnb.engine.run import Run
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.effects.pending_step import Flight, Hold
     from agentnb.recipe.model import Leave
 
 
@@ -24,13 +24,13 @@ Kind = Literal["answer", "approval", "call"]
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """One thing that waits for a person: a node's question (`answer`, `approval`), or a held call (`call`).
+    """One pending item: a node's question (`answer`, `approval`), or a paused call (`call`).
 
-    An approval may wait on the board, too, while no node waits for it and the run goes on beside it.
+    An approval may also be pending on the board: then no node waits for it and the run continues.
 
-    `arguments` are what was asked or is about to be sent; `answer` is what came back, where the call is held after it.
-    `left` are the seconds that were left to answer when this was asked for; None where there is no end to them.
-    `free` are the names of the arguments that may be changed; None where all of them may.
+    `arguments` are what was asked or is about to be sent; `answer` is the response, if the call is paused after it.
+    `left` are the seconds left to answer at the time of the query; None without a timeout.
+    `free` are the names of the arguments that may be changed; None for all.
     """
 
     id: str
@@ -44,25 +44,26 @@ class Pending:
 
     def __repr__(self) -> str:
         """Return one line, without secrets."""
-        answer = "" if self.answer is ABSENT else f", answer {short(self.answer)}"
-        return f"<{self.kind} {self.id!r} of {self.node!r}: {self.name} {short(self.arguments)}{answer}>"
+        answer = "" if self.answer is ABSENT else f", answer {safe_repr(self.answer)}"
+        what = f"{safe_str(self.name, 200)} {safe_repr(self.arguments)}{answer}"
+        return f"<{self.kind} {safe_repr(self.id, 200)} of {safe_repr(self.node, 200)}: {what}>"
 
 
 def pending_of(run: Run) -> tuple[Pending, ...]:
-    """Return what waits for a person, in the order in which it was asked."""
+    """Return what is pending, in the order in which it was requested."""
     held = [_pending(flight, kind) for flight in run.flights.values() if (kind := _kind(flight)) is not None]
     known = (known for _, known in waiting_since(run))
-    return (*held, *map(_of_leave, leaves(run)), *known, *map(_masked, masks.unknown(run)))
+    return (*held, *map(_of_leave, leaves(run)), *known, *map(_masked, masked_values.unknown(run)))
 
 
 def leaves(run: Run) -> Sequence[Leave]:
-    """Return what waits on the board for a person's leave."""
+    """Return the approvals that are pending on the board."""
     approvals = run.plan.recipe.approvals
     return () if approvals is None else approvals.waiting(run)
 
 
 def leave_of(run: Run, wanted: str | None) -> Leave | None:
-    """Return what waits on the board, by its id or its node; the first where nothing is named; None for no such."""
+    """Return the approval pending on the board with this id or node, by default the first; None if there is none."""
     return next((each for each in leaves(run) if wanted is None or wanted in (each.id, each.node)), None)
 
 
@@ -71,7 +72,7 @@ def _of_leave(leave: Leave) -> Pending:
 
 
 def waiting_since(run: Run) -> list[tuple[Asked, Pending]]:
-    """Return the questions and calls of another process that never came back: their steps have not begun again."""
+    """Return the questions and calls of another process without a response; their steps have not begun again."""
     kinds: dict[str, Kind] = {"human": "answer", "approval": "approval"}
     found = []
     for call in unanswered(run):
@@ -87,7 +88,7 @@ def _masked(path: str) -> Pending:
 
 
 def _kind(flight: Flight) -> Kind | None:
-    """Return what a flight waits for; None where nobody can answer it: it flies, or is held at an event."""
+    """Return what a pending step waits for; None if it is running or paused at an event."""
     kind = flight.hold.kind if flight.held and flight.hold is not None else "emit"
     return None if kind == "emit" else kind  # type: ignore[return-value]  # the kinds of a Hold are these and emit
 
@@ -101,10 +102,10 @@ def _pending(flight: Flight, kind: Kind) -> Pending:
 
 
 def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
-    """Return the flight that waits, by its node or its id; the first one where nothing is named.
+    """Return the pending step by its node or its id; by default the first one.
 
     Raises:
-        ExecutionError: X115, nothing of that kind waits.
+        ExecutionError: X115, nothing of that kind is pending.
     """
     found = flight_of(run, kind, wanted)
     if found is not None:
@@ -125,7 +126,7 @@ def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
 
 
 def flight_of(run: Run, kind: Kind, wanted: str | None) -> Flight | None:
-    """Return the flight that waits, as `held` does; None where none does."""
+    """Return the pending step as `held` does; None if there is none."""
     for flight in run.flights.values():
         if _kind(flight) == kind:
             known = _pending(flight, kind)
@@ -135,7 +136,7 @@ def flight_of(run: Run, kind: Kind, wanted: str | None) -> Flight | None:
 
 
 def changed_in(flight: Flight) -> Mapping[str, Any] | None:
-    """Return the arguments that a person has put in place of those that leave is asked for; None where nobody has."""
+    """Return the arguments that a person has substituted in a pending approval; None if unchanged."""
     hold = flight.hold
     assert hold is not None
     now = freeze(dict(hold.effect.arguments))
@@ -144,12 +145,12 @@ def changed_in(flight: Flight) -> Mapping[str, Any] | None:
 
 
 def change(flight: Flight, arguments: Mapping[str, Any] | None, answer: Any) -> None:
-    """Change a held call: what it sends, or what it comes back with; an answer before it goes out replaces it.
+    """Change a paused call: its request or its response; a response set before the call is sent replaces the call.
 
-    X127: the answer of an approval is changed, which is given by approving or denying.
+    X127: an approval is decided by approving or denying it; its answer cannot be changed.
 
     Raises:
-        ExecutionError: X127, an approval is answered so.
+        ExecutionError: X127, the answer of an approval is changed.
     """
     hold = flight.hold
     assert hold is not None
@@ -158,11 +159,22 @@ def change(flight: Flight, arguments: Mapping[str, Any] | None, answer: Any) -> 
     if arguments is not None:
         hold.effect = replace(hold.effect, arguments={key: thaw(freeze(value)) for key, value in arguments.items()})
     if answer is not ABSENT:
+        check_answer(hold, answer)
         hold.answer, hold.answered = answer, True
 
 
+def check_answer(hold: Hold, answer: Any) -> None:
+    """Raise if an answer does not fit the question, which stays pending.
+
+    Raises:
+        ExecutionError: X144, X147, the question expects something else.
+    """
+    if hold.effect.kind == "human" and hold.effect.check is not None:
+        hold.effect.check(answer)
+
+
 def no_answer(name: str) -> ExecutionError:
-    """Return what is raised where an approval is given another answer than leave, or none."""
+    """Return the exception for an approval that is given any other answer."""
     return ExecutionError(
         Problem("X127", f"{name!r} asks for leave, and has no answer to change", "change(answer=...)",
                 "an approval is granted or denied; only what it asks leave for can be changed",
@@ -171,12 +183,12 @@ def no_answer(name: str) -> ExecutionError:
 
 
 def held_at(run: Run) -> str:
-    """Return where inside its node a step in flight is held to be looked at; empty where none is."""
+    """Return where inside its node a step in flight is paused for inspection; empty if none is."""
     for flight in run.flights.values():
         hold, node = flight.hold, flight.act.node.id
         if not flight.held or hold is None:
             continue
-        name = repr(hidden(hold.effect.name))
+        name = safe_repr(hold.effect.name, 200)
         if hold.kind == "emit":
             return f"at event {hold.answer.id} {name} of {node!r}"
         if hold.kind == "call":

@@ -1,7 +1,7 @@
-"""schedules: hooks that are called at the turns of a run, of whatever dialect: who is told, and what of.
+"""Hooks that are called at defined moments of a run (schedules), for all dialects.
 
-Observers look on; providers give a resource, which the nodes that come then find by its type. At each schedule they
-are called in the order in which they were registered, each after the changes of those before it.
+Observers are notified; providers return a resource, which later nodes find by its type. Hooks of a schedule are called
+in the order of registration, each after the changes of those before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.engine.control.listeners import check_listener
+from agentnb.errors import ExecutionError, Problem, did_you_mean, error_line, with_article
+from agentnb.recipe.user_functions import check_ran
+from agentnb.text import class_name
 
 
 class Schedule(StrEnum):
@@ -44,7 +47,7 @@ AllGraphSchedules: Final = tuple(Schedule)
 
 @dataclass(frozen=True, slots=True)
 class GraphEvent:
-    """What hooks are told: when, of which run, of which node, and what belongs to that schedule; all else is None.
+    """The argument of hooks: the schedule, the run, the node, and the fields of that schedule; all others are None.
 
     - OnGraphStart: node_count, node_map. OnGraphComplete: nodes_executed, duration. OnGraphFailure: error, node_id.
     - OnSystemComplete: duration. OnSystemError: error. OnSystemTimeout: error, timeout. OnSystemRetry: attempt, error.
@@ -91,7 +94,7 @@ class GraphEvent:
 
 
 class Hook(NamedTuple):
-    """A row of the registry. `around` says that it takes the context beside the event."""
+    """A row of the registry. `around` is true if the hook takes the context as a second argument."""
 
     name: str
     call: Callable[..., Any]
@@ -100,11 +103,11 @@ class Hook(NamedTuple):
 
 
 class HooksAPI:
-    """Hooks by schedule. Give it to any Session, `Session(recipe, hooks=api)`, or to a GraphExecutor.
+    """Hooks by schedule. Pass it to any Session, `Session(recipe, hooks=api)`, or to a GraphExecutor.
 
-    A hook takes the event, and as a second argument the context where it wants one. An observer that raises is dropped
-    with a warning; a provider that raises fails the node before which it is asked. Behind a node, or in the middle of
-    one, there is nothing that it could fail: it is dropped as an observer is.
+    A hook takes the event, and optionally the context as a second argument. An observer that raises is removed with a
+    warning; a provider that raises before a node fails that node. After a node, or inside one, a provider that raises
+    is removed like an observer.
 
     Example:
         >>> api, seen = HooksAPI(), []
@@ -119,40 +122,43 @@ class HooksAPI:
     def register(
         self, schedules: Schedule | str | Iterable[Schedule | str], name: str, observer: Callable[..., Any]
     ) -> None:
-        """Call `observer` at one schedule or at several.
+        """Call `observer` at one or more schedules.
 
         Raises:
-            ExecutionError: X150, there is no such schedule; X151, it has a hook of that name already.
+            ExecutionError: X150, there is no such schedule; X151, it has a hook of that name already;
+                X469, it cannot be called, or is async.
         """
         self._add(schedules, name, observer, provides=False)
 
     def register_provider(
         self, schedules: Schedule | str | Iterable[Schedule | str], name: str, provider: Callable[..., Any]
     ) -> None:
-        """Call `provider` at one schedule or at several; what it returns is a resource from then on, None is none.
+        """Call `provider` at one or more schedules; what it returns becomes a resource, unless it is None.
 
         Raises:
-            ExecutionError: X150, there is no such schedule; X151, it has a hook of that name already.
+            ExecutionError: X150, there is no such schedule; X151, it has a hook of that name already;
+                X469, it cannot be called, or is async.
         """
         self._add(schedules, name, provider, provides=True)
 
     def unregister(self, name: str) -> None:
-        """Take a hook away, at every schedule."""
+        """Remove a hook from every schedule."""
         for rows in self.rows.values():
             rows[:] = [row for row in rows if row.name != name]
 
     def providers(self) -> HooksAPI | None:
-        """Return a registry of the providers alone, for a fork of a session; None where there are none."""
+        """Return a registry of the providers alone, for a fork of a session; None if there are none."""
         found = HooksAPI()
         found.rows = {schedule: [row for row in rows if row.provides] for schedule, rows in self.rows.items()}
         return found if any(found.rows.values()) else None
 
     def names(self, schedule: Schedule | str) -> list[str]:
-        """Return the names of the hooks of a schedule, in their order."""
+        """Return the names of the hooks of a schedule, in order."""
         return [row.name for row in self.rows[_schedule(schedule)]]
 
     def _add(self, schedules: Any, name: str, call: Callable[..., Any], *, provides: bool) -> None:
         wanted = [_schedule(each) for each in ([schedules] if isinstance(schedules, str) else schedules)]
+        check_listener(call, f"hook {name!r}")
         for schedule in wanted:
             if name in self.names(schedule):
                 raise ExecutionError(
@@ -163,24 +169,24 @@ class HooksAPI:
             self.rows[schedule].append(Hook(name, call, provides, _takes_context(call)))
 
     def tell(self, event: GraphEvent, context: Callable[[], Any]) -> None:
-        """Call the hooks of an event's schedule; drop one that raises. `context` makes what is around it.
+        """Call the hooks of an event's schedule; remove one that raises. `context` creates the context argument.
 
         Raises:
-            Exception: what a provider has raised before a node.
+            ExecutionError: X471, a provider has failed before a node; its exception is the cause.
         """
         rows = self.rows[event.schedule]
         for row in tuple(rows):
             arguments = (event, context()) if row.around else (event,)
             try:
                 found = row.call(*arguments)
-                if inspect.isawaitable(found):
-                    getattr(found, "close", lambda: None)()
-                    raise TypeError("it is async, and hooks are called at once")
+                if inspect.isawaitable(found) and not inspect.iscoroutine(found):
+                    raise TypeError("it returned an awaitable, and hooks are called at once")
+                check_ran(found)
                 if row.provides and found is not None:
                     context().insert(found)
-            except Exception as error:  # a spectator cannot stop the play
+            except Exception as error:  # an observer cannot stop the run
                 if row.provides and event.schedule.endswith("Start"):
-                    raise
+                    raise ExecutionError(_failed(row, event, error)) from error
                 if row in rows:
                     rows.remove(row)
                 warnings.warn(
@@ -189,8 +195,65 @@ class HooksAPI:
                 )
 
 
+def built(given: Any) -> Any:
+    """Return the hooks of a session, built from a plugin, or from a list of plugins and registries.
+
+    A plugin has a method `build`. If it takes an argument, it is called with a registry and registers its hooks there;
+    otherwise it returns one. The items of a list are merged into one registry, in order.
+
+    X470: a plugin of hooks cannot be built.
+
+    Raises:
+        ExecutionError: X470, its `build` failed, or returned no registry; X151, two hooks have one name.
+    """
+    if isinstance(given, list | tuple):
+        whole = HooksAPI()
+        for each in given:
+            found = built(each)
+            if not isinstance(found, HooksAPI):
+                raise ExecutionError(_no_plugin(each, f"it is {with_article(class_name(each))}"))
+            for schedule, rows in found.rows.items():
+                for row in rows:
+                    whole._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
+        return whole
+    build = getattr(given, "build", None)
+    if isinstance(given, HooksAPI) or not callable(build):
+        return given
+    if isinstance(given, type):
+        raise ExecutionError(_no_plugin(given, f"it is a class: make one, {given.__name__}()"))
+    registry = HooksAPI()
+    try:
+        found = build(registry) if _takes_registry(build) else build()
+        found = check_ran(found)
+    except Exception as error:
+        raise ExecutionError(_no_plugin(given, error_line(error))) from error
+    if found is None and _takes_registry(build):
+        return registry
+    if not isinstance(found, HooksAPI):
+        raise ExecutionError(_no_plugin(given, f"its build returned {with_article(class_name(found))}"))
+    return found
+
+
+def _takes_registry(build: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(build).parameters.values()
+    return any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
+
+
+def _no_plugin(given: Any, why: str) -> Problem:
+    name = given.__name__ if isinstance(given, type) else type(given).__name__
+    return Problem("X470", f"plugin {name!r} cannot be built", "hooks=...", why,
+                   "give it a method build(self, hooks) that calls hooks.register(...)")  # fmt: skip
+
+
+def _failed(row: Hook, event: GraphEvent, error: Exception) -> Problem:
+    """X471: a provider hook has failed before a node."""
+    return Problem("X471", f"hook {row.name!r} of {event.schedule} failed: {type(error).__name__}: {error}",
+                   f"before node {event.node_id!r}", "the node may need the resource that the hook provides",
+                   f"correct the hook, or take it away: hooks.unregister({row.name!r})")  # fmt: skip
+
+
 def _schedule(given: Schedule | str) -> Schedule:
-    """Return a schedule, given as itself or by its name.
+    """Return a schedule, from itself or from its name.
 
     X150: there is no such schedule.
 

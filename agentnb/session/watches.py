@@ -1,40 +1,48 @@
-"""watches: conditions whose value people want to see. They are worked out where the session stands, when asked."""
+"""Watches: conditions whose values are shown, evaluated on access at the current position."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agentnb.board.secrets import short
+from agentnb.errors import ExecutionError, Problem
+from agentnb.text import safe_repr
 
 
 class Watches(Mapping[str, Any]):
-    """The watched conditions: text -> value on the board where the session stands, or the error as text."""
+    """The watched conditions: text -> value on the current board, or the error as text."""
 
-    def __init__(self, board: Callable[[], Mapping[str, Any]]) -> None:
-        self._board = board
+    def __init__(
+        self,
+        board: Callable[[], Mapping[str, Any]],
+        check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]],
+    ) -> None:
+        self._board, self._check_keys = board, check_keys
         self._asked: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
 
     def add(self, expression: Any) -> str:
-        """Watch a path of the board, a condition text, JsonLogic, or a callable; return the name that it goes by.
+        """Watch a path of the board, a condition text, JsonLogic, or a callable; return the watch's name.
 
         Raises:
-            RecipeError: the condition is wrong.
+            ExecutionError: X145, it reads a key that nothing writes.
+            RecipeError: the condition is invalid.
         """
-        from agentnb.expressions.questions import as_question
+        from agentnb.expressions.board_queries import as_question
 
         asked = as_question(expression, self._board())
+        if problems := [*self._check_keys(asked.reads, "session.watch()")]:
+            raise ExecutionError(*problems)
         text = str(getattr(asked, "text", "") or getattr(expression, "__name__", "watch"))
         self._asked[text] = asked
         return text
 
     def sources(self) -> list[Any]:
-        """Return what can be kept of them: texts and JsonLogic; a function of the board cannot be."""
+        """Return the watches that can be saved: texts and JsonLogic, not functions."""
         kept = (getattr(asked, "source", None) for asked in self._asked.values())
         return [source for source in kept if isinstance(source, str | Mapping)]
 
     def remove(self, text: str) -> None:
-        """Watch it no longer."""
+        """Remove a watch."""
         self._asked.pop(text, None)
 
     def __getitem__(self, text: str) -> Any:
@@ -52,5 +60,5 @@ class Watches(Mapping[str, Any]):
         return len(self._asked)
 
     def __repr__(self) -> str:
-        """Return one line a watch."""
-        return "\n".join(f"{text}: {short(value, text)}" for text, value in self.items()) or "no watches"
+        """Return one line per watch."""
+        return "\n".join(f"{text}: {safe_repr(value, key=text)}" for text, value in self.items()) or "no watches"

@@ -1,4 +1,4 @@
-"""why: why a run went where it did: the conditions that its last step's node asked, each with what it read."""
+"""Explain a step: why the run went where it did, with each condition and the values it read."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Board, Scope
-from agentnb.board.secrets import hidden, short
-from agentnb.engine.history import AGAIN, CARRIED, LEAVE, History
-from agentnb.engine.inside import came_to, given_at
-from agentnb.engine.replica import Replica
+from agentnb.engine.core.frame_inputs import came_to, given_at
+from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
+from agentnb.engine.persistence.state_projection import Replica
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text
 from agentnb.kinds.context import Context, InContext, strictly
-from agentnb.session.asked import Asked
+from agentnb.session.condition_trace import Asked
 from agentnb.session.why_event import Came, came_in, clauses_in, led_to
-from agentnb.trace.reading import edits
+from agentnb.text import safe_repr, safe_str
+from agentnb.trace.row_index import edits
 
 if TYPE_CHECKING:
-    from agentnb.engine.run import Run
+    from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a step led where it did: what its node thought, and each condition with its values.
+    """Why a step led where it did: the node's stated reasoning, and each condition with its values.
 
-    Where it has delivered an event, `came` says which, and `asked` are the clauses that let it come to the node; `went`
-    are then the nodes that wait for what the step has told.
+    If it delivered an event, `came` is that event, and `asked` are the clauses that matched it to the node; `went` are
+    then the nodes with pending deliveries of the step's events.
     """
 
     step: int
@@ -45,10 +45,13 @@ class Why:
             return "nothing has run yet"
         if self.came is None:
             goes = f"went to {', '.join(self.went)}" if self.went else "took no way out"
-            said = f": {hidden(self.thought)}" if self.thought else ""
+            said = f": {safe_str(self.thought)}" if self.thought else ""
         else:
             goes, said = f"was set off by {self.came}", ""
-        lines = [f"step {self.step}, {self.node!r} {goes}{said}", *(f"  {each.line()}" for each in self.asked)]
+        lines = [
+            f"step {self.step}, {safe_repr(self.node, 200)} {goes}{said}",
+            *(f"  {each.line()}" for each in self.asked),
+        ]
         if self.came is not None and self.went:
             lines.append(f"  what it told sets off {', '.join(self.went)}")
         return "\n".join(lines)
@@ -58,7 +61,7 @@ class Why:
 
 
 def why_of(run: Run, at: int | None = None) -> Why:
-    """Return why a step led where it did; `at` left out, the last one up to where a run stands.
+    """Return why a step led where it did; by default the last one up to the current position.
 
     Raises:
         ExecutionError: X111, there is no such step.
@@ -74,7 +77,7 @@ def why_of(run: Run, at: int | None = None) -> Why:
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
     note = history.notes.get(step)
-    node, went = run.node_of(history.s_act[row]), tuple(_went(run, history, step))
+    node, went = run.node_of(history.s_act[row]), tuple(_find_next_nodes(run, history, step))
     came = came_in(run, history, step)
     if came is not None:
         thought = "" if note is None else note.thought or ""
@@ -85,20 +88,20 @@ def why_of(run: Run, at: int | None = None) -> Why:
 
 
 def asked_in(run: Run, history: History, step: int) -> Iterator[Asked]:
-    """Yield each condition that the node of a step asks, on the board as that step had left it."""
+    """Yield each condition that the node of a step evaluates, on the board as the step left it."""
     row = step - history.base
     act = run.tables.acts[history.s_act[row]]
     node = run.plan.nodes[act.node].node
     board = _board_after(run, history, step, act.frame)
     context = Context(board, lambda: given_at(run, act.frame), came_to(history, step), node)
-    went = tuple(_went(run, history, step))
-    if history.s_flag[row] & 3 != LEAVE:  # by then what is inside it may have changed what it was asked about
-        yield from _chosen(run, node, board, went)
-    yield from _asked(run, node, context, board, went)
+    went = tuple(_find_next_nodes(run, history, step))
+    if history.s_flag[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
+        yield from _evaluate_branches(run, node, board, went)
+    yield from _evaluate_conditions(run, node, context, board, went)
 
 
-def _went(run: Run, history: History, step: int) -> Iterator[str]:
-    """Yield the nodes that a step led to: inside its own node, by an edge, or by a choice of its own."""
+def _find_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
+    """Yield the nodes that a step led to: inside its own node, by an edge, or by a route it chose."""
     row = step - history.base
     for number in history.opened.get(step, ()):
         yield from _entry(run, run.tables.frames[number].region)
@@ -111,15 +114,15 @@ def _went(run: Run, history: History, step: int) -> Iterator[str]:
 
 
 def _entry(run: Run, region: str | None) -> tuple[str, ...]:
-    """Return the nodes that a region begins with; none where there is no such region."""
+    """Return the entry nodes of a region; none if there is no such region."""
     found = run.plan.recipe.regions.get(region or "")
     return () if found is None else found.entry
 
 
-def _chosen(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
-    """Yield each way that a decision or a switch could take inside, with what it was asked about."""
+def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
+    """Yield each branch of a decision or a switch, with the condition for it."""
     question = node.params.get("predicate") or node.params.get("discriminator")
-    if question is None or not hasattr(question, "explain"):  # one that is only kept
+    if question is None or not hasattr(question, "explain"):  # a snapshot without code
         return
     *read, (text, answer) = question.explain(board)
     if not read:
@@ -130,7 +133,7 @@ def _chosen(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterat
                 for label, region in node.params["branches"].items()]  # fmt: skip
     else:
         read.append((text, answer))
-        ways = [(f"{text} is {short(key)}", region, key == answer) for key, region in node.params["cases"]]
+        ways = [(f"{text} is {safe_repr(key)}", region, key == answer) for key, region in node.params["cases"]]
         if node.params.get("default") is not None:
             ways.append((f"{text} is anything else", node.params["default"], not any(fits for *_, fits in ways)))
     for condition, region, fits in ways:
@@ -139,7 +142,7 @@ def _chosen(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterat
 
 
 def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
-    """Return the board as a step's node had left it, without what people have edited since."""
+    """Return the board as a step's node left it, without later edits by people."""
     replica, row = Replica(run.tables), step - history.base
     replica.stand(history, step - 1)
     replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - edits(history, step))
@@ -148,8 +151,10 @@ def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
     return Board(lambda: scope)
 
 
-def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
-    """Yield each condition that the node asks: a router's cases and routes, then those of its edges."""
+def _evaluate_conditions(
+    run: Run, node: Node, context: Context, board: Board, went: tuple[str, ...]
+) -> Iterator[Asked]:
+    """Yield each condition that the node evaluates: a router's cases and routes, then those of its edges."""
     strict = getattr(run.world, "strict", True)
     for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
         yield _answer(strictly(condition, strict), target, context, board, went)
@@ -164,7 +169,7 @@ def _asked(run: Run, node: Node, context: Context, board: Board, went: tuple[str
         for text, target in node.params.get("routes", {}).items():
             yield Asked(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
     for edge in run.plan.recipe.edges:
-        if edge.source == node.id and hasattr(edge.when, "explain"):  # not of a condition that is only kept
+        if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
             yield _answer(strictly(edge.when, strict), edge.target, context, board, went)
 
 

@@ -1,27 +1,28 @@
-"""why_event: why an event came to a node: who told of it, what that followed from, and each clause that it answers."""
+"""Explain an event delivery: who emitted the event, its causes, and each clause that matched."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import hidden, short
-from agentnb.session.asked import Asked
+from agentnb.engine.core.time_travel import looked_at
+from agentnb.session.condition_trace import Asked
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
-    from agentnb.engine.history import Event, History
-    from agentnb.engine.run import Run
+    from agentnb.engine.core.history import Event, History
+    from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Node
 
-FEW: Final = 8  # of the events before it, so many are named in a line
+FEW: Final = 8  # number of preceding causes named in a line
 
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """The event that a step has delivered: its id and type, who told of it, in which step, and what it followed from.
+    """The event that a step has delivered: its id and type, its emitter, its step, and its causes.
 
-    `step` is None where it came from outside. `causes` are the ids of the events before it, the nearest first.
+    `step` is None for an event from outside. `causes` are the ids of the preceding events, nearest first.
     """
 
     event: str
@@ -31,16 +32,18 @@ class Came:
     causes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it in one line, without secrets."""
+        """Return it as one line, without secrets."""
         where = "from outside" if self.step is None else f"in step {self.step}"
         left = len(self.causes) - FEW
         before = f", after {' <- '.join(self.causes[:FEW])}" if self.causes else ""
         before += f" and {left} more before" if left > 0 else ""
-        return hidden(f"event {self.event} {self.type!r}, told by {self.teller!r} {where}{before}")
+        return safe_str(
+            f"event {self.event} {safe_repr(self.type, 200)}, told by {safe_repr(self.teller, 200)} {where}{before}"
+        )
 
 
 def came_in(run: Run, history: History, step: int) -> Came | None:
-    """Return the event that a step has delivered; None where it has delivered none."""
+    """Return the event that a step has delivered; None if it has delivered none."""
     event = _delivered(run, history, step)
     if event is None:
         return None
@@ -54,7 +57,7 @@ def came_in(run: Run, history: History, step: int) -> Came | None:
 
 
 def clauses_in(run: Run, history: History, step: int) -> Iterator[Asked]:
-    """Yield each clause of the node that the event of a step answers, with the values that were there."""
+    """Yield each clause of the node that the event of a step matched, with the values at that time."""
     event = _delivered(run, history, step)
     if event is None:
         return
@@ -64,20 +67,34 @@ def clauses_in(run: Run, history: History, step: int) -> Iterator[Asked]:
     for path, wanted in (node.params.get("where") or {}).items():
         asked = wanted.items() if isinstance(wanted, Mapping) else [("is", wanted)]
         for word, value in asked:
-            yield _holds(node, f"where {path} {word} {short(value, path)}", (path, _at(event.payload, path)))
+            yield _holds(
+                node, f"where {path} {word} {safe_repr(value, key=path)}", (path, _value_at(event.payload, path))
+            )
     told = [each for each in history.events if each.step == step]
     if node.params.get("pattern"):
-        found = next((_at(each.payload, "bindings") for each in told if each.type == "pattern.matched"), None)
-        yield _holds(node, f"pattern {node.params['pattern']}", *([] if found is None else [("it fits", found)]))
+        found = _match_pattern(run, history, step) if any(each.type == "pattern.matched" for each in told) else ()
+        yield _holds(node, f"pattern {node.params['pattern']}", *([("it fits", found)] if found else []))
     if node.params.get("relation_type"):
-        about = next(filter(None, (_at(each.payload, "relation_id") for each in told)), None)
+        about = next(filter(None, (_value_at(each.payload, "relation_id") for each in told)), None)
         yield _holds(node, f"relation {node.params['relation_type']}", *([] if about is None else [("its id", about)]))
     if node.params.get("activate_after"):
         yield _holds(node, f"{node.params['activate_after']} events later")
 
 
+def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[str, str]]:
+    """Return the pattern matches of a step's node when its event was due: before the first delivery."""
+    reactive, acts = run.plan.recipe.reactive, run.tables.acts
+    if reactive is None or history not in run.chain:
+        return ()
+    act, first = acts[history.s_act[step - history.base]], step
+    while first - 1 > history.base and acts[history.s_act[first - 1 - history.base]].event == act.event:
+        first -= 1
+    with looked_at(run, first - 1) as then:
+        return list(reactive.fits(then, run.plan.nodes[act.node].id))
+
+
 def led_to(run: Run, history: History, step: int) -> Iterator[str]:
-    """Yield the nodes for which events of a step wait in the queue, as far as they are known there."""
+    """Yield the nodes with queued deliveries of a step's events, as far as they are known there."""
     told = {each.seq for each in history.events if each.step == step}
     for number in history.queue_after(step):
         act = run.tables.acts[number]
@@ -93,8 +110,8 @@ def _holds(node: Node, clause: str, *read: tuple[str, Any]) -> Asked:
     return Asked(clause, node.id, value=True, taken=True, operands=read)
 
 
-def _at(found: Any, path: str) -> Any:
-    """Return what stands at a dotted path of a payload; None where nothing does."""
+def _value_at(found: Any, path: str) -> Any:
+    """Return the value at a dotted path of a payload; None if there is none."""
     for name in path.split("."):
         if not isinstance(found, Mapping):
             return None

@@ -1,4 +1,4 @@
-"""why_not: what kept a node from firing: of one that listens, its events; of any other, the ways that lead to it."""
+"""Explain why a node did not run: its events if it listens to events, else its incoming edges."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from agentnb.board.secrets import hidden
-from agentnb.engine.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActRow, Event, History
-from agentnb.engine.replica import Replica
-from agentnb.engine.travel import home
+from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActRow, Event, History
+from agentnb.engine.core.time_travel import home
+from agentnb.engine.persistence.state_projection import Replica
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.asked import Asked
+from agentnb.session.condition_trace import Asked
 from agentnb.session.why import asked_in
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
-    from agentnb.engine.plan import PlanNode
-    from agentnb.engine.run import Run
+    from agentnb.engine.core.plan import PlanNode
+    from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Edge, Reactive
 
-FEW = 5  # of the events that have come, so many are named
+FEW = 5  # number of past events named
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way in: from where, of which kind, what became of it in which step, and the conditions that were asked."""
+    """One incoming edge: its source, its kind, its result and step, and the conditions evaluated."""
 
     source: str
     kind: str
@@ -35,17 +35,17 @@ class Way:
 
     def lines(self) -> Iterator[str]:
         """Yield it as lines of text, without secrets."""
-        yield f"  from {self.source!r} ({self.kind}): {hidden(self.said)}"
+        yield f"  from {self.source!r} ({self.kind}): {safe_str(self.said)}"
         for each in self.asked:
             yield f"    {each.line()}"
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """What kept a node from firing up to a step: `said` in one sentence, and each of its ways in.
+    """Why a node did not run up to a step: `said` in one sentence, and each of its incoming edges.
 
-    `event` is the one that it was asked about, where the node listens to events. `fired` is the step in which it ran
-    (for that event); None where it did not.
+    `event` is the one asked about, if the node listens to events. `fired` is the step in which the node ran (for that
+    event); None if it did not.
     """
 
     step: int
@@ -56,16 +56,16 @@ class WhyNot:
     ways: tuple[Way, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the sentence, and the lines of each way in."""
+        """Return the sentence, and the lines of each incoming edge."""
         lines = [line for way in self.ways for line in way.lines()]
-        return "\n".join([f"after step {self.step}, {self.node!r}: {hidden(self.said)}", *lines])
+        return "\n".join([f"after step {self.step}, {safe_repr(self.node, 200)}: {safe_str(self.said)}", *lines])
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
 def why_not_of(run: Run, node: str, at: int | str | None) -> WhyNot:
-    """Return what kept a node from firing, at a step (left out: here) or for an event.
+    """Return why a node did not run, at a step (default: here) or for an event.
 
     Raises:
         ExecutionError: X101, there is no such node; X111, there is no such event.
@@ -77,7 +77,7 @@ def why_not_of(run: Run, node: str, at: int | str | None) -> WhyNot:
 
 
 class _Past:
-    """A run as it stood after a step, read from its history; the run itself stays where it stands."""
+    """A run as it was after a step, read from its history; the run itself does not move."""
 
     def __init__(self, run: Run, step: int) -> None:
         self.run, self.step, self.at = run, step, home(run, step)
@@ -86,18 +86,18 @@ class _Past:
                       if history.base <= step]  # fmt: skip
 
     def queue(self) -> list[ActRow]:
-        """Return what is next, front first."""
+        """Return the next activations in order."""
         return [self.run.tables.acts[number] for number in self.at.queue_after(self.step)]
 
     def events(self) -> list[Event]:
-        """Return the events so far; where the run stands here, those of steps in flight too."""
+        """Return the events so far; at the current position, including those of steps in flight."""
         found = [event for history, end in self.parts for event in history.events if event.at <= end]
         if self.step == self.run.position:
             found += [event for flight in self.run.flights.values() for event in flight.act.work.emitted]
         return sorted(found, key=lambda event: event.seq)
 
     def event(self, wanted: str) -> Event:
-        """Return the event of an id."""
+        """Return the event with an id."""
         found = next((event for event in self.events() if event.id == wanted), None)
         if found is None:
             raise ExecutionError(
@@ -107,7 +107,7 @@ class _Past:
         return found
 
     def steps(self) -> Iterator[tuple[int, History, ActRow]]:
-        """Yield the steps so far, the last first."""
+        """Yield the steps so far, last first."""
         for history, end in reversed(self.parts):
             for step in range(end, history.base, -1):
                 yield step, history, self.run.tables.acts[history.s_act[step - history.base]]
@@ -119,7 +119,7 @@ class _Past:
         return replica.frames
 
     def acts_after(self, step: int) -> str:
-        """Return which acts of people may have changed what is next since a step."""
+        """Return the interventions since a step that may have changed the next nodes."""
         done = [act for history, end in self.parts for act in history.people if step <= act.step <= end]
         return ", ".join(f"{act.act} {act.target!r} after step {act.step}" for act in done if act.act == "set_next")
 
@@ -128,7 +128,7 @@ def _of_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
     types, events = " and ".join(map(repr, node.node.on)), past.events()
     reactive = past.run.plan.recipe.reactive
     if reactive is not None:
-        return _of_reactive(past, node, event, reactive)
+        return _explain_reactive(past, node, event, reactive)
     if event is not None and event.type not in node.node.on:
         said = f"event {event.id} is a {event.type!r}, and it listens to {types}"
         return WhyNot(past.step, node.id, event.id, None, said)
@@ -137,12 +137,12 @@ def _of_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
         came = ", ".join(f"{one.id} {one.type!r}" for one in events[-FEW:]) or "none at all"
         said = f"no event of its types has come: it listens to {types}; what came: {came}"
         return WhyNot(past.step, node.id, None, None, said)
-    asked = [_delivery(past, node, one) for one in heard]
+    asked = [_explain_delivery(past, node, one) for one in heard]
     return next((each for each in asked if each.fired is None), asked[-1])
 
 
-def _of_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
-    """Say which clause of a node has kept it from being set off: by this event, else by the last that it listens to."""
+def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
+    """Return which clause prevented a node from running: for this event, else for the last that it listens to."""
     came = [one for one in past.events() if reactive.waits(one)]
     heard = [event] if event is not None else [one for one in came if reactive.listens(node.id, one)]
     if not heard:
@@ -152,7 +152,7 @@ def _of_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Rea
         return WhyNot(past.step, node.id, None, None, said)
     asked = []
     for one in reversed(heard):
-        found = _delivery(past, node, one)
+        found = _explain_delivery(past, node, one)
         refused = list(reactive.refusals(past.run, node.id, one))
         if found.fired is None and refused:
             ways = tuple(Way(one.type, "event", None, clause) for clause in refused)
@@ -164,8 +164,8 @@ def _of_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Rea
     return next((each for each in asked if each.fired is None), asked[0])
 
 
-def _delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
-    """Say what became of the delivery of an event to a node."""
+def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
+    """Return the result of the delivery of an event to a node."""
     fired, named = None, f"event {event.id} {event.type!r}"
     queue = past.queue()
     waits = next((n for n, row in enumerate(queue) if row.node == node.index and row.event == event.seq), None)
@@ -211,7 +211,7 @@ def _of_node(past: _Past, node: PlanNode) -> WhyNot:
     if any(past.run.tables.frames[number].owner == node.index for number in past.frames()):
         return WhyNot(past.step, node.id, None, last, f"it was entered, and what is inside it goes on{ran}")
     edges = [edge for edge in past.run.plan.recipe.edges if edge.target == node.id]
-    ways = tuple(_way(past, edge, node) for edge in edges)
+    ways = tuple(_explain_edge(past, edge, node) for edge in edges)
     entry = node.index in past.run.plan.entries.get(node.node.scope, ())
     begins = ["its region begins with it"] if entry else [] if edges else ["no edge leads to it"]
     led = next((way for way in reversed(ways) if way.said.startswith("taken")), None)
@@ -227,8 +227,8 @@ def _joins(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
     return f", and it meets what comes from {', '.join(map(repr, ahead))}" if ahead else ""
 
 
-def _way(past: _Past, edge: Edge, node: PlanNode) -> Way:
-    """Say what became of one way in, the last time that the node it comes from had run."""
+def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> Way:
+    """Return the result of one incoming edge, the last time that its source node had run."""
     run, source = past.run, past.run.plan.index[edge.source]
     found = next(((step, history) for step, history, row in past.steps() if row.node == source), None)
     if found is None:

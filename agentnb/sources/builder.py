@@ -1,4 +1,4 @@
-"""builder: makes plain values of what a reader sees, and keeps places, limits and problems while doing so."""
+"""The builder: creates plain values from parser events, and records positions, limits and problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from agentnb.errors import Place, Problem
-from agentnb.sources import faults
+from agentnb.sources import problems
 from agentnb.sources.source import Path, Source, Spot, path_of
 
 MAX_NODES = 100_000
@@ -14,7 +14,7 @@ MAX_DEPTH = 64
 
 
 class StopReadingError(Exception):
-    """Reading cannot go on; the problem is already noted."""
+    """Reading cannot continue; the problem is already recorded."""
 
 
 @dataclass(slots=True)
@@ -26,12 +26,12 @@ class _Open:
     before: int  # nodes counted before it
     anchor: str | None
     key: str | None = None  # of a mapping: the key whose value comes next
-    fate: str = "keep"  # what becomes of that value: keep, drop (a second one), merge (it came with `<<`)
+    fate: str = "keep"  # how that value is used: keep, drop (a duplicate key), merge (from `<<`)
     merged: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Builder:
-    """Builds plain values from keys, scalars, opens and closes; holds limits, notes places and problems."""
+    """Builds plain values from keys, scalars, opens and closes; checks limits, records positions and problems."""
 
     def __init__(self, file: str, text: str | None = None) -> None:
         self.file, self.text = file, text
@@ -41,27 +41,28 @@ class Builder:
         self.keys: dict[Path, Spot] = {}
         self.texts: dict[Path, str] = {}
         self.odd_keys: dict[Path, str] = {}
+        self.blocks: dict[Path, Spot] = {}
         self.problems: list[Problem] = []
         self.count = 0
         self.anchors: dict[str, tuple[Any, int]] = {}
 
     def source(self) -> Source:
-        """Return what was built."""
-        tables = (self.values, self.keys, self.texts, self.odd_keys)
+        """Return the source that was built."""
+        tables = (self.values, self.keys, self.texts, self.odd_keys, self.blocks)
         return Source(self.top, self.file, self.text, *tables, tuple(self.problems))
 
     def place(self, spot: Spot) -> Place:
-        """Return the place of what comes next."""
+        """Return the place of the next value."""
         return Place(self.file, *spot, path_of(self.path))
 
     def stop(self, problem: Problem) -> NoReturn:
-        """Note a problem after which reading cannot go on; what was read so far is dropped."""
+        """Record a problem after which reading cannot continue; what was read so far is dropped."""
         self.problems.append(problem)
         raise StopReadingError
 
     @property
     def path(self) -> Path:
-        """The path of the value that comes next."""
+        """The path of the next value."""
         if not self.stack:
             return ()
         inner = self.stack[-1]
@@ -75,7 +76,7 @@ class Builder:
         return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
 
     def key(self, text: str, spot: Spot, *, odd: bool = False, merge: bool = False) -> None:
-        """Take a mapping's next key; `odd`: YAML reads something else than a text in it."""
+        """Add a mapping's next key; `odd`: YAML does not read it as a string."""
         self.grow(1, spot)
         inner = self.stack[-1]
         inner.key, inner.fate = text, "merge" if merge else "keep"
@@ -83,16 +84,25 @@ class Builder:
             return
         path = self.path
         if path in self.keys:
-            self.problems.append(faults.duplicate_key(text, self.place(spot), self.keys[path]))
-            # The second value is read for its own problems, under a path of its own, and dropped.
+            self.problems.append(problems.duplicate_key(text, self.place(spot), self.keys[path]))
+            # The duplicate's value is checked for problems, under a separate path, and dropped.
             inner.key, inner.fate = f"{text} (again)", "drop"
         elif odd:
             self.odd_keys[path] = text
         self.keys.setdefault(self.path, spot)
 
-    def scalar(self, value: Any, spot: Spot, written: str | None = None, anchor: str | None = None) -> None:
-        """Take a value; `written`: the text that YAML made it of."""
+    def scalar(
+        self,
+        value: Any,
+        spot: Spot,
+        written: str | None = None,
+        anchor: str | None = None,
+        block: Spot | None = None,
+    ) -> None:
+        """Add a value; `written`: its YAML text; `block`: the position of its first line in a block."""
         self.grow(1, spot)
+        if block is not None:
+            self.blocks.setdefault(self.path, block)
         if written is not None and not isinstance(value, str):
             self.texts.setdefault(self.path, written)
         if anchor:
@@ -102,9 +112,9 @@ class Builder:
     def open(self, value: dict[str, Any] | list[Any], spot: Spot, anchor: str | None = None) -> None:
         """Begin a mapping or a list."""
         if self.wants_key:
-            self.stop(faults.key_not_text(self.place(spot)))
+            self.stop(problems.key_not_text(self.place(spot)))
         if len(self.stack) >= MAX_DEPTH:
-            self.stop(faults.too_deep(Place(self.file, *spot), MAX_DEPTH))
+            self.stop(problems.too_deep(Place(self.file, *spot), MAX_DEPTH))
         before, path = self.count, self.path
         self.grow(1, spot)
         self.values.setdefault(path, spot)
@@ -122,11 +132,11 @@ class Builder:
         self._put(done.value, None)
 
     def alias(self, name: str, spot: Spot) -> None:
-        """Put what an anchor stands for once more, counted as if it were written out."""
+        """Add the value of an anchor again, counted as if it were written out."""
         if any(inner.anchor == name for inner in self.stack):
-            self.stop(faults.holds_itself(name, self.place(spot)))
+            self.stop(problems.holds_itself(name, self.place(spot)))
         if name not in self.anchors:
-            self.problems.append(faults.unknown_alias(name, self.place(spot), self.anchors))
+            self.problems.append(problems.unknown_alias(name, self.place(spot), self.anchors))
         value, size = self.anchors.get(name, (None, 1))
         if not self.wants_key:
             self.grow(size, spot)
@@ -134,13 +144,13 @@ class Builder:
         elif isinstance(value, str):
             self.key(value, spot)
         else:
-            self.stop(faults.key_not_text(self.place(spot)))
+            self.stop(problems.key_not_text(self.place(spot)))
 
     def grow(self, size: int, spot: Spot) -> None:
-        """Count what came in against the limit."""
+        """Count new nodes against the limit."""
         self.count += size
         if self.count > MAX_NODES:
-            self.stop(faults.too_many(self.place(spot), MAX_NODES))
+            self.stop(problems.too_many(self.place(spot), MAX_NODES))
 
     def _put(self, value: Any, spot: Spot | None) -> None:
         if spot is not None:
@@ -163,4 +173,4 @@ class Builder:
         if all(isinstance(part, dict) for part in parts):
             inner.merged += parts
         else:
-            self.problems.append(faults.bad_merge(self.place(spot or self.values.get(self.path, (0, 0)))))
+            self.problems.append(problems.bad_merge(self.place(spot or self.values.get(self.path, (0, 0)))))

@@ -1,4 +1,4 @@
-"""json_text: reads JSON with a place for every key and item, by JSON's own rules and in its own words."""
+"""A JSON reader that records the position of every key and item and reports errors in the terms of JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any, NoReturn
 
 from agentnb.errors import Place
-from agentnb.sources import faults
+from agentnb.sources import problems
 from agentnb.sources.builder import Builder
 from agentnb.sources.source import Lines, Spot
 
@@ -27,7 +27,7 @@ def read_json(text: str, builder: Builder) -> None:
         lines, (line, column) = text.splitlines(), reader.lines.spot(error.pos)
         shown = lines[line - 1] if line <= len(lines) else ""
         place = Place(builder.file, line, column)
-        builder.stop(faults.syntax(place, shown, f"the JSON parser says: {error.msg}", _cure(error.msg)))
+        builder.stop(problems.syntax(place, shown, f"the JSON parser says: {error.msg}", _cure(error.msg)))
 
 
 def _cure(message: str) -> str:
@@ -45,7 +45,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 class _Reader:
-    """Walks through the text. It may call itself: the builder refuses to open more than its depth."""
+    """A recursive-descent parser. The builder limits its depth."""
 
     def __init__(self, text: str, builder: Builder) -> None:
         self.text, self.builder, self.lines = text, builder, Lines(text)
@@ -65,7 +65,7 @@ class _Reader:
         raise json.JSONDecodeError(message, self.text, self.at)
 
     def took(self, character: str) -> bool:
-        """Return whether this character was next, and go past it."""
+        """Return True and advance if this is the next character."""
         if self.next != character:
             return False
         self.at += 1
@@ -103,7 +103,7 @@ class _Reader:
         self.value()
 
     def scalar(self, spot: Spot) -> Any:
-        """Return the text, number, boolean or null that is next."""
+        """Return the next string, number, boolean or null."""
         try:
             value, end = self.decode(self.text, self.at)
         except json.JSONDecodeError:
@@ -112,7 +112,7 @@ class _Reader:
             number = _NUMBER.match(self.text, self.at)
             if number is None or len(number[0]) <= 4300:
                 self.fail("Expecting value")
-            self.builder.problems.append(faults.number_too_long(self.builder.place(spot), len(number[0])))
+            self.builder.problems.append(problems.number_too_long(self.builder.place(spot), len(number[0])))
             value, end = number[0], number.end()
         if isinstance(value, str) and _SURROGATE.search(value):
             self.fail("Half of a surrogate pair")

@@ -1,4 +1,4 @@
-"""source: what was read: plain values (or an object as it was given), with a place for every part."""
+"""The Source: plain values (or a passed object) with a position for every part."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ _PLAIN_WORD = re.compile(r"[^\W\d][\w-]*$")
 
 @dataclass(frozen=True)
 class Source:
-    """A source as plain values, or an object as it was given, with a place for every part of it.
+    """A source as plain values, or a passed object, with a position for every part of it.
 
-    `texts` has, by path, what a person wrote where YAML made a number, a boolean or null of it (`yes`, `012`);
-    `odd_keys` are the unquoted keys (`yes`, `on`, `null`) in which YAML 1.1 reads something else than a text.
+    `texts` has, by path, the original text of values that YAML reads as a number, a boolean or null (`yes`, `012`);
+    `odd_keys` are the unquoted keys (`yes`, `on`, `null`) that YAML 1.1 does not read as strings.
+    `blocks` has the position of the first line of each text written as a block (`|`).
+    `allow` is what the user allows the recipe besides its own folder.
     """
 
     content: Any
@@ -32,20 +34,23 @@ class Source:
     keys: Mapping[Path, Spot] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     odd_keys: Mapping[Path, str] = field(default_factory=dict)
+    blocks: Mapping[Path, Spot] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    allow: tuple[str, ...] = ()
 
     def place(self, path: Path = (), *, key: bool = False) -> Place:
-        """Return where `path` stands: its value, or with `key` its key; else the nearest part around it."""
+        """Return the place of a value, or with `key` of its key; if unknown, of the nearest part around it."""
         spot = self.keys.get(path) if key else self.values.get(path)
         here = path
         while spot is None and here:
             spot = self.keys.get(here) or self.values.get(here)
             here = here[:-1]
-        return Place(self.file, *(spot or self.values.get((), (0, 0))), path_of(path))
+        block = None if key else self.blocks.get(path)
+        return Place(self.file, *(spot or self.values.get((), (0, 0))), path_of(path), block)
 
 
 def path_of(path: Path) -> str:
-    """Return a path as people write it.
+    """Return a path in the usual notation.
 
     Example:
         >>> path_of(("nodes", 3, "routes", "a b"))
@@ -61,7 +66,7 @@ def path_of(path: Path) -> str:
 
 
 class Lines:
-    """Turns an offset in a text into a line and a column."""
+    """Converts an offset in a text into a line and a column."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))]

@@ -1,26 +1,27 @@
-"""yaml_text: reads YAML event by event with PyYAML's safe loader; the door to yaml.
+"""A YAML reader based on the events of PyYAML's safe loader; the only module that imports yaml.
 
-Events, because composing nodes first would recurse through a hostile file before any limit could be asked.
+It uses events because composing nodes first would recurse through a malicious file before any limit is checked.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import yaml
 
 from agentnb.errors import Place
-from agentnb.sources import faults
+from agentnb.sources import problems
 from agentnb.sources.builder import Builder
 from agentnb.sources.source import Spot
 
-# The C parser is ten times faster; its events are the same, and it takes a few texts more (`{a: b?}`).
+# The C parser is ten times faster; its events are the same, but it accepts a few more texts (`{a: b?}`).
 Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset({"str", "int", "float", "bool", "null"})
 _TRUE_FALSE = frozenset({"true", "false"})
-# What the parser said -> what to do about it.
+# The parser's message -> the remedy.
 _CURES = (
     ("tab", "indent with spaces, not with a tab"),
     ("mapping values are not allowed", "quote the value (a ': ' inside it needs quotes), or mend the indentation"),
@@ -29,6 +30,8 @@ _CURES = (
     ("expected ','", "close the bracket or brace that was opened, or add the missing comma"),
     ("escape", "use single quotes, or double the backslash"),
 )
+# A block (`|`), from its anchor or tag to the indentation of its first nonblank line.
+_BLOCK = re.compile(r"(?P<before>(?:[&!]\S*\s+)*)\|[^\n]*\n(?:[ ]*\r?\n)*(?P<indent>[ ]*)")
 _NO_CURE = "mend this line or the one above it: indentation, quotes, a missing ':'"
 
 
@@ -51,7 +54,7 @@ def _read_events(loader: Any, builder: Builder) -> None:
             case yaml.DocumentStartEvent():
                 documents += 1
                 if documents > 1:
-                    builder.stop(faults.second_document(Place(builder.file, *spot)))
+                    builder.stop(problems.second_document(Place(builder.file, *spot)))
             case yaml.AliasEvent():
                 builder.alias(event.anchor or "", spot)
             case yaml.ScalarEvent():
@@ -59,7 +62,7 @@ def _read_events(loader: Any, builder: Builder) -> None:
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
-                    builder.problems.append(faults.unknown_tag(_short(event.tag), builder.place(spot)))
+                    builder.problems.append(problems.unknown_tag(_short(event.tag), builder.place(spot)))
                 builder.open({} if mapping else [], spot, event.anchor)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 builder.close()
@@ -71,7 +74,7 @@ def _scalar(loader: Any, event: yaml.ScalarEvent, spot: Spot, builder: Builder) 
         tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
     kind = tag.removeprefix(_TAG) if tag.startswith(_TAG) else ""
     if event.tag not in (None, "!") and kind not in _SCALARS:
-        builder.problems.append(faults.unknown_tag(_short(event.tag), builder.place(spot)))
+        builder.problems.append(problems.unknown_tag(_short(event.tag), builder.place(spot)))
     if builder.wants_key:
         odd = kind == "null" or (kind == "bool" and event.value.lower() not in _TRUE_FALSE)
         builder.key(event.value, spot, odd=odd, merge=kind == "merge")
@@ -79,11 +82,11 @@ def _scalar(loader: Any, event: yaml.ScalarEvent, spot: Spot, builder: Builder) 
             builder.anchors[event.anchor] = (event.value, 1)
         return
     value = _value(loader, event, kind, spot, builder)
-    builder.scalar(value, spot, event.value, event.anchor)
+    builder.scalar(value, spot, event.value, event.anchor, _block(event, spot, builder.text))
 
 
 def _value(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder: Builder) -> Any:
-    """Return the value of a scalar. Dates and times of day stay texts: a recipe holds what JSON can hold."""
+    """Return the value of a scalar. Dates and times stay strings: a recipe holds only JSON values."""
     text = event.value
     if kind not in _SCALARS or kind == "str" or (kind in ("int", "float") and ":" in text):
         return text
@@ -94,9 +97,17 @@ def _value(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder:
         digits = sum(character.isdigit() for character in text)
         place = builder.place(spot)
         builder.problems.append(
-            faults.number_too_long(place, digits) if digits > 4300 else faults.unfit_value(text, f"!!{kind}", place)
+            problems.number_too_long(place, digits) if digits > 4300 else problems.unfit_value(text, f"!!{kind}", place)
         )
         return text
+
+
+def _block(event: yaml.ScalarEvent, spot: Spot, text: str | None) -> Spot | None:
+    """Return the position of the first line of a block text (`|`); None for a text in another style."""
+    if event.style != "|" or text is None or event.start_mark is None:
+        return None
+    header = _BLOCK.match(text, event.start_mark.index)
+    return header and (spot[0] + header["before"].count("\n") + 1, len(header["indent"]) + 1)
 
 
 def _short(tag: str) -> str:
@@ -108,7 +119,7 @@ def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
     mark, begin = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     lines = text.splitlines()
     if begin and mark and ("end of stream" in said or mark.line >= len(lines)):
-        mark = begin  # what was never closed is found where it was opened
+        mark = begin  # an unclosed item is reported where it was opened
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     shown = lines[line - 1] if line <= len(lines) else ""
     if "\t" in shown[:column] and ("token" in said or "tab" in said):
@@ -118,4 +129,4 @@ def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
         said = f"the YAML parser says: {said}"
         if context and begin:
             said += f" ({context} from {begin.line + 1}:{begin.column + 1})"
-    builder.stop(faults.syntax(Place(builder.file, line, column), shown, said, do))
+    builder.stop(problems.syntax(Place(builder.file, line, column), shown, said, do))

@@ -1,4 +1,4 @@
-"""store: where runs are kept: in this process, in an SQLite file, on a PostgreSQL server. Imports none of them yet."""
+"""Stores of runs: in memory, in an SQLite file, on a PostgreSQL server. Drivers are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from agentnb.store.log import SqlLog
     from agentnb.store.memory import MemoryLog
+    from agentnb.store.sql_log import SqlLog
     from agentnb.store.urls import open_log
 
-_HOMES: Final = {"MemoryLog": "memory", "SqlLog": "log", "open_log": "urls"}
+_HOMES: Final = {"MemoryLog": "memory", "SqlLog": "sql_log", "open_log": "urls"}
 
 __all__ = ["MemoryLog", "SqlLog", "open_log"]
 

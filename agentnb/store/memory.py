@@ -1,4 +1,4 @@
-"""memory: a MemoryLog keeps runs in this process, for as long as somebody holds it."""
+"""The MemoryLog: runs stored in this process, as long as the log is referenced."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from itertools import count
 from uuid import uuid4
 
-from agentnb.engine.log import Entry, RunRow
-from agentnb.store.missing import doubled, no_run, no_runs
-from agentnb.store.writers import me, overtaken
+from agentnb.engine.persistence.event_log import Entry, RunRow
+from agentnb.store.run_errors import doubled, no_run, no_runs
+from agentnb.store.writer_identity import me, overtaken
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Kept:
 
 
 class MemoryLog:
-    """Keeps runs in memory: nothing of it is left when the process ends.
+    """Stores runs in memory: they are lost when the process ends.
 
     Example:
         >>> log = MemoryLog()
@@ -41,14 +41,14 @@ class MemoryLog:
 
     @property
     def url(self) -> str:
-        """Where it is: nowhere else."""
+        """The URL of the log: a constant, because it exists in this process only."""
         return "memory"
 
     def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
-        """Begin a run, with its first entries, and claim it for this writer.
+        """Create a run with its first entries, and claim it for this writer.
 
         Raises:
-            StoreError: L412, there is a run of this id; L411, its entries do not begin with number 1.
+            StoreError: L412, a run of this id exists; L411, its entries do not begin with number 1.
         """
         with self._lock:
             if row.run_id in self._runs:
@@ -60,10 +60,10 @@ class MemoryLog:
     def append(
         self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None
     ) -> None:
-        """Append entries to a run, and say how it stands where that is given.
+        """Append entries to a run, and update its status and step count unless None.
 
         Raises:
-            StoreError: L411, somebody has written to this run since; L413, there is no such run.
+            StoreError: L411, another writer has written to this run since; L413, there is no such run.
         """
         with self._lock:
             kept = self._find(run_id)
@@ -72,7 +72,7 @@ class MemoryLog:
             self._say(kept, status, steps, None)
 
     def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
-        """Say how a run stands; what is None stays, an empty `at` takes back what was said.
+        """Update the status of a run; None leaves a field unchanged, an empty `at` clears it.
 
         Raises:
             StoreError: L413, there is no such run.
@@ -90,7 +90,7 @@ class MemoryLog:
             return iter(self._find(run_id).entries[max(after, 0) : until if until is None else max(until, 0)])
 
     def last(self, run_id: str) -> int:
-        """Return the number of a run's last entry; 0 where it has none.
+        """Return the number of a run's last entry; 0 if it has none.
 
         Raises:
             StoreError: L413, there is no such run.
@@ -102,7 +102,7 @@ class MemoryLog:
         """Return a run's row; without an id, that of the run that was written last.
 
         Raises:
-            StoreError: L413, there is no such run, or none at all.
+            StoreError: L413, there is no such run, or the store is empty.
         """
         with self._lock:
             if run_id is not None:
@@ -112,19 +112,19 @@ class MemoryLog:
             return max(self._runs.values(), key=lambda kept: kept.written).row
 
     def runs(self) -> list[RunRow]:
-        """Return the rows of all runs, the oldest first."""
+        """Return the rows of all runs, oldest first."""
         with self._lock:
             return [kept.row for kept in self._runs.values()]
 
     def release(self, run_id: str) -> None:
-        """Let others write a run that this writer holds."""
+        """Release a run of this writer for other writers."""
         with self._lock:
             if run_id in self._runs:
                 kept = self._runs[run_id]
                 kept.row = replace(kept.row, writer=None)
 
     def close(self) -> None:
-        """Release every run; what is kept stays."""
+        """Release every run; stored runs remain."""
         with self._lock:
             for run_id in self._runs:
                 self.release(run_id)

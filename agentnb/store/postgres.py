@@ -1,4 +1,4 @@
-"""postgres: a store on a PostgreSQL server, by psycopg. Who holds a run has a lock there, gone with the connection."""
+"""A store on a PostgreSQL server, by psycopg. A writer holds a lock per run, released with its connection."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.failures import failed
-from agentnb.store.writers import Writer, alive, held, read
+from agentnb.store.database_errors import failed
+from agentnb.store.writer_identity import Writer, alive, held, read
 
-# The first letters of a SQLSTATE say its class; the longest that fits counts.
+# Prefixes of SQLSTATEs; the longest match counts.
 _CODES: Final = {
     "08": "L421",
     "22021": "L429",
@@ -37,7 +37,7 @@ _CODES: Final = {
     "XX001": "L422",
     "XX002": "L422",
 }
-# Where the URL says nothing else: how long a server may keep silent before the connection counts as lost.
+# Defaults for the URL: the timeouts after which a silent server counts as lost.
 _SETTINGS: Final[dict[str, Any]] = {
     "application_name": "agentnb",
     "client_encoding": "UTF8",
@@ -62,16 +62,16 @@ _BUSY: Final = (
     "connection slots",
     "terminating connection",
 )
-_DYING: Final = 5.0  # seconds that a server may take to notice that a program of this machine is gone
+_DYING: Final = 5.0  # seconds for a server to notice that a process of this machine has ended
 
 
 class PostgresServer:
-    """A database on a PostgreSQL server. A pooler between must keep one session for each of its users."""
+    """A database on a PostgreSQL server. A connection pooler must run in session mode."""
 
     begin: Final = "BEGIN"
     errors: Final = psycopg.Error
     fleeting: Final = False  # a connection may be kept
-    remote: Final = True  # a connection may end while nobody uses it, and what it has claimed with it
+    remote: Final = True  # an idle connection may end, and its claims with it
 
     def __init__(self, url: str, shown: str, seconds: float) -> None:
         self.url, self.shown, self.seconds = url, shown, seconds
@@ -80,14 +80,14 @@ class PostgresServer:
     # -- opening -------------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Say that there may be something to read: only the server knows."""
+        """Return True: only the server knows whether there is something to read."""
         return True
 
     def look(self) -> Any:
-        """Return a connection; each statement of it counts by itself unless a transaction was begun."""
+        """Return a connection in autocommit mode, outside explicit transactions."""
         try:
             settings = {**_SETTINGS, **conninfo_to_dict(self.url), "autocommit": True}
-        except psycopg.ProgrammingError:  # its words tell the piece that it stumbles over: perhaps the password
+        except psycopg.ProgrammingError:  # its message quotes the offending part: perhaps the password
             raise StoreError(
                 Problem(
                     "L414",
@@ -112,34 +112,34 @@ class PostgresServer:
         return self.look() if looked is None else looked
 
     def hurry(self, cursor: Any) -> None:
-        """Wait for nobody from now on: this connection is about to end."""
+        """Disable lock waits; the connection is closing."""
         cursor.execute("SET lock_timeout = 200")
 
     def moved(self) -> bool:
-        """Say that a server is where it is."""
+        """Return False: a server does not move."""
         return False
 
-    # -- what is in it -------------------------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------------------------
 
     def alone(self, cursor: Any) -> None:
-        """Let nobody else make the tables until this transaction is over."""
+        """Lock the creation of tables until the end of this transaction."""
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (self._key("tables"),))
 
     def tables(self, cursor: Any) -> set[str]:
-        """Return the names of our tables."""
+        """Return the names of agentnb's tables."""
         return {name for (name,) in cursor.execute(_OURS).fetchall()}
 
     def foreign(self, tables: set[str]) -> str | None:
-        """Say that others' tables are no matter: ours have names of their own."""
+        """Return None: tables of other programs are allowed beside agentnb's, which have names of their own."""
         return None
 
-    # -- who writes ----------------------------------------------------------------------------------------------
+    # -- writers ---------------------------------------------------------------------------------------------------
 
     def claim(self, cursor: Any, run_id: str, writer: str | None, mine: str) -> None:
-        """Take the lock of a run.
+        """Acquire the lock of a run.
 
         Raises:
-            StoreError: L411, somebody holds it.
+            StoreError: L411, another writer holds it.
         """
         until = time.monotonic() + _DYING
         while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._key(run_id),)).fetchone()[0]:
@@ -149,11 +149,11 @@ class PostgresServer:
             time.sleep(0.02)
 
     def let_go(self, cursor: Any, run_id: str) -> None:
-        """Give the lock of a run back."""
+        """Release the lock of a run."""
         cursor.execute("SELECT pg_advisory_unlock(%s)", (self._key(run_id),)).fetchall()
 
     def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
-        """Return what says whether a run is really held by the writer that its row names."""
+        """Return a function that checks whether a run is locked by the writer named in its row."""
         locked = {key for (key,) in cursor.execute(_LOCKED).fetchall()}
         return lambda run_id, _: self._key(run_id) in locked
 
@@ -161,14 +161,14 @@ class PostgresServer:
         digest = hashlib.sha256(f"agentnb {self._schema} {name}".encode()).digest()
         return int.from_bytes(digest[:8], "big", signed=True)
 
-    # -- what goes wrong -----------------------------------------------------------------------------------------
+    # -- errors --------------------------------------------------------------------------------------------------
 
     def failure(self, error: BaseException) -> StoreError:
-        """Return what the driver has raised in our words."""
+        """Return a driver's exception as a StoreError."""
         state = getattr(error, "sqlstate", None) or ""
         code = next((_CODES[state[:size]] for size in (5, 3, 2) if state[:size] in _CODES), None)
         if code is None and isinstance(error, psycopg.OperationalError):
-            # Who is not let in is told no state: only the words say that somebody has answered, and what.
+            # A refused login has no SQLSTATE: only the message shows that a server has answered, and what.
             words = str(error)
             answered = "FATAL:" in words and not any(each in words for each in _BUSY)
             code = "L420" if answered else "L421"
@@ -179,9 +179,9 @@ class PostgresServer:
         return failed(code, self.shown, error, state or None)
 
     def lost(self, connection: Any, error: BaseException) -> bool:
-        """Say whether a connection is of no use any more."""
+        """Return True if a connection is no longer usable."""
         return bool(connection.closed or connection.broken)
 
     def doubled(self, error: BaseException) -> bool:
-        """Say whether a row of this key was there already."""
+        """Return True if a row with this key existed already."""
         return isinstance(error, psycopg.errors.UniqueViolation)

@@ -1,4 +1,4 @@
-"""sqlite: a store in one file, by SQLite's own driver. It is made at the first write, never by a look."""
+"""A store in one SQLite file, by Python's sqlite3. The file is created at the first write, never by reading."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.failures import failed, refused
-from agentnb.store.writers import Writer, alive, held, read
+from agentnb.store.database_errors import failed, refused
+from agentnb.store.writer_identity import Writer, alive, held, read
 
 _CODES: Final = {
     sqlite3.SQLITE_PERM: "L420",
@@ -27,9 +27,14 @@ _CODES: Final = {
     sqlite3.SQLITE_AUTH: "L420",
     sqlite3.SQLITE_NOTADB: "L416",
 }
-# After these the connection is as good as before.
+# After these the connection remains usable.
 _PASSING: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CONSTRAINT}
-_PAGES: Final = 4000  # of the write-ahead log, before they are put into the file
+_PAGES: Final = 4000  # size of the write-ahead log before it is checkpointed into the file
+
+
+def _text(value: bytes) -> str:
+    """Return the text of a column; damaged text is decoded recognizably, so that other rows can still be read."""
+    return value.decode("utf-8", "surrogateescape")
 
 
 class SqliteFile:
@@ -37,24 +42,24 @@ class SqliteFile:
 
     begin: Final = "BEGIN IMMEDIATE"
     errors: Final = sqlite3.Error
-    remote: Final = False  # what is claimed stays claimed without a connection
+    remote: Final = False  # claims do not depend on the connection
 
     def __init__(self, path: str, shown: str, seconds: float) -> None:
         self.path, self.shown, self.seconds = path, shown, seconds
-        self.fleeting = False  # what was opened may not be kept open
+        self.fleeting = False  # whether the connection must be closed after each use
         self._file: tuple[int, int] | None = None
 
     # -- opening -------------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Say whether there is anything to read."""
+        """Return True if there is a file to read."""
         try:
             return os.stat(self.path).st_size > 0  # noqa: PTH116  (asked before each change: Path costs as much again)
         except OSError:
             return False
 
     def look(self) -> Any:
-        """Return a connection that changes nothing."""
+        """Return a read-only connection."""
         self.fleeting = False
         self._check_place()
         try:
@@ -68,7 +73,7 @@ class SqliteFile:
 
     def _look(self) -> sqlite3.Connection:
         if not self._may_be_written() and not self._unfinished():
-            # What is made beside a file gets its rights: it would stay read-only when the file no longer is.
+            # Files created beside it inherit its permissions: they would stay read-only when the file is not any more.
             return self._look_at_what_nobody_writes()
         connection = self._connect("mode=ro")
         try:
@@ -79,13 +84,13 @@ class SqliteFile:
         return connection
 
     def _look_at_what_nobody_writes(self) -> sqlite3.Connection:
-        """Return a connection that needs nothing beside the file: what readers and writers share has no place there."""
+        """Return a connection that needs no files beside the database, for folders that are read-only."""
         connection = self._connect("immutable=1")
-        self.fleeting = True  # somebody else might come to write after all
+        self.fleeting = True  # a writer may open the file later
         return connection
 
     def change(self, looked: Any | None) -> Any:
-        """Return a connection that may write, in place of one that looked; the file is made if need be."""
+        """Return a connection that may write, in place of a read-only one; the file is created if necessary."""
         if looked is not None:
             looked.close()
         self.fleeting = False
@@ -104,7 +109,7 @@ class SqliteFile:
     def _check_place(self) -> None:
         path, why, do = Path(self.path), "", ""
         try:
-            os.lstat(f"{path}-journal")  # the longest name of those that SQLite makes beside it
+            os.lstat(f"{path}-journal")  # the longest name of the files that SQLite creates beside it
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -120,7 +125,9 @@ class SqliteFile:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"file:{quote(self.path)}?{mode}"
-        return sqlite3.connect(uri, uri=True, timeout=self.seconds, isolation_level=None, check_same_thread=False)
+        found = sqlite3.connect(uri, uri=True, timeout=self.seconds, isolation_level=None, check_same_thread=False)
+        found.text_factory = _text
+        return found
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         until = time.monotonic() + self.seconds
@@ -129,7 +136,7 @@ class SqliteFile:
                 connection.execute("PRAGMA journal_mode=WAL").fetchall()
                 break
             except sqlite3.OperationalError as error:
-                # Two that begin the same file: SQLite does not let the second one wait for this by itself.
+                # Two processes create the same file: SQLite does not make the second one wait.
                 if self._code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
@@ -151,43 +158,43 @@ class SqliteFile:
         return found.st_dev, found.st_ino
 
     def hurry(self, cursor: Any) -> None:
-        """Wait for nobody from now on: this connection is about to end."""
+        """Disable lock waits; the connection is closing."""
         cursor.execute("PRAGMA busy_timeout=200").fetchall()
 
     def moved(self) -> bool:
-        """Say whether another file lies where the open one lay, or none: what is written now would be lost."""
+        """Return True if the open file was replaced or removed: what is written now would be lost."""
         return self._now() != self._file
 
-    # -- what is in it -------------------------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------------------------
 
     def alone(self, cursor: Any) -> None:
-        """Let nobody else make the tables until this transaction is over: it has begun with that."""
+        """Lock the creation of tables until the end of this transaction, which has acquired the lock at its start."""
 
     def tables(self, cursor: Any) -> set[str]:
         """Return the names of all tables."""
         return {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
 
     def foreign(self, tables: set[str]) -> str | None:
-        """Say in words what else lies in a database without our tables; a file belongs to one program."""
+        """Return the other tables of a database without agentnb's, as text, or None: a file belongs to one program."""
         return ", ".join(sorted(tables)[:6]) or None
 
-    # -- who writes ----------------------------------------------------------------------------------------------
+    # -- writers ---------------------------------------------------------------------------------------------------
 
     def claim(self, cursor: Any, run_id: str, writer: str | None, mine: str) -> None:
-        """Make sure that nobody else holds a run: a writer that is gone holds nothing.
+        """Check that no other writer holds a run; a writer whose process has ended holds nothing.
 
         Raises:
-            StoreError: L411, somebody holds it.
+            StoreError: L411, another writer holds it.
         """
         other = read(writer)
         if writer != mine and alive(other):
             raise held(run_id, other, self.shown)
 
     def let_go(self, cursor: Any, run_id: str) -> None:
-        """Give up a claim that was not written: there is nothing but the row."""
+        """Drop a claim that was not written: there is no lock besides the row."""
 
     def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
-        """Return what says whether a run is really held by the writer that its row names."""
+        """Return a function that checks whether the writer named in a run's row still holds it."""
         known: dict[str, bool] = {}
 
         def holds(_: str, writer: Writer) -> bool:
@@ -197,22 +204,22 @@ class SqliteFile:
 
         return holds
 
-    # -- what goes wrong -----------------------------------------------------------------------------------------
+    # -- errors --------------------------------------------------------------------------------------------------
 
     def failure(self, error: BaseException) -> StoreError:
-        """Return what the driver has raised in our words."""
+        """Return a driver's exception as a StoreError."""
         name = getattr(error, "sqlite_errorname", None)
         code = _CODES.get(self._code(error), "L427")
-        if str(error).startswith(("no such table", "no such column")):
+        if str(error).startswith(("no such table", "no such column", "Could not decode")):
             code = "L422"
         return failed(code, self.shown, error, name)
 
     def lost(self, connection: Any, error: BaseException) -> bool:
-        """Say whether a connection is of no use any more."""
+        """Return True if a connection is no longer usable."""
         return self._code(error) not in _PASSING
 
     def doubled(self, error: BaseException) -> bool:
-        """Say whether a row of this key was there already."""
+        """Return True if a row with this key existed already."""
         return self._code(error) == sqlite3.SQLITE_CONSTRAINT
 
     def _code(self, error: BaseException) -> int:

@@ -1,4 +1,4 @@
-"""urls: open_log opens the store that a path or a URL names; the same one twice is the same log."""
+"""Open the store that a path or a URL names; the same name yields the same log."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 import threading
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from agentnb.board.secrets import MASK, hidden, hide, is_secret, short
-from agentnb.engine.log import EventLog
-from agentnb.errors import Problem, StoreError
+from agentnb.engine.persistence.event_log import EventLog
+from agentnb.errors import Problem, StoreError, with_article
+from agentnb.secrets import MASK, hide, is_secret
+from agentnb.text import safe_repr, safe_str
 
 _FORMS: Final = (
     "a store is a path (runs.db), sqlite:///runs.db (beside this notebook), sqlite:////absolute/runs.db, "
@@ -26,7 +27,7 @@ _LOCK: Final = threading.Lock()
 
 
 class Where(NamedTuple):
-    """A store by name: `kind` is sqlite or postgresql, `target` its path or URL, `shown` a URL without a password."""
+    """A parsed name: `kind` is sqlite or postgresql, `target` its path or URL, `shown` a URL without a password."""
 
     kind: str
     target: str
@@ -34,12 +35,12 @@ class Where(NamedTuple):
 
 
 def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
-    """Return the log that a path or a URL names; an EventLog is given back as it is.
+    """Return the log that a path or a URL names; an EventLog is returned unchanged.
 
-    Nothing is opened or made before the log is used. While a log lives, its path or URL gives the same one again.
+    Nothing is opened or created before the log is used. While a log is alive, its path or URL yields the same object.
 
     Raises:
-        StoreError: L414, this names no store; L423, an SQLite database in memory.
+        StoreError: L414, this is not the name of a store; L423, an SQLite database in memory.
 
     Example:
         >>> open_log("sqlite:///runs.db") is open_log("runs.db")
@@ -47,7 +48,7 @@ def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
     """
     if all(callable(getattr(where, name, None)) for name in _METHODS):
         return cast("EventLog", where)
-    from agentnb.store.log import SqlLog
+    from agentnb.store.sql_log import SqlLog
 
     place = parse(where)
     with _LOCK:
@@ -61,10 +62,10 @@ def parse(where: object) -> Where:
     """Return the store that a path or a URL names.
 
     Raises:
-        StoreError: L414, this names no store; L423, an SQLite database in memory.
+        StoreError: L414, this is not the name of a store; L423, an SQLite database in memory.
     """
     if not isinstance(where, str | os.PathLike):
-        raise _unknown(f"a {type(where).__name__}", "this is neither a path nor a URL")
+        raise _unknown(f"{with_article(type(where).__name__)}", "this is neither a path nor a URL")
     text = os.fspath(where)
     if not isinstance(text, str):
         raise _unknown("a path of bytes", "a path is text here")
@@ -92,9 +93,9 @@ def _file(path: str, text: str) -> Where:
         raise _unknown(repr(text), "options behind a `?` are not taken")
     try:
         whole = str(Path(path).expanduser().resolve())
-    except (OSError, RuntimeError, ValueError) as error:  # too long, round in a circle, nobody's home
-        raise _unknown(short(text), getattr(error, "strerror", None) or str(error)) from None
-    return Where("sqlite", whole, hidden(f"sqlite:///{Path(whole).as_posix()}"))
+    except (OSError, RuntimeError, ValueError) as error:  # too long, a symlink loop, an unknown home folder
+        raise _unknown(safe_repr(text), getattr(error, "strerror", None) or str(error)) from None
+    return Where("sqlite", whole, safe_str(f"sqlite:///{Path(whole).as_posix()}"))
 
 
 def _server(text: str) -> Where:
@@ -104,24 +105,23 @@ def _server(text: str) -> Where:
     try:
         parts = urlsplit(text)
     except ValueError as error:
-        raise _unknown(repr(shown), hidden(str(error))) from None
+        raise _unknown(repr(shown), safe_str(error)) from None
     given = [parts.password or "", *(value for key, _, value in _options(parts.query) if _is_secret(key))]
     for each in given:
-        secret = unquote(each)
-        if not secret.isalpha():  # else it may be any word: masked where it stands as a password and nowhere else
-            hide(each, secret, quote(secret), quote(secret, safe=""))
+        if each != parts.username:  # else it is the name of a server, a user and a database
+            hide(each, unquote(each))
     return Where("postgresql", "postgresql://" + text.partition("://")[2], shown)
 
 
 def _without_password(text: str) -> str:
-    """Return a URL as it may be shown: its password, and what else is secret in it, is masked."""
+    """Return a URL for display: its password and other secrets are masked."""
     try:
         parts = urlsplit(text)
     except ValueError:
         parts = None
     if parts is None or ("@" in text and "@" not in parts.netloc and ":" in parts.netloc):
-        # A password with a `/`, `?` or `#` in it that should have been written as %2F, %3F or %23.
-        return hidden(re.sub(r"(//[^:@]*):.*@", rf"\1:{MASK}@", text))
+        # A password with an unescaped `/`, `?` or `#` (%2F, %3F or %23).
+        return safe_str(re.sub(r"(//[^:@]*):.*@", rf"\1:{MASK}@", text))
     before, at, server = parts.netloc.rpartition("@")
     user, colon, _ = before.partition(":")
     query = "&".join(
@@ -129,7 +129,7 @@ def _without_password(text: str) -> str:
     )
     scheme, _, _ = text.partition("://")
     rest = f"{user}{colon}{MASK if colon else ''}{at}{server}{parts.path}{'?' if query else ''}{query}"
-    return hidden(f"{scheme}://{rest}")
+    return safe_str(f"{scheme}://{rest}")
 
 
 def _options(query: str) -> list[tuple[str, str, str]]:
@@ -141,7 +141,7 @@ def _is_secret(key: str) -> bool:
 
 
 def _unknown(what: str, why: str) -> StoreError:
-    """L414: this names no store, or cannot be read."""
+    """L414: this is not the name of a store, or cannot be read."""
     return StoreError(Problem("L414", f"{what} names no store", "store", why, _FORMS))
 
 

@@ -1,4 +1,4 @@
-"""trace: who reads a run. The SimulationTrace with its steps, its DataFrames, and its file."""
+"""Traces of runs: the SimulationTrace with its steps, DataFrames, and file format."""
 
 from agentnb.trace.steps import SimulationStep, StepType
 from agentnb.trace.trace import SimulationTrace

@@ -1,9 +1,12 @@
-"""columns: the rows of a chain of histories as numpy arrays, one behind the other. No loop over the steps."""
+"""The rows of a chain of histories as concatenated numpy arrays, without a loop over the steps."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from operator import is_
@@ -12,43 +15,47 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agentnb.board.places import look
+from agentnb.board.masking import masked_atoms
+from agentnb.board.paths import look
 from agentnb.board.scopes import Mark
-from agentnb.board.secrets import hides, is_secret, masked
 from agentnb.board.values import ABSENT, ATOMS, Absent
-from agentnb.engine.history import CARRIED
-from agentnb.engine.replica import Replica
+from agentnb.engine.core.history import CARRIED
+from agentnb.engine.persistence.state_projection import Replica
 from agentnb.expressions.paths import path_text, resolve_path
-from agentnb.trace.reading import Reading, before, edits
+from agentnb.recipe.model import WIDE
+from agentnb.secrets import is_secret
+from agentnb.trace.row_index import Reading, before, edits
 
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
+# Types that pandas can display and compare without user code; comparing a Decimal may raise.
+SIMPLE: Final = ATOMS - {Absent, Decimal, Fraction, range}
 _KINDS: Final = {"I": np.uint32, "q": np.int64, "B": np.uint8}
 
 
 def ints(column: array[int], end: int) -> NDArray[Any]:
-    """Return the first rows of a column as an array of its own: a run may go on growing the column."""
+    """Return the first rows of a column as a new array: a run may go on growing the column."""
     return np.frombuffer(column[:end], dtype=_KINDS[column.typecode])
 
 
 def objects(values: Sequence[Any], size: int | None = None) -> Objects:
-    """Return an array that holds these very objects (the first `size` of them), lists too."""
+    """Return an array of these very objects (the first `size` of them); lists stay single elements."""
     return np.fromiter(values, dtype=object, count=len(values) if size is None else size)
 
 
 def least(size: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest type that holds -1 and the numbers below `size`."""
+    """Return the smallest integer type that holds -1 and the numbers below `size`."""
     return np.int8 if size < 128 else np.int16 if size < 32768 else np.int32
 
 
 def used(numbers: NDArray[Any], size: int) -> list[int]:
-    """Return which numbers below `size` occur."""
+    """Return the numbers below `size` that occur."""
     found: list[int] = np.flatnonzero(np.bincount(numbers, minlength=size)).tolist()
     return found
 
 
 def firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
-    """Return where each wanted number occurs first; they are looked for in windows, for most of them stand early."""
+    """Return the index of the first occurrence of each wanted number; searches in windows, as most occur early."""
     found: dict[int, int] = {}
     start, size = 0, 4096
     while len(found) < len(wanted) and start < len(numbers):
@@ -59,19 +66,26 @@ def firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
     return list(found.values())
 
 
+def is_simple(values: Iterable[Any], types: AbstractSet[type]) -> bool:
+    """Return True if pandas can display and compare values of these types, and none is a huge integer."""
+    if not types <= SIMPLE:
+        return False
+    return int not in types or all(-WIDE < value < WIDE for value in values if type(value) is int)
+
+
 def where_is(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]:
-    """Return where a value is this very object."""
+    """Return a mask of the values that are this very object."""
     return np.fromiter(map(is_, values, repeat(what)), dtype=bool, count=len(values))
 
 
 class Columns:
-    """The rows of a reading as they are now; what comes later is not in it."""
+    """The rows of a reading at the time of creation; later rows are not included."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.tables = reading, reading.tables
         self.parts = reading.parts()
         self.tip = self.parts[-1].history.base + self.parts[-1].last
-        # A path that is only ever read has no code yet: it gets one before the codes are counted.
+        # A path that is only read has no code yet: assign it before the codes are counted.
         self._known = {
             number: [self.tables.code(scope, path) >> 2 for scope, path in pairs]
             for number in range(len(self.tables.acts))
@@ -95,30 +109,35 @@ class Columns:
 
     @cached_property
     def seconds(self) -> NDArray[np.float64]:
-        """How long each step took."""
-        ended = self._steps("s_t1")
-        took: NDArray[np.float64] = np.subtract(ended, self.began, out=ended) / 1e9  # `ended` is a copy of our own
-        return took
+        """The duration of each step in seconds, without the time spent waiting for a person."""
+        took = self._steps("s_t1")  # a private copy
+        np.subtract(took, self.began, out=took)
+        for history, last in self.reading.parts():
+            for step, waited in history.waited.items():
+                if step <= history.base + last:
+                    took[step - 1] -= waited
+        seconds: NDArray[np.float64] = took / 1e9
+        return seconds
 
     @cached_property
     def flag(self) -> NDArray[np.uint8]:
-        """Phase and status of each step."""
+        """The phase and status of each step."""
         return self._steps("s_flag")
 
     @cached_property
     def node(self) -> NDArray[Any]:
-        """The node of each step, by number."""
+        """The node number of each step."""
         nodes: NDArray[Any] = self._nodes[self.act]
         return nodes
 
     @cached_property
     def _nodes(self) -> NDArray[Any]:
-        """The node of each activation, in as few bytes as it needs."""
+        """The node of each activation, in the smallest integer type."""
         return self._of_act(lambda row: row.node, least(len(self.reading.nodes)))
 
     @cached_property
     def frame(self) -> Ints:
-        """The frame of each step, by number."""
+        """The frame number of each step."""
         if not self.nested:
             return np.zeros(self.tip, dtype=np.int64)
         frames: Ints = self._of_act(lambda row: row.frame, np.int64)[self.act]
@@ -131,7 +150,7 @@ class Columns:
 
     @cached_property
     def rows(self) -> NDArray[np.int32]:
-        """The numbers of the rows of steps, shared by the columns that are made when they are looked at."""
+        """The row numbers of the steps, shared by the lazily created columns."""
         return np.arange(self.tip, dtype=np.int32)
 
     def _of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
@@ -149,7 +168,7 @@ class Columns:
     # -- writes ----------------------------------------------------------------------------------------------
 
     def _ends(self, name: str) -> Iterator[tuple[Any, NDArray[Any], int]]:
-        """Yield (history, where each step's rows end, number of rows) for the rows that the column `name` ends."""
+        """Yield (history, end of each step's rows, number of rows) for the rows delimited by the column `name`."""
         for part, last in self.parts:
             ends = ints(getattr(part, name), last + 1)
             yield part, ends, int(ends[-1])
@@ -159,7 +178,7 @@ class Columns:
         for part, ends, size in self._ends(name):
             counts = np.diff(ends)
             start = int(ends[0])
-            if size - start == len(counts) and counts.all():  # a row a step, as most runs have it
+            if size - start == len(counts) and counts.all():  # one row per step, as in most runs
                 rows = np.arange(part.base + 1 - start, part.base + len(ends))
                 rows[:start] = part.base
             else:
@@ -174,33 +193,33 @@ class Columns:
 
     @cached_property
     def w_code(self) -> NDArray[Any]:
-        """The code of each write: where, and the op."""
+        """The code of each write: path and op."""
         return _joined([ints(part.w_code, size) for part, _, size in self._ends("s_wend")])
 
     @cached_property
     def w_where(self) -> Ints:
-        """The place of each write: its code without the op."""
+        """The path number of each write: its code without the op."""
         return (self.w_code >> 2).astype(np.int64)
 
     @cached_property
     def w_new(self) -> list[Any]:
-        """What each write wrote, frozen."""
+        """The value that each write wrote, frozen."""
         return self._list("s_wend", "w_new")
 
     @cached_property
     def w_old(self) -> list[Any]:
-        """What stood under the first key of each write before it, frozen."""
+        """The frozen value of each write's first key before the write."""
         return self._list("s_wend", "w_old")
 
     def _list(self, end: str, name: str) -> list[Any]:
-        if len(self.parts) == 1:  # the run's own column: what is here of it never changes, so it is not copied
+        if len(self.parts) == 1:  # the run's own column is not copied, because its existing rows never change
             column: list[Any] = getattr(self.parts[0].history, name)
             return column
         return [value for part, _, size in self._ends(end) for value in getattr(part, name)[:size]]
 
     @cached_property
     def w_in_place(self) -> NDArray[np.bool_]:
-        """Which writes are changes that a node made inside a value it had read."""
+        """A mask of the writes that a node made by mutating a value it had read."""
         found = np.zeros(len(self.w_code), dtype=bool)
         offset = 0
         for part, _, size in self._ends("s_wend"):
@@ -210,7 +229,7 @@ class Columns:
 
     @cached_property
     def w_by_node(self) -> NDArray[np.bool_]:
-        """Which writes a node made: not those of the start, and not people's edits."""
+        """A mask of the writes made by nodes: not inputs, and not edits by people."""
         found = self.w_step > 0
         offset = 0
         for part, ends, size in self._ends("s_wend"):
@@ -223,16 +242,18 @@ class Columns:
 
     @cached_property
     def w_values(self) -> tuple[Values, Values]:
-        """What stood at each write's path before it, and what was written: (old, new)."""
+        """The values at each write's path before and after the write: (old, new)."""
         where = self.w_where
         new = Values.of(self.w_new, where, self.secret)
         there = used(where, len(self.codes))
         deep = [number for number in there if len(self.codes[number][1]) > 1]
-        if not deep and new.plain and not hides() and not (self.w_code & 3).any():
-            # Whole keys were set and nothing else: what was before is an atom too, and absent at a key's first write.
+        if not deep and new.plain and not (self.w_code & 3).any():
+            # Only whole keys were set: old values are atoms too, and absent at a key's first write.
             absent = np.zeros(len(where), dtype=bool)
             absent[firsts(where, there)] = True
-            return Values(objects(self.w_old, len(where)), where, self.secret, absent=absent, plain=True), new
+            return Values(
+                objects(masked_atoms(self.w_old), len(where)), where, self.secret, absent=absent, plain=True
+            ), new
         old = self.w_old[: len(where)]
         for row in np.flatnonzero(np.isin(where, deep)).tolist():
             old[row] = before(old[row], self.codes[where[row]][1])
@@ -247,7 +268,7 @@ class Columns:
 
     @cached_property
     def secret(self) -> NDArray[np.bool_]:
-        """Which codes lead to or through a secret's name."""
+        """A mask of the codes whose path contains the name of a secret."""
         return np.array([any(map(is_secret, path)) for _, path in self.codes], dtype=bool)
 
     @cached_property
@@ -259,7 +280,7 @@ class Columns:
 
     @cached_property
     def reads(self) -> tuple[Ints, Ints]:
-        """The steps and the codes of what was read."""
+        """The steps and codes of the reads."""
         steps, codes = [], []
         for part, last in self.parts:
             size = min(len(part.r_step), len(part.r_code))
@@ -271,7 +292,7 @@ class Columns:
         return self._with_known(*recorded) if self._known else recorded
 
     def _with_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
-        """Add the reads that the recipe tells, each once a step, in the order of the steps."""
+        """Add the static reads known from the recipe, once per step, in the order of the steps."""
         found_steps, found_codes = [steps], [codes]
         for number, wheres in self._known.items():
             mine = np.flatnonzero(self.act == number) + 1
@@ -284,12 +305,12 @@ class Columns:
 
     @cached_property
     def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
-        """The edges that were taken: step, target's number, value of the condition (None: no edge asked)."""
+        """The edges that were taken: step, target's number, value of the condition (None: no condition)."""
         steps = self._of_rows("s_pend")
         acts = _joined([ints(part.p_act, size) for part, _, size in self._ends("s_pend")])
         values = self._list("s_pend", "p_val")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
-        events = self._of_act(lambda row: row.event >= 0, bool)  # what an event sets off is no edge of a node
+        events = self._of_act(lambda row: row.event >= 0, bool)  # activations by events are not edges
         if values.count(None) == len(values) and not events.any():
             return steps[start:], self._nodes[acts[start:]], None
         held = objects(values, len(steps))
@@ -298,7 +319,7 @@ class Columns:
         return steps[mine], self._nodes[acts[mine]], held[mine]
 
     def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
-        """Return the steps after which another value may stand at a dotted key of a scope, and the frozen values."""
+        """Return the steps after which the value at a dotted key of a scope may differ, and the frozen values."""
         replica, seen = Replica(self.tables), set[int]()
         outer: int | None = scope
         while outer is not None:
@@ -318,10 +339,10 @@ class Columns:
             found.append(value if len(path) == 1 or value is ABSENT else look(value, path[1:]))
         return steps, objects(found)
 
-    # -- what each step was given, and gave --------------------------------------------------------------------
+    # -- inputs and outputs --------------------------------------------------------------------------------
 
     def inputs(self) -> Iterator[Any]:
-        """Yield what each step was given, frozen, from step 1 on: one pass over all rows."""
+        """Yield the frozen inputs of each step from step 1 on, in one pass over all rows."""
         replica = Replica(self.tables)
         for part, last in self.parts:
             written, read, ends = 0, 0, part.s_wend[: last + 1]
@@ -342,7 +363,7 @@ class Columns:
                 written = replica.apply(part, written, ends[row])
 
     def outputs(self) -> Iterator[Any]:
-        """Yield what each step wrote where its node stands, frozen, from step 1 on: one pass over all rows."""
+        """Yield what each step wrote in its node's scope, frozen, from step 1 on, in one pass over all rows."""
         here = {number: frame.scope for number, frame in enumerate(self.tables.frames)}
         scopes, keys = self.scopes.tolist(), self.keys
         size = len(self.w_where)
@@ -358,9 +379,9 @@ class Columns:
 
 
 class Values:
-    """Frozen values with the code of the key that each stands under; `plain` where all are atoms.
+    """Frozen values with the code of their keys; `plain` if all are atoms.
 
-    `absent` says where there is nothing, `hide` where a secret's name stands over a value.
+    `absent` is a mask of missing values, `hide` a mask of values below the name of a secret.
     """
 
     def __init__(
@@ -371,17 +392,15 @@ class Values:
 
     @classmethod
     def of(cls, values: Sequence[Any], where: NDArray[Any], secret: NDArray[np.bool_]) -> Values:
-        """Look at the types of values, and find where there are none."""
+        """Create Values: check the types, and find the missing values."""
         size = len(where)
         values = values if len(values) == size else values[:size]
         types = set(map(type, values))
         absent = np.zeros(size, dtype=bool)
         if not types.isdisjoint((Absent, Mark)):
-            absent = np.fromiter((value.__class__ in (Absent, Mark) for value in values), dtype=bool, count=size)
-        plain = types <= ATOMS | {Mark}
-        if plain and hides() and not types.isdisjoint((str, bytes)):
-            values = [masked(value) if value.__class__ in (str, bytes) else value for value in values]
-        return cls(objects(values, size), where, secret, absent=absent, plain=plain)
+            absent = np.fromiter((type(value) in (Absent, Mark) for value in values), dtype=bool, count=size)
+        plain = is_simple(values, types - {Absent, Mark})
+        return cls(objects(masked_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""export: a trace as a file and as a small table for the screen. What leaves is masked; what comes in runs nothing."""
+"""Write a trace to a file and as a small HTML table, with secrets masked; reading a file runs nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
-from agentnb.board.secrets import hidden
-from agentnb.engine.joining import joined
-from agentnb.engine.slices import VERSION, whole
+from agentnb.engine.persistence.checksums import is_intact, with_checksum
+from agentnb.engine.persistence.delta_loader import check_version, damage, joined
+from agentnb.engine.persistence.deltas import VERSION, whole, whole_call
 from agentnb.errors import Problem, StoreError
-from agentnb.trace.reading import EdgeRow, NodeRow
+from agentnb.secrets import mask_text
+from agentnb.trace.row_index import EdgeRow, NodeRow
+from agentnb.trace.validation import check_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentnb.engine.core.history import History
     from agentnb.trace.trace import SimulationTrace
 
 FORMAT: Final = "agentnb.trace"
@@ -21,7 +26,7 @@ ROWS: Final = 10
 
 
 def text_of(trace: SimulationTrace) -> str:
-    """Return a trace as JSON text: what it is of, and its histories."""
+    """Return a trace as JSON text: its metadata and its histories."""
     reading = trace.reading()
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -32,49 +37,74 @@ def text_of(trace: SimulationTrace) -> str:
         "outcome": encode(trace.outcome, lenient=True),
         "metadata": encode(trace.metadata, lenient=True),
         "nodes": [list(node) for node in reading.nodes],
-        "edges": [[*edge[:3], hidden(edge.condition), edge.asks] for edge in reading.edges],
+        "edges": [[*edge[:3], mask_text(edge.condition), edge.asks] for edge in reading.edges],
         "version": VERSION,
         "slices": [whole(reading.chain, lenient=True)],
     }
+    loose = [["back", row.act, whole_call(row, lenient=True), False] for row in reading.chain[-1].loose]
+    if loose:
+        document["slices"].append({"told": loose})
+    return with_checksum(_dumped(document))
+
+
+def _dumped(document: dict[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
-def trace_of(text: str, where: str = "the text") -> SimulationTrace:
+def trace_of(source: str | bytes, where: str = "the text") -> SimulationTrace:
     """Return the trace that `text_of` wrote.
 
     Raises:
-        StoreError: L402, it is none of ours or is damaged; L403, a newer agentnb wrote it.
+        StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it.
     """
-    from agentnb.trace.trace import SimulationTrace
-
     try:
+        text = source if isinstance(source, str) else source.decode("utf-8")
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: the parser's depth limit
         raise _not_ours(where, f"it is no JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _not_ours(where, f"it does not say that its format is {FORMAT!r}")
+    check_version(document.get("version"))
+    claimed = document.pop("crc", None)
+    if claimed is not None and not is_intact(text) and not _matches_checksum(claimed, document):
+        raise _not_ours(where, "its checksum does not fit it: it is damaged, or was changed")
     _, histories = joined(document)
     try:
-        nodes = [
-            NodeRow(id, kind, type, tuple((name, tuple(path)) for name, path in inputs))
-            for id, kind, type, inputs in document["nodes"]
-        ]
-        edges = [EdgeRow(*row) for row in document["edges"]]
-        outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
-        score = document["score"]
-        return SimulationTrace(
-            lambda: histories,
-            nodes,
-            edges,
-            agent_id=document["agent_id"],
-            run_id=document["run_id"],
-            outcome=lambda: outcome,
-            agent_version=document["agent_version"],
-            score=lambda: score,
-            metadata=metadata,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise _not_ours(where, f"{type(error).__name__}: {error}") from error
+        with damage():
+            trace = _build_trace(document, histories)
+            check_trace(trace)
+            return trace
+    except StoreError as error:
+        raise _not_ours(where, error.problems[0].why) from error.__cause__
+
+
+def _matches_checksum(checksum: Any, document: dict[str, Any]) -> bool:
+    """Return True if a checksum is that of a document, which may have been reformatted."""
+    text = with_checksum(_dumped(document))
+    return text.endswith(f'"{checksum}"}}') and is_intact(text)
+
+
+def _build_trace(document: Mapping[str, Any], histories: list[History]) -> SimulationTrace:
+    from agentnb.trace.trace import SimulationTrace
+
+    nodes = [
+        NodeRow(id, kind, type, tuple((name, tuple(path)) for name, path in inputs))
+        for id, kind, type, inputs in document["nodes"]
+    ]
+    edges = [EdgeRow(*row) for row in document["edges"]]
+    outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
+    score = document["score"]
+    return SimulationTrace(
+        lambda: histories,
+        nodes,
+        edges,
+        agent_id=document["agent_id"],
+        run_id=document["run_id"],
+        outcome=lambda: outcome,
+        agent_version=document["agent_version"],
+        score=lambda: score,
+        metadata=metadata,
+    )
 
 
 def _not_ours(where: str, why: str) -> StoreError:
@@ -84,7 +114,7 @@ def _not_ours(where: str, why: str) -> StoreError:
 
 
 def html_of(trace: SimulationTrace) -> str:
-    """Return the first steps as a small table with a line on how the run stands; everything in it is escaped."""
+    """Return the first steps as a small table with a line on the status of the run; everything in it is escaped."""
     from agentnb.trace.frames import head_html
 
     rest = len(trace) - ROWS

@@ -1,45 +1,49 @@
-"""frames: the door to pandas. Tables of a run, made from its columns; what leaves through here is masked."""
+"""DataFrames of a run, built from its columns, with secrets masked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import pandas as pd
 
-from agentnb.board.secrets import MASK, hidden, hides, is_secret, shown
+from agentnb.board.key_checks import UnknownKey
+from agentnb.board.masking import masked, masked_atoms, secret_word, shown
 from agentnb.board.values import ABSENT, ATOMS
-from agentnb.engine.history import PHASES, STATUSES
+from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
+from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
-from agentnb.trace.columns import Columns, Objects, Values, least, objects
-from agentnb.trace.lazy import DictSource, LazyArray, ValueSource
-from agentnb.trace.reading import OPS, Reading
-from agentnb.trace.ways import came_of, ways_of
+from agentnb.secrets import mask_text
+from agentnb.trace.columns import Columns, Objects, Values, is_simple, least, objects
+from agentnb.trace.edge_rows import came_of, ways_of
+from agentnb.trace.row_index import OPS, TYPES, Reading
+from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, ValueDtype, ValueSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agentnb.trace.causes import Linked
+    from agentnb.trace.causality import Linked
 
-NAMES = ("steps", "writes", "reads", "edges", "calls", "acts", "events")
-# Where pandas copies what is written into (3 and later), a shallow copy is a frame of its own.
+TEXT = pd.StringDtype()  # dtype of every text column
+NAMES = ("steps", "writes", "reads", "edges", "calls", "interventions", "events")
+# With copy-on-write (pandas 3 and later), a shallow copy is an independent frame.
 _WHOLE_COPIES = int(pd.__version__.split(".", maxsplit=1)[0]) < 3
-TYPES = ("interaction", "system_event", "tool_execution", "reasoning", "error")
 
 
 def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """Return rows of named values as a DataFrame; `types` gives its columns, each with its dtype, without rows too."""
+    """Return rows of named values as a DataFrame; `types` maps its columns to dtypes, also if there are no rows."""
     if types is None:
         return pd.DataFrame(list(rows))
-    # Column by column: what is found out of a whole row takes what is absent for a number.
+    # Column by column: type inference over whole rows converts missing values to numbers.
     columns = {name: pd.Series([row[name] for row in rows], dtype=object) for name in types}
     return pd.DataFrame(columns).astype(types)
 
 
 class _Kept:
-    """A table that is made once; each access gives a frame of its own, so that what is changed in one stays there."""
+    """A table created once; each access returns an independent frame, so that changes do not affect the original."""
 
     def __init__(self, make: Callable[[Frames], pd.DataFrame]) -> None:
         self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
@@ -49,19 +53,25 @@ class _Kept:
     @overload
     def __get__(self, frames: Frames, owner: type) -> pd.DataFrame: ...
     def __get__(self, frames: Frames | None, owner: type) -> Self | pd.DataFrame:
-        """Return the table, or this itself where the class is asked."""
+        """Return the table, or this descriptor itself if accessed on the class."""
         if frames is None:
             return self
         if self.name not in frames.made:
             frames.made[self.name] = self.make(frames)
-        return frames.made[self.name].copy(deep=_WHOLE_COPIES)
+        made = frames.made[self.name].copy(deep=_WHOLE_COPIES)
+        for at, dtype in enumerate(made.dtypes):
+            if isinstance(dtype, ValueDtype):  # a shallow copy would share the values once they are materialized
+                made.isetitem(at, made.iloc[:, at].array.copy())
+        return made
 
 
 class Frames(Mapping[str, pd.DataFrame]):
-    """The tables of a run as it was when they were asked for: steps, writes, reads, edges, calls, acts, events.
+    """The tables of a run at the time of access.
 
-    `frames.steps` and `frames["steps"]` are the same; each is made when it is first asked for.
-    Each access gives a frame of its own: columns and cells that are written into it do not come back in the next one.
+    They are steps, writes, reads, edges, calls, interventions and events.
+
+    `frames.steps` and `frames["steps"]` are the same; each table is created on first access.
+    Each access returns an independent frame: columns and cells written into it do not appear in the next one.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -71,9 +81,15 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in NAMES:
-            raise KeyError(name)
+            raise KeyError(UnknownKey(name, NAMES))
         made: pd.DataFrame = getattr(self, name)
         return made
+
+    if not TYPE_CHECKING:  # hidden from type checkers, which know the tables
+
+        def __getattr__(self, name: str) -> Any:
+            order = did_you_mean(name, NAMES, f"there are: {', '.join(NAMES)}")
+            raise AttributeError(f"there is no table {name!r}; {order}", name=name, obj=self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -82,12 +98,12 @@ class Frames(Mapping[str, pd.DataFrame]):
         return len(NAMES)
 
     def __repr__(self) -> str:
-        """Return the names, without making a table."""
+        """Return the names, without creating a table."""
         return f"<frames of {self._columns.tip} steps: {', '.join(NAMES)}>"
 
     @_Kept
     def steps(self) -> pd.DataFrame:
-        """One row a step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
+        """One row per step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
         columns, reading = self._columns, self._reading
         frames, place = np.unique(columns.frame, return_inverse=True) if columns.nested else (np.array([0]), None)
         status = columns.flag >> 2 & 3
@@ -114,14 +130,14 @@ class Frames(Mapping[str, pd.DataFrame]):
             status=_category(status, STATUSES),
             timestamp=_times(columns.began),
             seconds=columns.seconds,
-            inputs=LazyArray(DictSource(columns, "inputs"), columns.rows),
-            outputs=LazyArray(DictSource(columns, "outputs"), columns.rows),
+            inputs=ValueArray(DictSource(columns, "inputs"), columns.rows),
+            outputs=ValueArray(DictSource(columns, "outputs"), columns.rows),
             error=self._errors(),
         )
 
     @_Kept
     def writes(self) -> pd.DataFrame:
-        """One row a write: step, node, frame, scope, key, op, old, new, in_place."""
+        """One row per write: step, node, frame, scope, key, op, old, new, in_place."""
         columns = self._columns
         where, op = columns.w_where, columns.w_code & 3
         old, new = columns.w_values
@@ -139,7 +155,7 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     @_Kept
     def reads(self) -> pd.DataFrame:
-        """One row a key that a step read: step, node, scope, key."""
+        """One row per key that a step read: step, node, scope, key."""
         steps, where = self._columns.reads
         return _frame(
             step=steps,
@@ -150,16 +166,16 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     @_Kept
     def edges(self) -> pd.DataFrame:
-        """One row a way that was gone: step, source, target, kind, condition, value.
+        """One row per edge taken: step, source, target, kind, condition, value.
 
-        Of an event that set a node off: the step in which it came there, the node that told of it (NA where it came
-        from outside), kind `event`, its type and its id.
+        For an event delivery: the step in which the event reached the node, the node that emitted it (NA if from
+        outside), kind `event`, its type and its id.
         """
         rows, taken = self._reading.edges, ways_of(self._columns)
         came = came_of(self._columns, taken)
         kinds = sorted({row.kind for row in rows} | ({"event"} if len(came.steps) else set()))
         texts = sorted({row.condition for row in rows if row.condition})
-        # The last entry stands for an edge that the recipe does not name.
+        # The last entry stands for an edge that the recipe does not have.
         kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=least(len(kinds)))
         place = {text: at for at, text in enumerate(texts)}
         text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=least(len(texts)))
@@ -172,61 +188,73 @@ class Frames(Mapping[str, pd.DataFrame]):
             source=self._nodes(joined(taken.source, came.source)),
             target=self._nodes(joined(taken.target, came.target)),
             kind=_category(joined(kind[taken.edge], event), kinds),
-            condition=pd.Series(joined(conditions, came.types), dtype=object, copy=False),
-            value=pd.Series(joined(_asked(taken.values, asks[taken.edge]), came.ids), dtype=object, copy=False),
+            condition=_texts(joined(conditions, came.types)),
+            value=_items(joined(_asked(taken.values, asks[taken.edge]), came.ids)),
         )
 
     @_Kept
     def calls(self) -> pd.DataFrame:
-        """One row an attempt of an effect: step, node, call, kind, name, attempt, wait, arguments, result, ..."""
+        """One row per attempt of a call: step, node, call, kind, name, provider, model, attempt, ...
+
+        `cost_usd` is a float for computing and plotting; `cost_usd_exact` holds the Decimal. `provider` and `model`
+        name the source of a model's answer: `simulated` if no model was configured, `scripted` for a script. Attempts
+        of an interrupted step have no step and no call until the step runs again and requests them.
+        """
         last = {id(part): part.base + end for part, end in self._columns.parts}
         rows = [call for part, _ in self._columns.parts for call in part.calls if call.step <= last[id(part)]]
+        loose = self._columns.parts[-1][0].loose
+        inside = np.array([call.call != OUTSIDE for call in rows] + [False] * len(loose), dtype=bool)
+        rows += loose
         acts = self._columns.tables.acts
         kinds = sorted({row.kind for row in rows})
         return _frame(
-            step=_ints(row.step for row in rows),
+            step=pd.arrays.IntegerArray(_ints(row.step for row in rows), ~inside),
             node=self._nodes(_ints(acts[row.act].node for row in rows)),
-            call=_ints(row.call for row in rows),
+            call=pd.arrays.IntegerArray(_ints(row.call for row in rows), ~inside),
             kind=_category(_ints(kinds.index(row.kind) for row in rows), kinds),
-            name=_objects(row.name for row in rows),
+            name=_texts(row.name for row in rows),
+            provider=_texts(pd.NA if row.provider is None else row.provider for row in rows),
+            model=_texts(pd.NA if row.model is None else row.model for row in rows),
             attempt=_ints(row.attempt for row in rows),
-            wait=np.array([row.wait for row in rows], dtype=float),
-            arguments=_objects(shown(row.arguments) for row in rows),
-            result=_objects(shown(row.result) for row in rows),
-            error=_objects(pd.NA if row.error is None else hidden(row.error) for row in rows),
+            backoff_seconds=np.array([row.wait for row in rows], dtype=float),
+            arguments=_items([row.arguments for row in rows]),
+            result=_items([row.result for row in rows]),
+            finish_reason=_texts(pd.NA if row.finish_reason is None else row.finish_reason for row in rows),
+            error=_texts(pd.NA if row.error is None else mask_text(row.error) for row in rows),
             seconds=np.array([row.seconds for row in rows], dtype=float),
             tokens_in=pd.array([row.tokens_in for row in rows], dtype="Int64"),
             tokens_out=pd.array([row.tokens_out for row in rows], dtype="Int64"),
-            cost_usd=_objects(pd.NA if row.cost_usd is None else row.cost_usd for row in rows),
+            cost_usd=np.array([np.nan if row.cost_usd is None else row.cost_usd for row in rows], dtype=float),
+            cost_usd_exact=_items([pd.NA if row.cost_usd is None else Decimal(str(row.cost_usd)) for row in rows]),
         )
 
     @_Kept
-    def acts(self) -> pd.DataFrame:
-        """One row an act of a person: step, act, target, old, new, actor, time."""
+    def interventions(self) -> pd.DataFrame:
+        """One row per intervention of a person: step, action, target, old, new, actor, time."""
         rows = self._reading.acts()
         return _frame(
             step=_ints(row.step for row in rows),
-            act=_objects(row.act for row in rows),
-            target=_objects(row.target for row in rows),
-            old=_objects(_leaving(row.old, row.target) for row in rows),
-            new=_objects(_leaving(row.new, row.target) for row in rows),
-            actor=_objects(row.actor for row in rows),
+            action=_texts(row.act for row in rows),
+            target=_texts(row.target for row in rows),
+            old=_items([row.old for row in rows], [row.target for row in rows]),
+            new=_items([row.new for row in rows], [row.target for row in rows]),
+            actor=_texts(row.actor for row in rows),
             time=_moments(row.time for row in rows),
         )
 
     @_Kept
     def events(self) -> pd.DataFrame:
-        """One row an event: seq, step (NA where a person emitted it), id, type, actor, cause, time, payload."""
+        """One row per event: seq, step (NA if a person emitted it), id, type, actor, cause, time, payload."""
         rows = self._reading.events()
         return _frame(
             seq=_ints(row.seq for row in rows),
             step=pd.array([row.step for row in rows], dtype="Int64"),
-            id=_objects(row.id for row in rows),
-            type=_objects(row.type for row in rows),
-            actor=_objects(row.actor for row in rows),
-            cause=_objects(pd.NA if row.cause is None else row.cause for row in rows),
+            id=_texts(row.id for row in rows),
+            type=_texts(row.type for row in rows),
+            actor=_texts(row.actor for row in rows),
+            cause=_texts(pd.NA if row.cause is None else row.cause for row in rows),
             time=_moments(row.time for row in rows),
-            payload=_objects(shown(row.payload) for row in rows),
+            payload=_items([row.payload for row in rows]),
         )
 
     # -- columns that several tables share ---------------------------------------------------------------------
@@ -249,34 +277,34 @@ class Frames(Mapping[str, pd.DataFrame]):
         names = list(dict.fromkeys(self._columns.keys))
         number = {name: at for at, name in enumerate(names)}
         codes = np.array([number[name] for name in self._columns.keys], dtype=least(len(names)))
-        return _category(codes[where] if len(codes) else where, list(map(hidden, names)))
+        return _category(codes[where] if len(codes) else where, list(map(mask_text, names)))
 
     def _values(self, values: Values, where: NDArray[Any]) -> Any:
         if not values.plain:
             keys = [self._columns.codes[number][1] for number in range(len(self._columns.codes))]
-            return LazyArray(ValueSource(values, where, keys))
+            return ValueArray(ValueSource(values, where, keys))
         made = values.held
         made[values.absent] = pd.NA
         if values.hide is not None:
             for row in np.flatnonzero(values.hide).tolist():
-                if made[row] is not pd.NA and made[row] is not None:
-                    made[row] = MASK
-        return pd.Series(made, dtype=object, copy=False)
+                if made[row] is not pd.NA:
+                    made[row] = masked(made[row], secret_word(self._columns.codes[where[row]][1]))
+        return ValueArray(made=made)
 
-    def _errors(self) -> pd.Series[Any]:
-        made = np.full(self._columns.tip, pd.NA, dtype=object)
+    def _errors(self) -> Any:
+        made = objects([pd.NA] * self._columns.tip)
         for part, last in self._columns.parts:
             for step, failure in part.errors.items():
                 if part.base < step <= part.base + last:
-                    made[step - 1] = hidden(f"{failure.type}: {failure.message}")
-        return pd.Series(made, dtype=object, copy=False)
+                    made[step - 1] = str(failure)
+        return _texts(made)
 
 
 # -- wide ----------------------------------------------------------------------------------------------------------
 
 
 def wide(reading: Reading, keys: Sequence[str], scope: int) -> pd.DataFrame:
-    """Return one row a step and one column a key: what stood there after the step, NA where there was nothing."""
+    """Return one row per step and one column per key: its value after the step, NA if absent."""
     columns = Columns(reading)
     numbers = np.arange(1, columns.tip + 1)
     made: dict[str, Any] = {"step": numbers, "node": _category(columns.node, [node.id for node in reading.nodes])}
@@ -284,18 +312,20 @@ def wide(reading: Reading, keys: Sequence[str], scope: int) -> pd.DataFrame:
         steps, found = columns.values_after(scope, key)
         values = np.append(np.array([pd.NA], dtype=object), _all_leaving(found, key))
         place = np.searchsorted(steps, numbers, side="right")
-        column = pd.Series(values[place], dtype=object, copy=False)
-        types = set(map(type, column))
+        found = values[place]
+        types = set(map(type, found))
+        simple = is_simple(found, types - {type(pd.NA)})
+        column = pd.Series(found, dtype=object, copy=False) if simple else pd.Series(ValueArray(made=found))
         made[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
     return pd.DataFrame(made, copy=False)
 
 
 def chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
-    """Return a chain of causes as a table; each row is an event with the node in whose step it was told."""
+    """Return a causal chain as a table; each row is an event with the node in whose step it was emitted."""
     found = [
         {
-            "seq": link.event.seq, "step": link.event.step, "id": link.event.id, "type": hidden(link.event.type),
-            "actor": pd.NA if link.event.actor is None else hidden(link.event.actor),
+            "seq": link.event.seq, "step": link.event.step, "id": link.event.id, "type": mask_text(link.event.type),
+            "actor": pd.NA if link.event.actor is None else mask_text(link.event.actor),
             "cause": pd.NA if link.event.cause is None else link.event.cause, "node": node or None,
             "relation": link.part, "away": link.away, "objects": list(link.about),
         }
@@ -308,12 +338,12 @@ def chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
 
 
 def head_html(frame: pd.DataFrame, rows: int) -> str:
-    """Return the first rows of a table as HTML, every cell escaped and cut short."""
+    """Return the first rows of a table as HTML, with every cell escaped and truncated."""
     with pd.option_context("display.max_colwidth", 60):
         return frame.head(rows).to_html(index=False, escape=True, border=0)
 
 
-# -- how columns are made ------------------------------------------------------------------------------------------
+# -- building columns ------------------------------------------------------------------------------------------
 
 
 def _frame(**columns: Any) -> pd.DataFrame:
@@ -349,36 +379,39 @@ def _ints(values: Any) -> NDArray[np.int64]:
     return np.array(list(values), dtype=np.int64)
 
 
-def _objects(values: Any) -> pd.Series[Any]:
-    return pd.Series(objects(list(values)), dtype=object, copy=False)
+def _texts(values: Any) -> Any:
+    """Return a text column, NA for missing texts."""
+    return pd.array(objects(list(values)), dtype=TEXT)
 
 
 def _asked(values: Objects | None, asked: NDArray[Any]) -> Objects:
     made = np.full(len(asked), pd.NA, dtype=object)
     if asked.any():
-        mine = np.full(int(asked.sum()), None) if values is None else values[asked]
-        plain = ATOMS.issuperset(map(type, mine)) and not hides()
-        made[asked] = mine if plain else objects([shown(value) for value in mine])
+        made[asked] = None if values is None else values[asked]
     return made
 
 
+def _items(values: Sequence[Any] | Objects, targets: Sequence[str] | None = None) -> Any:
+    """Return a column of frozen values: each cell is a copy, masked by the dotted key in `targets`."""
+    keys = None if targets is None else [secret_word(parse_path(target)) for target in targets]
+    return ValueArray(ItemSource(objects(list(values)), keys))
+
+
 def _all_leaving(values: Objects, target: str) -> Objects:
-    plain = set(map(type, values)) <= ATOMS - {type(ABSENT)} and not hides()
-    if plain and not any(map(is_secret, parse_path(target))):
-        return values
-    return objects([_leaving(value, target) for value in values])
+    plain = set(map(type, values)) <= ATOMS - {type(ABSENT)}
+    if plain and secret_word(parse_path(target)) is None:
+        return objects(masked_atoms(values))
+    return objects([_mask_value(value, target) for value in values])
 
 
 def cell(value: Any, path: str) -> Any:
-    """Return a frozen value as it stands in a table: NA where there is nothing, else as it may leave."""
-    return _leaving(value, path)
+    """Return a frozen value as a table cell: NA if absent, else a masked copy."""
+    return _mask_value(value, path)
 
 
-def _leaving(value: Any, target: str) -> Any:
-    """Return a value as it may leave: masked where any word of its path names a secret."""
-    if value is ABSENT:
-        return pd.NA
-    return shown(value, next(filter(is_secret, parse_path(target)), None))
+def _mask_value(value: Any, target: str) -> Any:
+    """Return a value for output: masked if any part of its path names a secret."""
+    return pd.NA if value is ABSENT else shown(value, secret_word(parse_path(target)))
 
 
 __all__ = ["NAMES", "Frames", "cell", "chain_table", "head_html", "table", "wide"]

@@ -1,4 +1,4 @@
-"""steps: one step of a run as an object, and all of them as a sequence; both are made when they are asked for."""
+"""Steps of a run as objects, and the sequence of all steps; both are created on access."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
-from agentnb.board.secrets import hidden, short
 from agentnb.board.values import thaw
-from agentnb.engine.history import PHASES, STATUSES
+from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.expressions.paths import path_text
 from agentnb.ids import uuid_of
-from agentnb.trace.reading import OPS, Read, Reading, Write
+from agentnb.text import safe_repr
+from agentnb.trace.row_index import OPS, Read, Reading, Write
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class StepType(StrEnum):
-    """What sort of thing a step was."""
+    """The type of a step."""
 
     INTERACTION = "interaction"
     SYSTEM_EVENT = "system_event"
@@ -37,10 +37,11 @@ FIELDS = (
 
 
 class SimulationStep:
-    """One step of a run: which node ran, with what, what came of it, and when. True values, each a copy of your own.
+    """One step of a run: its node, inputs, results and time. Values are unmasked copies.
 
-    `frame` names the nesting it ran in (`root` at the top), `depth` counts it, `branch` is the number of the parallel
-    branch or None. `seconds` is how long it took. `reads` and `writes` are tuples of Read and Write.
+    `frame` names the frame it ran in (`root` at the top), `depth` is its depth, `branch` is the number of the parallel
+    branch or None. `seconds` is its duration without the time spent waiting for a person. `reads` and `writes` are
+    tuples of Read and Write.
     """
 
     __slots__ = ("_reading", "_run_id", "step")
@@ -50,8 +51,8 @@ class SimulationStep:
 
     @property
     def step_id(self) -> UUID:
-        """The id of this step: the same for the same run and number, in every process."""
-        return uuid_of(self._run_id, self.step)
+        """The id of this step, the same in every process; a step rerun after going back gets a new id."""
+        return uuid_of(self._run_id, self.step, self._reading.owner(self.step)[0].name)
 
     @property
     def node_id(self) -> str:
@@ -65,7 +66,7 @@ class SimulationStep:
 
     @property
     def phase(self) -> str:
-        """`run` for a leaf; `enter`, `again` or `leave` for a node with an inside."""
+        """`run` for a leaf; `enter`, `again` or `leave` for a composite node."""
         return PHASES[self._flag() & 3]
 
     @property
@@ -75,7 +76,7 @@ class SimulationStep:
 
     @property
     def type(self) -> StepType:
-        """The StepType: that of the node's kind, ERROR for a step that failed."""
+        """The StepType: that of the node's kind, ERROR for a failed step."""
         if self.status == "error":
             return StepType.ERROR
         return StepType[self._reading.nodes[self._reading.act(self.step).node].type]
@@ -87,19 +88,19 @@ class SimulationStep:
 
     @property
     def timestamp(self) -> datetime:
-        """When it began, in UTC."""
+        """The start time, in UTC."""
         history, row = self._reading.owner(self.step)
         return _EPOCH + timedelta(microseconds=history.s_t0[row] // 1000)
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Its duration in seconds, without the time spent waiting for a person or paused for inspection."""
         history, row = self._reading.owner(self.step)
-        return (history.s_t1[row] - history.s_t0[row]) / 1e9
+        return history.worked(row) / 1e9
 
     @property
     def depth(self) -> int:
-        """How many frames stood around its own."""
+        """The number of frames around its own."""
         return self._reading.depth(self._reading.act(self.step).frame)
 
     @property
@@ -109,30 +110,30 @@ class SimulationStep:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What the node was given: its arguments, else the keys that it read with their values."""
+        """The node's inputs: its arguments, else the keys that it read with their values."""
         inputs: dict[str, Any] = {key: thaw(value) for key, value in self._reading.inputs(self.step).items()}
         return inputs
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """What the node wrote, by path; of an append the item, deletions are left out."""
+        """What the node wrote, by path; the item for an append; deletions are omitted."""
         return {key: thaw(value) for key, value in self._reading.outputs(self.step).items()}
 
     @property
     def thought(self) -> str | None:
-        """Why it did what it did, where its node says so."""
+        """Why it acted, if its node states it."""
         note = self._reading.note(self.step)
         return None if note is None else note.thought
 
     @property
     def action(self) -> Any:
-        """What it asked for, where its node says so."""
+        """What it requested, if its node states it."""
         note = self._reading.note(self.step)
         return None if note is None else thaw(note.action)
 
     @property
     def observation(self) -> Any:
-        """What it got, where its node says so."""
+        """What it received, if its node states it."""
         note = self._reading.note(self.step)
         return None if note is None else thaw(note.observation)
 
@@ -144,7 +145,7 @@ class SimulationStep:
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        """What was written, people's edits after it included."""
+        """Its writes, including later edits by people."""
         return tuple(
             Write(self._reading.frame_name(scope), path_text(path), OPS[op], thaw(old), thaw(new), in_place)
             for scope, path, op, old, new, in_place in self._reading.writes(self.step)
@@ -152,13 +153,13 @@ class SimulationStep:
 
     @property
     def error(self) -> str | None:
-        """What it failed with: type and message, masked."""
+        """Its error: type and message, masked."""
         failure = self._reading.failure(self.step)
-        return None if failure is None else hidden(f"{failure.type}: {failure.message}")
+        return None if failure is None else str(failure)
 
     @property
     def snapshot(self) -> dict[str, Any]:
-        """The blackboard after it: the root's scope, people's edits there included."""
+        """The blackboard after it: the root's scope, including edits by people."""
         return {key: thaw(value) for key, value in self._reading.replica(self.step).data[0].items()}
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,14 +181,14 @@ class SimulationStep:
         return hash(self.step)
 
     def __repr__(self) -> str:
-        """Return one line: number, node, status, what was written, how long it took."""
-        wrote = short(self._reading.outputs(self.step)) if self.error is None else hidden(self.error)
+        """Return one line: number, node, status, writes, duration."""
+        wrote = safe_repr(self._reading.outputs(self.step)) if self.error is None else self.error
         phase = "" if self.phase == "run" else f" {self.phase}"
-        return f"<step {self.step} {self.node_id!r}{phase} {self.status}: {wrote}, {self.seconds:.3g} s>"
+        return f"<step {self.step} {safe_repr(self.node_id, 200)}{phase} {self.status}: {wrote}, {self.seconds:.3g} s>"
 
 
 class Steps(Sequence[SimulationStep]):
-    """The steps of a trace; the whole of them grows with the run, a slice does not."""
+    """The steps of a trace; the full sequence grows with the run, a slice does not."""
 
     __slots__ = ("_numbers", "_reading", "_run_id")
 
@@ -218,7 +219,7 @@ class Steps(Sequence[SimulationStep]):
     __hash__ = None  # type: ignore[assignment]  # it grows
 
     def __repr__(self) -> str:
-        """Return the first steps, one a line."""
+        """Return the first steps, one per line."""
         lines = [repr(step) for step in self[:10]]
         more = [f"... {len(self) - 10} more"] if len(self) > 10 else []
         return "[" + ",\n ".join(lines + more) + "]"

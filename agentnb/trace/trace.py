@@ -1,4 +1,4 @@
-"""trace: the SimulationTrace, a whole run to look at. Live while its session runs, and the same from a file."""
+"""The SimulationTrace of a whole run: live while its session runs, with the same interface when read from a file."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import ROOT_SCOPE
-from agentnb.board.secrets import short
-from agentnb.board.values import ABSENT, same, thaw
-from agentnb.engine.history import History
+from agentnb.board.values import ABSENT, freeze, same, thaw
+from agentnb.engine.core.history import History
 from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.expressions.paths import parse_path
 from agentnb.ids import uuid_of
-from agentnb.trace.reading import EdgeRow, NodeRow, Reading
+from agentnb.text import safe_repr
+from agentnb.trace.row_index import EdgeRow, NodeRow, Reading
 from agentnb.trace.steps import SimulationStep, Steps
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from agentnb.engine.run import Run
+    from agentnb.engine.core.run import Run
     from agentnb.trace.frames import Frames
 
 Outcome = dict[str, Any] | None
 
 
 class SimulationTrace:
-    """What happened in a run: its steps, its tables, and what the blackboard held after each step.
+    """What happened in a run: its steps, its tables, and the contents of the blackboard after each step.
 
-    It is live: steps made later are seen, those after the session's position too, until a new one takes their place.
-    Steps and states are true; what leaves by `frames`, `wide`, `to_json` and on the screen is masked.
+    It is live: later steps appear, also those after the session's position, until a new step replaces them.
+    Steps and states are unmasked; `frames`, `wide`, `to_json` and the display are masked.
 
     Args:
-        chain: returns the histories of the run, the oldest first.
+        chain: returns the histories of the run, oldest first.
         nodes: id, kind and type of each node, in the plan's order.
-        outcome: returns how the run stands or ended, None before it began.
-        score: returns how good the run's work was found, None where nothing has judged it.
-        metadata: whatever else belongs to the run.
+        outcome: returns the status or outcome of the run, None before it began.
+        score: returns the score of the run, None if no node has given one.
+        metadata: further data about the run.
     """
 
     def __init__(
@@ -55,13 +57,13 @@ class SimulationTrace:
         self._chain, self._nodes, self._edges = chain, tuple(nodes), tuple(edges)
         self._outcome, self.run_id = outcome, run_id
         self.agent_id, self.agent_version = agent_id, agent_version
-        self._score, self.metadata = score, dict(metadata or {})
+        self._score, self._metadata = score, freeze(dict(metadata or {}))
         self._read: Reading | None = None
         self._frames: tuple[Any, Frames] | None = None
 
     @classmethod
     def of(cls, run: Run | Callable[[], Run], **words: Any) -> SimulationTrace:
-        """Return the live trace of a run; given a function, of the run that it returns at the time of asking.
+        """Return the live trace of a run; given a function, of the run that it returns at the time of access.
 
         `words` are the named arguments of SimulationTrace.
         """
@@ -73,7 +75,7 @@ class SimulationTrace:
         ]
         edges = [
             EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
-            for edge in plan.recipe.edges
+            for edge in plan.recipe.ways
         ]
         return cls(lambda: current().chain, nodes, edges, **{"agent_id": plan.recipe.name, **words})
 
@@ -84,21 +86,28 @@ class SimulationTrace:
 
     @property
     def outcome(self) -> Outcome:
-        """How the run stands or ended: `status` and what belongs to it; None before it began."""
-        return self._outcome()
+        """The status or outcome of the run: `status` and its details; None before it began."""
+        outcome: Outcome = thaw(freeze(self._outcome()))
+        return outcome
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Further data about the run."""
+        metadata: dict[str, Any] = thaw(self._metadata)
+        return metadata
 
     @property
     def score(self) -> float | None:
-        """The last score that a node of the run has given to its work; None where none has."""
+        """The last score that a node of the run has given; None if there is none."""
         return self._score()
 
     @property
     def steps(self) -> Steps:
-        """The steps, from 1 on (`steps[0]` is step 1); each is made when it is asked for."""
+        """The steps, from 1 on (`steps[0]` is step 1); each is created on access."""
         return Steps(self.reading, self.run_id)
 
     def reading(self) -> Reading:
-        """Return the run's rows as they can be looked up now."""
+        """Return an index of the run's current rows."""
         chain = tuple(self._chain())
         read = self._read
         if (
@@ -113,13 +122,13 @@ class SimulationTrace:
         return self.reading().tip
 
     def __bool__(self) -> bool:
-        """A trace is true, without steps too."""
+        """Return True: a trace is true even without steps."""
         return True
 
     # -- states ----------------------------------------------------------------------------------------------
 
     def state_at(self, step: int) -> dict[str, Any]:
-        """Return the blackboard (the root's scope) after a step, people's edits there included; 0 is the start.
+        """Return the blackboard (the root's scope) after a step, including edits by people; 0 is the start.
 
         Raises:
             ExecutionError: L405, there is no such step.
@@ -127,7 +136,7 @@ class SimulationTrace:
         return {key: thaw(value) for key, value in self._state(step).items()}
 
     def diff(self, before: int, after: int) -> dict[str, tuple[Any, Any]]:
-        """Return what differs between two states: key -> (value before, value after), ABSENT where there is none.
+        """Return what differs between two states: key -> (value before, value after), ABSENT for a missing value.
 
         Raises:
             ExecutionError: L405, there is no such step.
@@ -155,15 +164,15 @@ class SimulationTrace:
 
     @property
     def frames(self) -> Frames:
-        """The run as DataFrames: steps, writes, reads, edges, calls, acts, events. As it is now, and masked.
+        """The run as DataFrames: steps, writes, reads, edges, calls, interventions, events. A masked snapshot.
 
-        Each access of a table gives a frame of its own; changing one changes no other.
+        Each access of a table returns an independent frame.
         """
         from agentnb.trace.frames import Frames
 
         reading = self.reading()
         last = reading.chain[-1]
-        sizes = (len(last.s_pend), last.s_wend[-1], len(last.people), len(last.events), len(last.calls))
+        sizes = (len(last.s_pend), last.s_wend[-1], len(last.people), len(last.events), len(last.calls), last.loose)
         if self._frames is None or self._frames[0] != (reading, sizes):
             self._frames = (reading, sizes), Frames(reading)
         return self._frames[1]
@@ -173,10 +182,10 @@ class SimulationTrace:
         return self.frames.steps
 
     def wide(self, keys: str | Sequence[str], scope: str = ROOT_SCOPE) -> pd.DataFrame:
-        """Return one row a step and one column a key (dotted text reads below it): what stood there after the step.
+        """Return one row per step and one column per key (dotted keys read nested values): its value after the step.
 
         Raises:
-            ExecutionError: L406, the run has no scope of this name.
+            ExecutionError: L406, the run has no scope of this name; X145, a key that nothing writes.
         """
         from agentnb.trace.frames import wide
 
@@ -193,14 +202,18 @@ class SimulationTrace:
                     did_you_mean(scope, names, f"use {ROOT_SCOPE!r}"),
                 )
             )
-        return wide(reading, [keys] if isinstance(keys, str) else list(keys), number)
+        wanted = [keys] if isinstance(keys, str) else list(keys)
+        known = {str(path[0]) for _, path in reading.tables.codes}
+        if problems := [*check_keys(map(parse_path, wanted), known, "trace.wide()")]:
+            raise ExecutionError(*problems)
+        return wide(reading, wanted, number)
 
-    # -- files and the screen --------------------------------------------------------------------------------
+    # -- files and display --------------------------------------------------------------------------------
 
     def to_json(self, path: str | Path | None = None) -> str | None:
-        """Write the trace to a file as JSON, or return the text where no path is given. Masked; nothing is pickled.
+        """Write the trace to a file as JSON, or return the text if no path is given. Masked; nothing is pickled.
 
-        What no codec takes is written as its short text, marked as opaque.
+        Values without a codec are written as short text, marked as opaque.
         """
         from agentnb.trace.export import text_of
 
@@ -212,32 +225,32 @@ class SimulationTrace:
 
     @classmethod
     def read(cls, path: str | Path) -> SimulationTrace:
-        """Return the trace that `to_json` wrote; it answers the same questions without the recipe. Imports nothing.
+        """Return the trace that `to_json` wrote; it needs no recipe and imports nothing.
 
         Raises:
-            StoreError: L402, the file is none of ours or is damaged; L403, a newer agentnb wrote it.
+            StoreError: L402, the file is not a trace or is damaged; L403, a newer agentnb wrote it.
         """
         from agentnb.trace.export import trace_of
 
-        return trace_of(Path(path).read_text(encoding="utf-8"), str(path))
+        return trace_of(Path(path).read_bytes(), str(path))
 
     def _repr_html_(self) -> str:
-        """Return a small table: the first steps, and how the run stands."""
+        """Return a small HTML table: the first steps and the status of the run."""
         from agentnb.trace.export import html_of
 
         return html_of(self)
 
     def __repr__(self) -> str:
-        """Return one line: whose trace, how many steps, how it stands."""
-        return f"<SimulationTrace of {self.agent_id!r}: {len(self)} steps, {self.outcome_line()}>"
+        """Return one line: the run's name, number of steps and status."""
+        return f"<SimulationTrace of {safe_repr(self.agent_id, 200)}: {len(self)} steps, {self.outcome_line()}>"
 
     def outcome_line(self) -> str:
-        """Return how the run stands as one line of text, masked."""
+        """Return the status of the run as one masked line of text."""
         outcome = self.outcome
         if not outcome:
             return "no outcome yet"
         rest = {key: value for key, value in outcome.items() if key != "status" and value is not None}
-        return str(outcome.get("status", "")) + (f" {short(rest)}" if rest else "")
+        return str(outcome.get("status", "")) + (f" {safe_repr(rest)}" if rest else "")
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""ui: what a person touches in a notebook: the cockpit, and plain controls. A widget owns nothing but its look."""
+"""The notebook interface: the cockpit and plain ipywidgets controls. A widget holds only its own display state."""
 
 from agentnb.ui.controls import Controls
 from agentnb.ui.debugger import Debugger, cockpit, debug

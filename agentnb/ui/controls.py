@@ -1,4 +1,4 @@
-"""controls: plain ipywidgets for a session: buttons, a slider, an answer's box and the line that says what happened."""
+"""Plain ipywidgets controls for a session: buttons, a slider, an answer box and a status line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import ipywidgets
 
-from agentnb.ui.desk import Command, Desk
-from agentnb.ui.screen import abilities, said
+from agentnb.ui.command_queue import Command, Desk
+from agentnb.ui.view_model import abilities, said
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -29,10 +29,10 @@ _SPEEDS: Final = (("full", 0.0), ("10 a second", 10.0), ("3 a second", 3.0), ("1
 
 
 class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no types
-    """Controls bound to a session, to be put beside other widgets; they stay as its cockpit is.
+    """Controls bound to a session, to be placed beside other widgets; the session's cockpit is unaffected.
 
-    `buttons` maps back, step, into, over, out, run, run_back, pause, stop and reset to their Button; `speed` is how
-    many steps a second Run makes, `to` the node to run to; `slider`, `answer` and `line` are the others.
+    `buttons` maps back, step, into, over, out, run, run_back, pause, stop and reset to their Button. `speed` is the
+    number of steps per second of Run, `to` the node to run to. The others are `slider`, `answer` and `line`.
     """
 
     def __init__(self, session: Session) -> None:
@@ -61,7 +61,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         self._desk.refresh()
 
     def close(self) -> None:
-        """Take the controls off every page, and hear no more of the session."""
+        """Remove the controls from every page and unsubscribe from the session."""
         desk = getattr(self, "_desk", None)
         if desk is not None:
             desk.close()
@@ -76,7 +76,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self._desk.ask(Command("speed", change["new"] or None))
 
     def _sent(self, change: dict[str, Any]) -> None:
-        """Run to a node; the choice is free again at once, for the same node may be chosen again."""
+        """Run to a node and clear the selection, so that the same node can be selected again."""
         if not self._painting and change["new"]:
             self._desk.ask(Command("run_to", target=change["new"]))
             self.to.value = ""
@@ -87,11 +87,11 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self._desk.ask(Command("answer", change["new"], waits.node))
 
     def _asked(self) -> Pending | None:
-        """Return what a person is asked for; a held call is none of it."""
+        """Return the pending question or approval, if any; a pending call is neither."""
         return next((one for one in self.session.pending if one.kind != "call"), None)
 
     def _show_speed(self, steps: float) -> None:
-        """Show a speed; one that a cell has set is offered too."""
+        """Show a speed; add it to the choices if a cell has set another value."""
         known = [value for _, value in self.speed.options]
         if steps not in known:
             self.speed.options = [*_SPEEDS, (f"{steps:g} a second", steps)]

@@ -1,8 +1,8 @@
-"""debugger: the cockpit, a widget that shows a session and steers it: graph, board, buttons, slider, answers, problems.
+"""The cockpit: a widget that shows and controls a session with graph, board, buttons, slider, answers and problems.
 
-One widget for all of it. The drawing is laid out and sent once; after that only what changes of `state` is sent, and
-the page restyles what is there. Everything from the page comes as a message, never as a changed trait: a trait may be
-held back while a cell runs.
+The cockpit is a single widget. The drawing is laid out and sent once; after that only changes of `state` are sent, and
+the page restyles what it has. Everything from the page arrives as a message, never as a changed trait: trait updates
+may be delayed while a cell runs.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from weakref import WeakValueDictionary
 import anywidget
 import traitlets
 
-from agentnb.draw.look import palette, stylesheet
-from agentnb.draw.text import clean
+from agentnb.draw.label_text import clean
+from agentnb.draw.style import palette, stylesheet
 from agentnb.errors import AgentNbError, Problem
-from agentnb.ui.changes import changes
-from agentnb.ui.desk import Command, Desk, problems_of
-from agentnb.ui.drawn import at_once, closed_at_first, drawing_of
-from agentnb.ui.screen import screen
-from agentnb.ui.still import still_html
-from agentnb.ui.streams import Streams
+from agentnb.text import safe_repr
+from agentnb.ui.command_queue import Command, Desk, problems_of
+from agentnb.ui.graph_view import at_once, closed_at_first, drawing_of
+from agentnb.ui.static_html import still_html
+from agentnb.ui.token_streams import Streams
+from agentnb.ui.view_changes import changes, without_secrets
+from agentnb.ui.view_model import screen
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -69,7 +70,7 @@ _MODULES: Final = (
     "bar.js",
     "wire.js",
     "cockpit.js",
-)  # each after those whose words it uses
+)  # in dependency order
 _STYLES: Final = (
     "cockpit.css",
     "fields.css",
@@ -88,8 +89,8 @@ _STYLES: Final = (
 )
 _IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
-_STILL_NODES: Final = 200  # beyond that, a picture takes long to lay out and is too large anyhow
-_STILL_SIZE: Final = 300_000  # characters of a picture that a notebook is made to carry
+_STILL_NODES: Final = 200  # larger graphs take long to lay out and their pictures are too large
+_STILL_SIZE: Final = 300_000  # maximum characters of a picture stored in a notebook
 _BLANK: Final = {
     "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
     "chips": [], "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
@@ -98,23 +99,23 @@ _BLANK: Final = {
 
 
 def page_module() -> str:
-    """Return the cockpit's ES module: its files joined to one, since a widget's module cannot import its neighbours."""
+    """Return the cockpit's ES module: its files joined into one, since a widget's module cannot import others."""
     texts = ((_STATIC / name).read_text(encoding="utf-8") for name in _MODULES)
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
 
 
 def page_style() -> str:
-    """Return the cockpit's CSS: the pictures' rules, their colours in the dark, and the cockpit's own."""
+    """Return the cockpit's CSS: the rules of the drawings, their dark colours, and the cockpit's own rules."""
     own = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
     dark = palette('.agentnb-cockpit[data-theme="dark"]', dark=True)
     return f"{stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
 
 
 class Debugger(anywidget.AnyWidget):
-    """The cockpit of a session: what a Session shows when it is the last line of a cell.
+    """The cockpit of a session, displayed for a Session on the last line of a cell.
 
-    Several views of it stay the same, and a view that is opened late shows where the session stands. Where no page can
-    run it (GitHub, nbconvert), a picture stands in its place.
+    All views of a cockpit show the same state; a view opened later shows the current step. Where scripts cannot run
+    (GitHub, nbconvert), a static picture is shown instead.
 
     Example:
         >>> nb.Debugger(session)                # doctest: +SKIP
@@ -137,7 +138,7 @@ class Debugger(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def close(self) -> None:
-        """Take the cockpit off every page, and hear no more of the session."""
+        """Remove the cockpit from every page and unsubscribe from the session."""
         desk = getattr(self, "_desk", None)
         if desk is not None:
             desk.close()
@@ -145,20 +146,20 @@ class Debugger(anywidget.AnyWidget):
         super().close()
 
     def turn_to(self, session: Session) -> None:
-        """Show another session in this cockpit, on every page: a fork, or any other. `session` says which is shown.
+        """Show another session in this cockpit on every page: a fork, or any other; `session` is the one shown.
 
-        The one before stays as it is; what it does goes on.
+        The previous session is unchanged and continues to run if it was running.
         """
         self._turned(session)
         self._desk.refresh()
 
     def _draw(self) -> None:
-        """Lay the recipe out. To be laid out once is enough for sessions of one recipe."""
+        """Lay out the recipe, unless the session shown before has the same recipe."""
         self._drawing = drawing_of(self.session)
         self.svg = at_once(self.session)
 
     def _turned(self, session: Session) -> None:
-        """Take over what the desk has turned to; from now on this is that session's cockpit, if it has no other."""
+        """Switch to the queue's new session and register this cockpit as the session's, unless it has one."""
         before, self.session = self.session, session
         if session is before:
             return
@@ -173,7 +174,7 @@ class Debugger(anywidget.AnyWidget):
             _OPEN.setdefault(id(session), self)
 
     def _desk_of(self, session: Session) -> Desk:
-        """Return the desk that takes commands for a session: the one that is still at work for it, else a new one."""
+        """Return the command queue of a session: the one in use if there is one, otherwise a new one."""
         self._left = [desk for desk in (*self._left, self._desk) if desk.at_work]
         for desk in self._left:
             if desk.session is session:
@@ -191,36 +192,40 @@ class Debugger(anywidget.AnyWidget):
         self._streams.settle()
 
     def _say(self, rows: list[dict[str, Any]]) -> None:
-        """Send what models say at this moment; it is no part of the state."""
-        self.send({"streams": rows})
+        """Send the partial texts of models; they are not part of the state."""
+        self._post({"streams": rows})
 
     def _show(self, now: dict[str, Any]) -> None:
-        """Take over a screen, and send the pages what has changed, with a number, so that they know if one is lost."""
-        before = self.state
+        """Set the state and send its changes to the pages, numbered so that a page notices a lost message."""
+        before, now = self.state, without_secrets(now)
         changed = changes(before, {**now, "number": before.get("number", 0)})
         if changed:
             number = before.get("number", 0) + 1
             self.state = {**now, "number": number}
-            self.send({"changed": changed, "number": number})
+            self.send({"changed": changed, "number": number})  # already masked
+
+    def _post(self, content: dict[str, Any]) -> None:
+        """Send a masked message to the pages. Only this method and `_show` send anything of a run to them."""
+        self.send(without_secrets(content))
 
     def _should_send_property(self, key: str, value: Any) -> bool:
-        """Keep the whole state at home: pages are sent what changes of it, and the whole when they ask for it."""
+        """Return False for the whole state: pages receive its changes, and the whole on request."""
         return key != "state" and bool(super()._should_send_property(key, value))
 
     def _hear(self, _: object, message: Any, __: object = None) -> None:
-        """Take a message of a page: {do, value, target, view, number}; `number` comes back once it is carried out."""
+        """Handle a message of a page: {do, value, target, view, number}; `number` is returned once it is done."""
         if not isinstance(message, dict):
             return
-        if message.get("do") == "whole":  # a page that has just been opened, or that has missed something
+        if message.get("do") == "whole":  # the page has just been opened or has missed a message
             self.send_state("state")
             return
-        if message.get("do") == "text":  # all that a model has said so far, where a page has missed a piece
+        if message.get("do") == "text":  # the page has missed a part of a model's text
             whole = self._streams.whole(message.get("target"))
-            self.send({"streams": [whole] if whole else []})
+            self._post({"streams": [whole] if whole else []})
             return
         answer = {"heard": message.get("number"), "view": message.get("view")}
         command = Command(str(message.get("do")), message.get("value"), message.get("target"))
-        command.done = lambda: self.send(answer if command.found is None else {**answer, "found": command.found})
+        command.done = lambda: self._post(answer if command.found is None else {**answer, "found": command.found})
         self._desk.ask(command)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
@@ -231,7 +236,7 @@ class Debugger(anywidget.AnyWidget):
         return {**content, **self._still(), "text/plain": repr(self)}, metadata
 
     def _still(self) -> dict[str, str]:
-        """What stands in the notebook for those who cannot run the page; without the picture where it is very large."""
+        """Return the static HTML for viewers without scripts, without the picture if it is very large."""
         try:
             drawing = self.session.draw(collapsed=closed_at_first(self.session))
             picture = drawing.svg if len(drawing.picture.boxes) <= _STILL_NODES else ""
@@ -242,17 +247,17 @@ class Debugger(anywidget.AnyWidget):
         return {"text/html": html, **({"image/svg+xml": picture} if small else {})}
 
     def __repr__(self) -> str:
-        """Return one line: the recipe, where its run stands and what just happened."""
+        """Return one line: the recipe, the current step and the last event of the run."""
         state = {**_BLANK, **self.state}
         where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
-        return f"<Debugger of {self.session.recipe.name!r}: {where}. {clean(state['said'])}>"
+        return f"<Debugger of {safe_repr(self.session.recipe.name, 200)}: {where}. {clean(state['said'])}>"
 
 
 _OPEN: Final[WeakValueDictionary[int, Debugger]] = WeakValueDictionary()
 
 
 def cockpit(session: Session) -> Debugger:
-    """Return the cockpit of a session, the same one each time: every cell that shows it is a view of one widget."""
+    """Return the cockpit of a session, always the same one: every cell that displays it is a view of one widget."""
     found = _OPEN.get(id(session))
     if found is None or found.comm is None:
         found = _OPEN[id(session)] = Debugger(session)
@@ -260,15 +265,15 @@ def cockpit(session: Session) -> Debugger:
 
 
 def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) -> Debugger:
-    """Return the cockpit of a new session: what `Debugger(Session(recipe, inputs, **options))` is, in one word.
+    """Create a session and return its cockpit: short for `Debugger(Session(recipe, inputs, **options))`.
 
     Args:
-        recipe: a Recipe, or anything that `load` takes; of a Session, its own cockpit is returned.
-        options: those of Session.
+        recipe: a Recipe or anything that `load` accepts; for a Session, its own cockpit is returned.
+        options: the options of Session.
 
     Raises:
         RecipeError: as `load` and Session do.
-        AgentNbError: U304, inputs or options are given for a session that has begun.
+        AgentNbError: U304, inputs or options are passed with an existing session.
 
     Example:
         >>> debug("support.yaml", {"ticket": "My invoice is wrong"})        # doctest: +SKIP

@@ -1,9 +1,9 @@
-"""fields: values as a person may read and change them: what stands in each field, and what a changed field means.
+"""Form fields: values as a person reads and edits them, and the value that an edited field means.
 
-A field is plain JSON: `path` says where in the value it stands, `text` is what is shown, and `as` how it is read back:
+A field is plain JSON: `path` is its path within the value, `text` is what is shown, and `as` states how it is parsed:
 `text` as it is, `number`, `flag` (true or false), `none` and `json` parsed, `secret` as a text that is never shown,
-`fixed` not at all, with a `note` that says why. What is typed is a text, or {text, as} where it is meant as another
-kind of value than what stood there. A masked text never takes the place of the true one.
+`fixed` not at all, with a `note` that explains why. Typed input is a text, or {text, as} to change the type of the
+value. A masked text never replaces the true one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from dataclasses import is_dataclass, replace
 from math import isfinite
 from typing import Any, Final
 
-from agentnb.board.secrets import MASK, hidden, masked, short
+from agentnb.board.masking import masked
 from agentnb.board.values import ABSENT, thaw
-from agentnb.errors import AgentNbError, Problem
+from agentnb.errors import AgentNbError, Problem, with_article
+from agentnb.secrets import MASK, has_secret
+from agentnb.text import safe_repr
 
-LONGEST: Final = 20_000  # characters that a field may be edited with; more is shown in part
+LONGEST: Final = 20_000  # characters of an editable field; a longer value is shown in part
 _FIXED_WIDTH: Final = 2_000
 _KEPT_BACK: Final = "it holds a secret, so it is changed in a cell"
 _GONE: Final = "what is asked has changed meanwhile, and has no such part"
@@ -34,22 +36,22 @@ Field = dict[str, Any]
 
 
 def fields_of(value: Any, name: str = "") -> list[Field]:
-    """Return the fields of a value: one a key of a mapping or a dataclass, one a message, else one for all of it."""
+    """Return the fields of a value: one per key of a mapping or dataclass, one per message, otherwise one in all."""
     value = thaw(value)
     parts = _parts(value)
     if not parts or not all(isinstance(key, str) for key in parts):
         return [field_of(value, [], name)]
     found: list[Field] = []
     for key, item in parts.items():
-        if hidden(key) != key:
-            found.append({**field_of(MASK, [], ""), "label": hidden(key), "as": "fixed", "note": _KEPT_BACK})
+        if has_secret(key):
+            found.append({**field_of(MASK, [], ""), "label": key, "as": "fixed", "note": _KEPT_BACK})
         else:
             found += _messages(key, item) if _is_talk(item) else [field_of(item, [key], key)]
     return found
 
 
 def _parts(value: Any) -> dict[Any, Any]:
-    """Return what a mapping holds, or a dataclass (as a model's response is one) without what is None."""
+    """Return the items of a mapping, or of a dataclass (such as a model's response) those that are not None."""
     if isinstance(value, dict):
         return value
     if not is_dataclass(value) or isinstance(value, type):
@@ -59,7 +61,7 @@ def _parts(value: Any) -> dict[Any, Any]:
 
 
 def field_of(value: Any, path: list[str | int], name: str) -> Field:
-    """Return the one field of a value, under the name that says whether it is a secret."""
+    """Return the single field of a value; its name determines whether it is a secret."""
     text, kind, note = _shown(value, name)
     return {"path": path, "label": name, "text": _sendable(text), "as": kind, "note": note}
 
@@ -68,7 +70,11 @@ def _shown(value: Any, name: str) -> tuple[str, str, str]:
     if value is ABSENT:
         return "", "json", ""
     if not _is_plain(value):
-        return short(value, name, _FIXED_WIDTH), "fixed", f"a {type(value).__name__}, which is changed in a cell"
+        return (
+            safe_repr(value, key=name, limit=_FIXED_WIDTH),
+            "fixed",
+            f"{with_article(type(value).__name__)}, which is changed in a cell",
+        )
     if masked(value, name) != value:
         return _text(masked(value, name)), "fixed", _KEPT_BACK
     text = _text(value)
@@ -82,12 +88,12 @@ def _text(value: Any) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Return a text as it may go over the wire: half a character may not."""
+    """Return a text that can be sent: lone surrogates are replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _is_plain(value: Any) -> bool:
-    """Say whether JSON says all there is of a value."""
+    """Return True if JSON represents a value completely."""
     if value is None or type(value) in (str, bool, int):
         return True
     if type(value) is float:
@@ -98,16 +104,16 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_talk(value: Any) -> bool:
-    """Say whether a value is a conversation: messages, each with a role and what is said."""
+    """Return True if a value is a conversation: messages, each with a role and content."""
     return isinstance(value, list) and bool(value) and all(
         isinstance(item, dict) and isinstance(item.get("role"), str) and "content" in item for item in value
     )  # fmt: skip
 
 
 def _messages(key: str, messages: list[dict[str, Any]]) -> Iterator[Field]:
-    """Yield a field for what each message says, under its role; what else it has stands below it, fixed."""
+    """Yield a field for the content of each message, under its role; its other items follow as fixed fields."""
     for number, message in enumerate(messages):
-        role = hidden(message["role"])
+        role = message["role"]
         found = field_of(message["content"], [key, number, "content"], key)
         yield {**found, "label": f"{role} message", "role": role}
         rest = {name: item for name, item in message.items() if name not in ("role", "content")}
@@ -117,10 +123,10 @@ def _messages(key: str, messages: list[dict[str, Any]]) -> Iterator[Field]:
 
 
 def with_changes(value: Any, changes: Any) -> Any:
-    """Return a copy of a value with what a person has typed: pairs of a path, which a field has, and what was typed.
+    """Return a copy of a value with typed changes: pairs of a field's path and the typed input.
 
     Raises:
-        AgentNbError: U305, what was typed is not of its kind; U306, there is no such field, or it cannot be changed
+        AgentNbError: U305, the input does not parse as its type; U306, the field does not exist or cannot be changed
             here.
     """
     value = thaw(value)
@@ -132,10 +138,10 @@ def with_changes(value: Any, changes: Any) -> Any:
 
 
 def retyped(found: Field, typed: Any) -> Any:
-    """Return the value that a person means who typed this into a field.
+    """Return the value that input typed into a field means.
 
     Raises:
-        AgentNbError: U305, it is not of the kind that it was typed as; U306, the field is fixed.
+        AgentNbError: U305, the input does not parse as its type; U306, the field is fixed.
     """
     if found["as"] == "fixed":
         raise AgentNbError(
@@ -149,7 +155,7 @@ def retyped(found: Field, typed: Any) -> Any:
 
 
 def _pairs(changes: Any) -> list[tuple[list[Any], Any]]:
-    """Return what the page has sent, as far as it has the form of pairs."""
+    """Return the valid pairs among what the page has sent."""
     rows = changes if isinstance(changes, list) else []
     return [(row[0], row[1]) for row in rows if isinstance(row, list) and len(row) == 2 and _is_path(row[0])]
 
@@ -159,10 +165,10 @@ def _is_path(path: Any) -> bool:
 
 
 def parsed(text: str, kind: str, name: str = "") -> Any:
-    """Return the value that a typed text means.
+    """Parse a typed text as a value of a kind.
 
     Raises:
-        AgentNbError: U305, it is not of its kind.
+        AgentNbError: U305, the text does not parse.
     """
     if kind in ("text", "secret"):
         return text
@@ -173,8 +179,8 @@ def parsed(text: str, kind: str, name: str = "") -> Any:
         value = json.loads(text, parse_constant=_no_number)
         if kind not in ("number", "flag") or (_KINDS.get(type(value)) == kind and isfinite(value)):
             return value
-        reason = f"it is {short(value, name)}"
-    except (ValueError, RecursionError) as error:
+        reason = f"it is {safe_repr(value, key=name)}"
+    except (ValueError, RecursionError) as error:  # RecursionError: the parser's own depth limit
         reason = str(error) or type(error).__name__
     raise AgentNbError(
         Problem("U305", f"what was typed for {name!r} is not {wanted}" if name else f"what was typed is not {wanted}",

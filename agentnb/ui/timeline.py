@@ -1,7 +1,7 @@
-"""timeline: the steps of a run for the page: a window of them, the marks on it, and an overview of all in few numbers.
+"""The timeline: a window of a run's steps, the marks on them, and an overview of all steps in a few numbers.
 
-A page never gets the whole of a long run: it asks for the steps that it shows, and for at most some 240 buckets of
-all of them. A place is where a run can stand: place 0 is before the first step, place k after step k.
+A page never receives the whole of a long run: it requests the steps that it shows, and at most about 240 buckets that
+summarize all of them. A position is where a run can be: position 0 is before the first step, position k after step k.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from agentnb.board.secrets import hidden
-from agentnb.draw.text import clean
-from agentnb.engine.history import PHASES, STATUSES, History
-from agentnb.session.tree import parting
-from agentnb.ui.acts import BREAK, concerns, told
+from agentnb.draw.label_text import clean
+from agentnb.engine.core.history import PHASES, STATUSES, History
+from agentnb.session.forks import parting
+from agentnb.ui.intervention_texts import BREAK, concerns, told
 
 if TYPE_CHECKING:
     from agentnb.session import Session
-    from agentnb.trace.reading import Reading
+    from agentnb.trace.row_index import Reading
 
-WINDOW: Final = 400  # steps that are told at once, at most
+WINDOW: Final = 400  # maximum number of steps sent at once
 BUCKETS: Final = 240
-_MARKS: Final = 200  # marks that are told at once, at most
+_MARKS: Final = 200  # maximum number of marks sent at once
 _WIDTH: Final = 80
-_STATUS: Final = bytes(flag >> 2 & 3 for flag in range(256))  # a step's flag -> its place in STATUSES
+_STATUS: Final = bytes(flag >> 2 & 3 for flag in range(256))  # a step's flag -> its index in STATUSES
 _NUMBERS: Final[WeakKeyDictionary[History, int]] = WeakKeyDictionary()
 _NEW: Final = count(1)
 
-Mark = tuple[int, str, Any]  # the place, its sort (stop, act, fork), and the act itself, or what is said of the fork
+Mark = tuple[int, str, Any]  # the position, the sort (stop, act, fork), and the intervention or the fork's text
 
 
 def line_of(session: Session) -> list[list[int]]:
-    """Return the branches of history that a run goes through: [number of the branch, the place where it begins] each.
+    """Return the branches of history that a run consists of: [branch number, position where it begins] each.
 
-    By it a page knows which of the steps that it has been told are still the same: those up to where two lines part.
+    The page compares two such lines to decide which steps it has already received are unchanged: those before they
+    diverge.
     """
     return [[_number(history), history.base] for history in session.trace.reading().chain]
 
@@ -49,14 +49,14 @@ def _number(history: History) -> int:
 
 
 def timeline(session: Session, which: Any) -> dict[str, Any]:
-    """Return the steps of a window, the marks on it, and the overview of all steps.
+    """Return the steps of a window, the marks on them, and the overview of all steps.
 
-    `steps` are rows of [place in `names`, phase, depth, branch or -1, status, ms]; `marks` of [place, sort, words].
-    Phase and status are places in PHASES and STATUSES. `overview` says of how many `size` buckets the numbers are, and
-    for each sort of mark [bucket, how many] where there are any: error, other (cancelled, skipped), stop, act, fork.
+    `steps` are rows of [index into `names`, phase, depth, branch or -1, status, ms]; `marks` of [position, sort, text].
+    Phase and status are indices into PHASES and STATUSES. `overview` has the numbers per bucket of `size` steps: for
+    each sort of mark [bucket, count] where there are any: error, other (cancelled, skipped), stop, act, fork.
 
     Args:
-        which: {from, to}: the first and the last step of the window; left out, no step is told.
+        which: {from, to}: the first and last step of the window; without it, no steps are sent.
     """
     reading = session.trace.reading()
     asked = which if isinstance(which, Mapping) else {}
@@ -90,12 +90,12 @@ def _row(reading: Reading, step: int, names: dict[str, int]) -> list[Any]:
         reading.depth(act.frame),
         -1 if branch is None else branch,
         flag >> 2 & 3,
-        round((history.s_t1[row] - history.s_t0[row]) / 1e6, 2),
+        round(history.worked(row) / 1e6, 2),
     ]
 
 
 def _marks(session: Session, reading: Reading) -> Iterator[Mark]:
-    """Yield what is marked on the way: people's acts and breakpoints that were met, then where forks begin."""
+    """Yield the marks: interventions and breakpoints hit, then where forks begin."""
     for act in reading.acts():
         if concerns(act):
             yield act.step, "stop" if act.act == BREAK else "act", act
@@ -103,7 +103,7 @@ def _marks(session: Session, reading: Reading) -> Iterator[Mark]:
     for other in session.forks if above is None else (above, *session.forks):
         place = parting(session, other)
         if place is not None:
-            words = f"{clean(hidden(other.name))[:_WIDTH]!r}"
+            words = f"{clean(other.name)[:_WIDTH]!r}"
             yield place, "fork", f"here this run left {words}" if other is above else f"{words} begins here"
 
 

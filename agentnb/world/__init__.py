@@ -1,1 +1,1 @@
-"""world: everything outside the graph. Tools, models and people come in here, and nowhere else."""
+"""Everything outside the graph: tools, models and people are reached through this package only."""

@@ -1,4 +1,4 @@
-"""agents: what an agent brings along into a session: its own model and its own tools."""
+"""The models and tools of agents inside a recipe."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.recipe.grafts import WHOLE
+from agentnb.recipe.agent_expansion import WHOLE
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Node
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What an agent brings along; None is left to the session.
+    """The model and the tools of an agent; None uses the session's.
 
-    `llm` is its own model: the session's is asked where it has none. `tools` are what it may be allowed to call.
+    `llm` is its model; without one the session's is used. `tools` are those that it may be allowed to call.
     """
 
     llm: LLMClient | None = None
@@ -26,7 +26,7 @@ class Agent:
 
 
 def agent_of(agents: Mapping[str, Agent], node: Node) -> Agent:
-    """Return the agent whose inside a node is part of; one without anything where there is none."""
+    """Return the agent that contains a node; an empty one if there is none."""
     return agents.get(str(node.params.get("agent", WHOLE)), _NOBODY)
 
 

@@ -1,4 +1,4 @@
-"""resources: objects that nodes share by their type. They are world, not board: neither recorded nor taken back."""
+"""Resources: objects that nodes share by type. They are not part of the board: neither recorded nor rolled back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ MOST_SCOPES: Final = 1_000
 
 
 class Resources(Mapping[type, Any]):
-    """Objects by type: those of a session (as a Mapping), and over them those that branches have put in for themselves.
+    """Objects by type.
 
-    What is put in within a child scope is seen from there and from inside, and nowhere else. What was put in by the
-    oldest of more than a thousand such scopes is forgotten.
+    Those of a session (as a Mapping), and over them those that branches have inserted for themselves.
+
+    An object inserted in a child scope is visible there and in nested scopes only. If there are more than a thousand
+    such scopes, the objects of the oldest are dropped.
     """
 
     def __init__(self, given: Mapping[type, Any] | None = None) -> None:
@@ -35,7 +37,7 @@ class Resources(Mapping[type, Any]):
         return len(self.shared)
 
     def insert(self, value: Any, kind: type | None = None, scope: Scope | None = None) -> None:
-        """Put an object in under its type, or under the one that is given; the last one counts."""
+        """Insert an object under its type, or under an explicit one; the last one inserted is used."""
         kind = type(value) if kind is None else kind
         if scope is None or scope.id == 0:
             self.shared[kind] = value
@@ -45,7 +47,7 @@ class Resources(Mapping[type, Any]):
         self.own.setdefault(scope.id, {})[kind] = value
 
     def find(self, kind: type, scope: Scope | None = None) -> Any:
-        """Return the object of a type, as it is seen from a scope, else one of a type derived from it; or ABSENT."""
+        """Return the object of a type, as visible from a scope, else one of a derived type; or ABSENT."""
         layers = []
         while scope is not None:
             layers += [self.own[scope.id]] if scope.id in self.own else []
@@ -56,7 +58,7 @@ class Resources(Mapping[type, Any]):
                 return layer[kind]
         for layer in layers:
             for known in reversed(layer):
-                with suppress(TypeError):  # not everything that names a type can be asked
+                with suppress(TypeError):  # not everything that names a type supports issubclass
                     if issubclass(known, kind):
                         return layer[known]
         return ABSENT

@@ -1,4 +1,4 @@
-"""toolbox: the tools that an agent may call in one session: its own registry's, and those that the session got."""
+"""Toolbox: the tools that an agent may call in one session: its own registry's, and those passed to the session."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agentnb.world.tools.configs import MARK, from_function
 from agentnb.world.tools.registry import ToolRegistry
-from agentnb.world.tools.results import ToolMetrics, ToolResult
+from agentnb.world.tools.tool_config import MARK, from_function
+from agentnb.world.tools.tool_result import ToolMetrics, ToolResult
 
 if TYPE_CHECKING:
-    from agentnb.world.tools.configs import ToolConfig
+    from agentnb.world.tools.tool_config import ToolConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A tool as a model is told of it; one that is not `known` is registered nowhere, and has no more than a name."""
+    """The description of a tool for a model; one that is not `known` is not registered, and has only a name."""
 
     name: str
     description: str = ""
@@ -33,9 +33,9 @@ class Toolbox:
 
     @classmethod
     def of(cls, own: ToolRegistry | None, given: Mapping[str, Callable[..., Any]]) -> Toolbox:
-        """Return the tools of a registry, with those of these names that were given in their place.
+        """Return the tools of a registry, with those of these names replaced.
 
-        A function is called by keyword, as everything that a session is given.
+        A function is called with keyword arguments, as every tool of a session.
         """
         if own is not None and not given:
             return cls(own)
@@ -50,7 +50,7 @@ class Toolbox:
         return cls(registry)
 
     def described(self, names: Sequence[str]) -> list[Described]:
-        """Return what a model is told of these tools, in this order."""
+        """Return the descriptions of these tools for a model, in this order."""
         found = []
         for name in names:
             told = self.registry.describe(name)
@@ -59,22 +59,25 @@ class Toolbox:
         return found
 
     def config(self, name: str) -> ToolConfig | None:
-        """Return a tool's config; None where there is none of that name."""
+        """Return a tool's config; None if there is none with that name."""
         return self.registry.get_tool_info(name)
 
     def refused(self, name: str, parameters: Any, allowed: Sequence[str]) -> ToolResult | None:
-        """Return the failed result of a call that may not go out: of no tool of the agent's, or with wrong parameters.
+        """Return the failed result of a call that is not allowed: of an unknown tool, or with invalid parameters.
 
-        None where it may.
+        None if the call is allowed.
         """
         return self.registry.check(name, parameters, allowed=allowed)
 
-    def attempt(self, name: str) -> Callable[..., Any]:
-        """Return the callable that makes one attempt; it takes the parameters by keyword, and answers a result as dict.
+    def attempt(self, name: str, now: Callable[[], int]) -> Callable[..., Any]:
+        """Return a callable that makes one attempt.
 
-        It is async exactly where the handler is.
+        It takes the parameters as keywords, and returns a result as a dict.
+
+        It is async if and only if the handler is. `now` is the session's clock, in nanoseconds: the times in the result
+        are the run's, so that equal runs have equal results.
         """
-        call, registry, now = self.registry.attempt(name), self.registry, self.registry.clock.ns
+        call, registry = self.registry.attempt(name), self.registry
 
         def ended(answer: Any, began: int) -> dict[str, Any]:
             return registry.result_of(answer, name, ToolMetrics.of_ns(began, now())).to_dict()
@@ -98,15 +101,15 @@ class Toolbox:
 
     @property
     def learns(self) -> bool:
-        """Whether somebody wants to be told of each run of a tool."""
+        """True if there is a learning context."""
         return self.registry.context is not None
 
     async def learn(self, name: str, parameters: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-        """Tell who learns from the runs of tools; what goes wrong there is logged and changes nothing."""
+        """Update the learning context with a run; errors are logged and have no effect."""
         await self.registry.alearn(name, parameters, self.registry.result_of(result, name))
 
     def came(self, name: str, answer: Any) -> dict[str, Any]:
-        """Return the result that an answer is, or that a person has put in its place: any value is one of a success."""
+        """Return an answer, or a person's substitute for it, as a result: any value is a success."""
         return self.registry.result_of(answer, name).to_dict()
 
     def failed(self, name: str, error: BaseException) -> ToolResult:

@@ -1,38 +1,42 @@
-"""world: what one session may reach. Effects are looked up here by kind: each is done by a callable of the effect."""
+"""World: what a session's nodes can reach. Maps each kind of effect to the callable that performs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.secrets import short
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
-from agentnb.recipe.grafts import WHOLE
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, with_article
+from agentnb.recipe.agent_expansion import WHOLE
+from agentnb.recipe.descriptions import typed
+from agentnb.text import safe_repr
 from agentnb.world.agents import Agent, agent_of
-from agentnb.world.llm.base import LLMClient, LLMRequest, as_client
-from agentnb.world.people import WAIT, ask_on_terminal, typed_verdict, verdict_of
+from agentnb.world.call_arguments import check_runs
+from agentnb.world.human_input import WAIT, ask_on_terminal, typed_verdict, verdict_of
+from agentnb.world.llm.base import LLMClient, LLMRequest, as_client, preparing
+from agentnb.world.llm.env import Environment
 from agentnb.world.resources import Resources
 
 if TYPE_CHECKING:
-    from agentnb.engine.work import Effect, Work
     from agentnb.recipe.model import Node
+    from agentnb.world.effect import CallingStep, Effect
     from agentnb.world.toolbox import Toolbox
 
 Script = Sequence[Any] | Mapping[str, Any]
 
 
 class World:
-    """Tools, a model, people: given to a session, asked by its nodes through the one door.
+    """The tools, model and human answers of a session, which its nodes reach through effects only.
 
     `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers (approvals:
-    True, False or their mapping), a list in the order of asking, or a mapping from node to a list or a single value.
-    `strict` says how templates and rules take what is missing. `given` are the tools as somebody gave them, where
-    `tools` are called with a recipe's config. `agents` are what the recipe's agents bring along, by the node that each
-    of them is.
+    True, False or their mapping), a list in the order of requests, or a mapping from node to a list or a single value.
+    `strict` says how templates and rules treat undefined values. `given` are the tools as passed by the user, while
+    those in `tools` are called with a recipe's config. `agents` are the models and tools of the recipe's agents, by
+    node. `environment` are the environment variables that the recipe's templates may read.
 
-    Raises: ExecutionError: X303, X305, what is given as the model or as answers can be neither
+    Raises:
+        ExecutionError: X303, X305, the model or the answers are not valid
     """
 
     def __init__(
@@ -45,8 +49,10 @@ class World:
         strict: bool = True,
         given: Mapping[str, Callable[..., Any]] | None = None,
         agents: Mapping[str, Agent] | None = None,
+        environment: Environment | None = None,
     ) -> None:
         self.strict = strict
+        self.environment = Environment() if environment is None else environment
         self.agents = dict(agents or {})
         self.tools = dict(tools or {})
         self.given = self.tools if given is None else dict(given)
@@ -58,7 +64,7 @@ class World:
         """Return the callable with this name.
 
         Raises:
-            RecipeError: R203, the session was given none of that name.
+            RecipeError: R203, the session has none with that name; R148, it is a generator function.
         """
         found = self.tools.get(name)
         if found is None or not callable(found):
@@ -72,27 +78,28 @@ class World:
                     did_you_mean(name, self.tools, order) if found is None else order,
                 )
             )
+        check_runs(node, found)
         return found
 
     def model_of(self, node: Node) -> LLMClient | None:
-        """Return the model that a node asks: its agent's own, else the session's.
+        """Return the model of a node: its agent's own, else the session's.
 
-        Where the agent is the whole recipe, its own has become the session's, if that was given none.
+        If the agent is the whole recipe, its model becomes the session's, unless the session has one.
         """
         own = None if WHOLE in self.agents else agent_of(self.agents, node).llm
         return self.llm if own is None else own
 
     def toolbox(self, node: Node) -> Toolbox:
-        """Return the tools of the agent that a node is part of: its own, else those that the session was given.
+        """Return the tools of the agent that a node is part of: its own, else those of the session.
 
-        Where the agent is the whole recipe, what the session was given comes before its own tools of the same name.
+        If the agent is the whole recipe, the session's tools override its own tools of the same name.
         """
         from agentnb.world.toolbox import Toolbox  # late: most sessions have no agents of this sort
 
         own = agent_of(self.agents, node).tools
         return Toolbox.of(own, self.given if own is None or WHOLE in self.agents else {})
 
-    def find(self, effect: Effect, work: Work) -> Callable[[Effect], Any]:
+    def find(self, effect: Effect, work: CallingStep) -> Callable[[Effect], Any]:
         """Return the callable that does an effect.
 
         Raises:
@@ -101,13 +108,13 @@ class World:
         match effect.kind:
             case "human" | "approval" as kind:
                 found = self._scripted(work)
-                _begun(work, kind)
+                _note_call(work, kind)
                 if kind == "approval":
-                    return lambda asked: _decided(asked) if found is WAIT else verdict_of(found)
-                return lambda asked: _typed(asked) if found is WAIT else found
+                    return lambda asked: _ask_for_verdict(asked) if found is WAIT else verdict_of(found)
+                return lambda asked: _ask_for_input(asked) if found is WAIT else found
             case "llm":
                 request, attempts = self._request(effect, work), _Attempts()
-                _begun(work, "llm")
+                _note_call(work, "llm")
                 model = request.model or str(getattr(self.model_of(work.node), "model", None) or "")
                 return lambda _asked: self._complete(attempts.telling(request, work, model), work)
         raise ExecutionError(
@@ -120,14 +127,22 @@ class World:
             )
         )
 
-    def _request(self, effect: Effect, work: Work) -> LLMRequest:
+    def preparing(self, effect: Effect, work: CallingStep) -> Awaitable[None] | None:
+        """Return an awaitable to run before the time of a model's answer begins.
+
+        None if there is nothing to prepare.
+        """
+        client = self.model_of(work.node)
+        return None if client is None else preparing(client, LLMRequest.of(effect.arguments, node=work.node.id))
+
+    def _request(self, effect: Effect, work: CallingStep) -> LLMRequest:
         of_node = asked_before(work, "llm", work.node.id)
         own = WHOLE not in self.agents and agent_of(self.agents, work.node).llm is not None
-        number = of_node if own else asked_before(work, "llm")  # an agent's own model is asked by nobody else
+        number = of_node if own else asked_before(work, "llm")  # an agent's own model is used by that agent only
         request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
-    def _complete(self, request: LLMRequest, work: Work) -> Any:
+    def _complete(self, request: LLMRequest, work: CallingStep) -> Any:
         client = self.model_of(work.node)
         if client is None:
             raise ExecutionError(
@@ -141,7 +156,7 @@ class World:
             )
         return client.complete(request)
 
-    def _scripted(self, work: Work) -> Any:
+    def _scripted(self, work: CallingStep) -> Any:
         """Return the scripted answer; WAIT where the script has none for this question."""
         found: Any = WAIT
         script = self.answers
@@ -159,13 +174,13 @@ class World:
 
 
 class _Attempts:
-    """The attempts of one call of a model: only the one that goes on now is heard, and only while it may take time."""
+    """The attempts of one model call: pieces are accepted only from the current one, and only within its time limit."""
 
     def __init__(self) -> None:
         self.last = 0
 
-    def telling(self, request: LLMRequest, work: Work, model: str) -> LLMRequest:
-        """Return the request of the next attempt; where somebody listens to the run's tokens, it is told them."""
+    def telling(self, request: LLMRequest, work: CallingStep, model: str) -> LLMRequest:
+        """Return the request of the next attempt; if the run's tokens have a listener, they are passed to it."""
         heard = work.run.tell
         if heard is None:
             return request
@@ -189,52 +204,72 @@ def _script(answers: Any) -> Script | None:
         return answers
     order = f"write a list: [{answers!r}]" if isinstance(answers, str) else "give a list, or a mapping from node to it"
     raise ExecutionError(
-        Problem("X305", f"a {type(answers).__name__} is no script of answers", "Session(answers=...)",
+        Problem("X305", f"{with_article(type(answers).__name__)} is no script of answers", "answers=...",
                 "a script is a list in the order of asking, or a mapping from node to a list or one value", order)
     )  # fmt: skip
 
 
-def _typed(effect: Effect) -> Any:
-    """Return what is typed on a terminal, else WAIT, for a person to come; the line says who is asked."""
+def _ask_for_input(effect: Effect) -> Any:
+    """Return the input typed on a terminal, else WAIT for a person; the prompt names the node and the question.
+
+    An invalid input is requested again.
+
+    What does not fit the question is asked once more.
+    """
     prompt, role = str(effect.arguments.get("prompt", "")), effect.arguments.get("role")
-    return ask_on_terminal(f"{prompt} (for role {role})" if role else prompt, effect.timeout)
+    prompt = f"{prompt} (for role {role})" if role else prompt
+    if options := effect.arguments.get("options"):
+        prompt = f"{prompt} [{', '.join(map(str, options))}]"
+    while True:
+        line = ask_on_terminal(prompt, effect.timeout)
+        schema = effect.arguments.get("schema")
+        answer = line if line is WAIT or schema is None else typed(line, schema)
+        try:
+            if line is not WAIT and effect.check is not None:
+                effect.check(answer)
+        except ExecutionError as refused:
+            prompt = f"{refused}\n{prompt}"
+            continue
+        return answer
 
 
-def _decided(effect: Effect) -> Any:
-    """Return the verdict that is typed on a terminal, else WAIT; what is neither yes nor no is asked once more."""
-    about = str(effect.arguments.get("prompt") or f"{effect.name} {short(dict(effect.arguments), width=200)}")
+def _ask_for_verdict(effect: Effect) -> Any:
+    """Return the verdict typed on a terminal, else WAIT; anything but yes or no is requested again."""
+    about = str(effect.arguments.get("prompt") or f"{effect.name} {safe_repr(dict(effect.arguments), limit=200)}")
     while True:
         line = ask_on_terminal(f"{about}\nApprove? (yes, or no and why)", effect.timeout)
         if line is WAIT or (verdict := typed_verdict(str(line))) is not None:
             return line if line is WAIT else verdict
 
 
-def _questions(work: Work, node: str | None = None) -> int:
-    """Count what people were asked before, answers and approvals alike: one script serves both."""
+def _questions(work: CallingStep, node: str | None = None) -> int:
+    """Count the earlier requests to people, answers and approvals alike: one script serves both."""
     return asked_before(work, "human", node) + asked_before(work, "approval", node)
 
 
-def asked_before(work: Work, kind: str, node: str | None = None) -> int:
-    """Count the calls of a kind that the run has made before this one, so that a script goes on where it stands.
+def asked_before(work: CallingStep, kind: str, node: str | None = None) -> int:
+    """Count the calls of a kind that the run has made before this one, so that a script continues at its position.
 
-    Attempts of one call count once. Those of steps in flight count too: no two branches find the same place.
+    Attempts of one call count once. Calls of steps in flight count too, so that no two branches use the same position.
     """
-    own = _made(work, kind, work.called - 1)  # one that is tried again in another process has rows of its own already
+    own = _count_calls(
+        work, kind, work.called - 1
+    )  # one that is retried in another process already has rows of its own
     made = work.run.calls_before(kind, node) + own
-    for flight in tuple(work.run.flights.values()):  # a copy: a call in a thread may ask
+    for flight in tuple(work.run.flights.values()):  # a copy, because a call in a thread may read it
         other = flight.act.work
         if other is not work and (node is None or other.node.id == node):
-            made += _made(other, kind)
+            made += _count_calls(other, kind)
     return made
 
 
-def _begun(work: Work, kind: str) -> None:
-    """Note that a step has begun a call: it counts before its answer has come."""
+def _note_call(work: CallingStep, kind: str) -> None:
+    """Note that a step has started a call: it counts before its answer has arrived."""
     work.asked.append(kind)
     work.busy = True
 
 
-def _made(work: Work, kind: str, but: int | None = None) -> int:
-    """Count the calls of a kind that a step has begun, each once, but for one of them."""
+def _count_calls(work: CallingStep, kind: str, but: int | None = None) -> int:
+    """Count the calls of a kind that a step has started, each once, except for one of them."""
     rows = len({call.call for call in work.calls if call.kind == kind and call.call != but}) if work.calls else 0
     return max(rows, work.asked.count(kind))

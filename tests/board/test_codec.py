@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from agentnb.board import codec
 from agentnb.board.codec import Record, decode, encode
-from agentnb.board.secrets import MASK, Masked
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import StoreError
+from agentnb.secrets import MASK, Masked
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
 
@@ -244,6 +244,23 @@ def test_what_is_not_known_opens_as_a_record_and_closes_as_it_was(document):
     assert encode(freeze(opened)) == document
 
 
+def test_what_json_cannot_hold_has_a_tag():
+    huge, pair = 7**9_000, "\ud83d\ude00"
+    for value in (huge, -huge, {huge: [huge]}, pair, {pair: "\ud83d"}, Fraction(huge, 5), range(huge)):
+        assert there_and_back(value) == value
+        assert there_and_back({"a": [value]}) == {"a": [value]}
+
+
+def test_fractions_and_ranges_of_earlier_files_open():
+    assert decode({"$": "fraction", "v": "1/3"}) == Fraction(1, 3)
+    assert decode({"$": "range", "v": [1, 9, 2]}) == range(1, 9, 2)
+
+
+@pytest.mark.parametrize("document", [{"$": "int", "v": "no hex"}, {"$": "int", "v": None}, {"$": "text", "v": "?"}])
+def test_a_damaged_number_or_text_opens_as_a_record(document):
+    assert isinstance(decode(document), Record)
+
+
 def test_reading_imports_nothing():
     before = set(sys.modules)
     decode({"$": "dataclass", "type": "this:Zen", "v": {}})
@@ -285,3 +302,48 @@ def test_secrets_do_not_leave():
 def test_a_secret_column_of_a_frame_does_not_leave():
     frame = pd.DataFrame({"user": ["ann"], "password": ["s3cret"]})
     assert there_and_back(frame)["password"].tolist() == [MASK]
+
+
+@pytest.mark.parametrize("document", [{"$": "nope", "v": [1, {"a": [2]}]}, {"$": ["a"], "deep": [[1]]}])
+def test_a_value_of_an_unknown_class_becomes_the_same_json_again(document):
+    again = encode(freeze(decode(document)))
+    assert json.loads(json.dumps(again)) == document
+
+
+class Codecless:
+    """An object whose codec is registered by a test."""
+
+
+def _deep() -> object:
+    value: object = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+def _raise(_: object) -> object:
+    raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("to", [lambda _: _deep(), lambda value: [value], _raise])
+def test_a_codec_that_fails_or_gives_deep_values_is_a_store_error(monkeypatch, to):
+    monkeypatch.setattr(codec, "_BY_TYPE", {})
+    monkeypatch.setattr(codec, "_BY_NAME", {})
+    codec.register(Codecless, to, _raise, "codecless")
+    with pytest.raises(StoreError, match="L437"):
+        encode(Codecless())
+    assert encode(Codecless(), lenient=True)["$"] in ("opaque", "registered")
+    assert isinstance(decode({"$": "registered", "type": "codecless", "v": 1}), Record)
+
+
+@pytest.mark.parametrize(
+    "zoned",
+    [
+        datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=2), "Home")),
+        datetime(2020, 1, 1, tzinfo=timezone(timedelta(0), "GMT")),
+        time(1, 2, tzinfo=timezone(timedelta(hours=-2, microseconds=1), "X")),
+    ],
+)
+def test_the_name_of_a_fixed_time_zone_is_stored(zoned):
+    again = decode(json.loads(json.dumps(encode(zoned))))
+    assert (again, again.tzinfo.tzname(None)) == (zoned, zoned.tzinfo.tzname(None))

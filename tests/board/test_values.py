@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board.values import ABSENT, Absent, FrozenList, Opaque, freeze, same, thaw
+from agentnb.board.values import ABSENT, Absent, FrozenList, Opaque, freeze, is_truthy, same, thaw
 from agentnb.errors import BoardError
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
@@ -155,3 +155,91 @@ def test_a_frozen_list_reads_like_a_list():
     assert 2 in frozen
     with pytest.raises(IndexError):
         frozen[3]
+
+
+def test_a_list_grows_by_the_same_item_without_a_copy():
+    begun, item = freeze([1, 2]), "three"
+    one, other = begun.grown(item), begun.grown(item)
+    assert one.items is other.items is begun.items
+    assert (list(begun), list(one), list(other)) == ([1, 2], [1, 2, "three"], [1, 2, "three"])
+    assert list(begun.grown("four")) == [1, 2, "four"]
+    assert list(one.grown(4)) == [1, 2, "three", 4]
+
+
+@pytest.mark.parametrize(("begun", "item"), [([1], {"a": 1}), ([{"a": 1}], 1), ([[1]], "x")])
+def test_a_list_that_has_grown_is_read_as_a_copy(begun, item):
+    grown = freeze(begun).grown(freeze(item))
+    copied = thaw(grown)
+    assert copied == [*begun, item]
+    for part in copied:
+        if isinstance(part, dict):
+            part["a"] = 2
+        elif isinstance(part, list):
+            part.append(2)
+    assert thaw(grown) == [*begun, item]
+    assert not same(copied, grown)
+
+
+@pytest.mark.parametrize("begun", [[1, 2, 3], [{"a": [1]}, 2, 3]])
+@pytest.mark.parametrize("after", [[1, 2], [1], [], [1, 2, 4], [1, 9, 3], [1, 2, 3, 4]])
+def test_a_list_frozen_beside_another_is_itself(begun, after):
+    before = freeze(begun)
+    assert list(freeze(after, before)) == after
+    assert thaw(before) == begun
+
+
+@pytest.mark.parametrize(
+    ("index", "found"), [(0, 1), (2, 3), (-1, 3), (-3, 1), (slice(1, None), [2, 3]), (slice(None, None, -1), [3, 2, 1])]
+)
+def test_a_frozen_list_ends_where_it_was_frozen(index, found):
+    begun = freeze([1, 2, 3])
+    begun.grown(4)
+    assert begun[index] == found
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_nothing_lies_beyond_the_ends_of_a_frozen_list(index):
+    begun = freeze([1, 2, 3])
+    begun.grown(4)
+    with pytest.raises(IndexError):
+        begun[index]
+
+
+@pytest.mark.parametrize(
+    ("value", "truthy"), [("", False), ([], False), (0, False), ("no", True), (np.arange(3), True), (np.zeros(2), True)]
+)
+def test_what_cannot_say_whether_it_is_true_is(value, truthy):
+    assert is_truthy(value) is truthy
+
+
+def nested(levels):
+    made = 1
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
+def test_a_value_may_have_two_hundred_levels():
+    assert thaw(freeze(nested(200))) == nested(200)
+    with pytest.raises(BoardError, match="B102"):
+        freeze(nested(201))
+
+
+@pytest.mark.parametrize("value", [Order([1]), Person(tags=["a"]), [Order()], {"a": Order()}, (1, [2]), {(1, 2)}])
+def test_freezing_beside_itself_shares_the_whole(value):
+    before = freeze(value)
+    again = freeze(copy.deepcopy(value), before)
+    assert again is before or (isinstance(value, tuple) and again == before)
+
+
+@pytest.mark.parametrize(
+    ("copied", "value"),
+    [
+        ([1, 2], [1, 2, 3]), ([1, 2, 3], [1, 2]), ((1, 2), [1, 2]), ([1, 2], (1, 2)), ({"a": "x"}, {"b": "x"}),
+        ({"a": "x", "b": "y"}, {"a": "x"}), ({"a": [1]}, {"a": [2]}), ({"a": None}, {"a": "x"}), ({1}, {2}), ({1}, [1]),
+        ((1, [2]), (1, [3])), ((1,), (1, 2)), (Order([1]), Order([2])), (Pair(1, 2), (1, 2)), ("a", "b"), (1, 2),
+    ],
+)  # fmt: skip
+def test_a_copy_that_was_changed_is_not_the_same(copied, value):
+    assert not same(copied, freeze(value))
+    assert same(thaw(freeze(value)), freeze(value))

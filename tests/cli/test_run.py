@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,8 +40,10 @@ def test_run_as_json_is_one_object(there, capsys):
     ("word", "value"), [("n=3", 3), ("n=text", "text"), ('n="3"', "3"), ("n=[1, 2]", [1, 2]), ("n=", "")]
 )
 def test_an_input_is_json_where_it_is_json(there, capsys, word, value):
-    _, out, _ = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "-i", word, "--script", "script.yaml", "--json")
+    words = ("run", "refunds.yaml", "-i", "ticket=a", "-i", word, "--script", "script.yaml", "--json")
+    _, out, err = called(capsys, *words)
     assert json.loads(out)["board"]["n"] == value
+    assert err.startswith("warning R220: input 'n' is not known\n")
 
 
 def test_an_input_that_is_declared_as_text_is_text(there, capsys):
@@ -126,3 +131,93 @@ def test_a_run_that_is_used_up_names_its_limit(there, capsys):
     assert code == 3
     assert "exhausted after 2 steps: its max_steps is used up" in out
     assert json.loads(called(capsys, *words, "--json")[1])["limit"] == "max_steps"
+
+
+FAILS = """
+meta: {name: t}
+state: {shape: {x: any, y: any}}
+graph:
+  inputs: [x]
+  outputs: [x]
+  nodes: [{id: a, map: {set: {y: "{{ x.gone.deeper }}"}}}]
+"""
+
+
+def test_a_node_that_fails_is_told_with_its_place_and_what_to_do(there, capsys):
+    Path("fails.yaml").write_text(FAILS)
+    code, out, err = called(capsys, "run", "fails.yaml", "-i", 'x={"there": 1}')
+    assert (code, "failed after 1 steps" in out) == (1, True)
+    assert "fails.yaml:7:" in err
+    assert "why:" in err
+    assert "do:" in err
+    assert err.count("x.gone.deeper") == 1
+
+
+AGENT = """
+name: helper
+directives: do it
+llm: {provider: openai, model: m}
+"""
+
+
+@pytest.mark.parametrize(("rate", "code"), [(0, 0), (1, 1)])
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_an_agent_that_ends_without_success_is_exit_code_1(there, capsys, rate, code, more):
+    Path("agent.yaml").write_text(AGENT)
+    Path("script.yaml").write_text("llm: [done]\n")
+    words = ("run", "agent.yaml", "-i", "task=t", "--script", "script.yaml", "--chaos", f"error_rate={rate}")
+    came, out, err = called(capsys, *words, *more)
+    assert came == code
+    assert "finished" in out
+    assert ("X424" in (out if more else err)) is (code == 1)
+
+
+def test_an_agents_result_is_only_a_whole_agents(there, capsys):
+    Path("script.yaml").write_text("agents: {reader: {topic: x, result: {success: false}}}\n")
+    code, _, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
+    assert (code, err) == (0, "")
+
+
+# -- who reads what is printed may leave -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml", "--trace", "out.json"),
+        ("check", "refunds.yaml"),
+        ("--help",),
+    ],
+)
+def test_a_reader_that_leaves_is_no_problem(there, words):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "agentnb", *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+    if "--trace" in words:  # the run went on to its end
+        assert len(SimulationTrace.read("out.json").steps) == 4
+
+
+def test_exit_codes_are_in_the_help(capsys):
+    for words in (["--help"], ["run", "--help"], ["check", "--help"]):
+        with pytest.raises(SystemExit):
+            cli.main(words)
+        out = capsys.readouterr().out
+        assert [line.split()[0] for line in out.partition("exit codes:\n")[2].splitlines()] == [
+            *("0", "1", "2", "3", "4", "130")
+        ]
+
+
+def test_simulated_answers_are_told(there, capsys):
+    Path("hello.yaml").write_text(
+        "metadata: {name: hello}\ninterface: {}\ntopology: [{id: greet, type: agent, agent_ref: greeter}]\n"
+    )
+    assert "the answers of greet are simulated" in called(capsys, "run", "hello.yaml")[1]
+    assert json.loads(called(capsys, "run", "hello.yaml", "--json")[1])["simulated"] == ["greet"]

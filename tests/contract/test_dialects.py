@@ -81,12 +81,12 @@ EXAMPLES = {
     "networkx": (networkx, lambda: networkx("x >")),
     "polaris": (polaris, lambda: polaris(hollow=True)),
     "symphony": (symphony, lambda: symphony("gone")),
-    "activegraph": (activegraph, None),  # what is wrong with behaviours is told where they are made
+    "activegraph": (activegraph, None),  # what is wrong with behaviors is told where they are made
 }
 # Where its nodes or inputs are not those.
 NODES = {"symphony": ["system_prompt", "request", "llm", "result"]}
 INPUTS = {"polaris": ["builtins.int"], "symphony": ["task"], "activegraph": []}
-NAMES = {"activegraph": "behaviours"}
+NAMES = {"activegraph": "behaviors"}
 ENTRIES = {"activegraph": ()}  # events set off what listens
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.dialects.symphony import AgentExecutor
-from agentnb.engine.work import Kind
+from agentnb.engine.core.work import Kind
 from agentnb.expressions.templates import compile_template
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import ASKING
-from agentnb.kinds.typed import Asked
+from agentnb.kinds.typed_values import Asked
 from agentnb.load import load
-from agentnb.recipe.grafts import WHOLE
+from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.store import MemoryLog
@@ -73,7 +73,7 @@ def recipe_of(kind):
         return load(made)
     if kind in PARTS:
         params, init = PARTS[kind]
-        registry = ToolRegistry(clock=FrozenClock())
+        registry = ToolRegistry()
         registry.register_tool("find", {"handler": lambda given: given})
         nodes = {"here": Node("here", kind, params=params), "end": Node("end", "noop")}
         meta = {"agents": {WHOLE: Agent(tools=registry)}}
@@ -99,7 +99,7 @@ def kind(request):
 
 
 def session_of(kind):
-    return Session(recipe_of(kind), {"word": "hello"}, answers={"here": "yes"})
+    return Session(recipe_of(kind), {"word": "hello"}, answers={"here": "yes"}, clock=FrozenClock())
 
 
 def test_every_kind_has_an_example_here():

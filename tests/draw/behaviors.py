@@ -1,8 +1,8 @@
-"""behaviors: recipes of behaviours for the drawing tests, and runs of them, made by hand."""
+"""behaviors: recipes of behaviors for the drawing tests, and runs of them, made by hand."""
 
 from __future__ import annotations
 
-from agentnb.draw.view import Reactions, RunView
+from agentnb.draw.run_view import Reactions, RunView
 from agentnb.recipe.model import Edge, Node, Recipe
 from tests.draw.recipes import HOSTILE
 
@@ -42,7 +42,7 @@ def shop_run() -> RunView:
 
 
 def hostile_behaviors() -> Recipe:
-    """Behaviours and types of events with every text that a picture might stumble over."""
+    """Behaviors and types of events with every text that a picture might stumble over."""
     nodes = {
         text: Node(text, "behavior", on=(text, f"event: {text}"), params={"where": {text: text}}) for text in HOSTILE
     }

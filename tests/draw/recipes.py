@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 from hypothesis import strategies as st
 
-from agentnb.draw.picture import Picture, picture_of
-from agentnb.draw.view import RunView
+from agentnb.draw.diagram import Picture, picture_of
+from agentnb.draw.run_view import RunView
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe, Region
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -3,7 +3,7 @@
 import networkx as nx
 
 import agentnb as nb
-from agentnb.draw.board import board_table
+from agentnb.draw.board_table import board_table
 from tests.dialects.symphony.making import call, executor
 
 

@@ -3,7 +3,7 @@ import subprocess
 import pytest
 
 from agentnb.draw.dot import draw_recipe, markup, words
-from agentnb.draw.look import COLOURS
+from agentnb.draw.style import COLOURS
 from agentnb.errors import AgentNbError
 from tests.draw.recipes import DIRECTIONS, HOSTILE, diamond, hostile, hostile_run, recipe, support, support_run
 

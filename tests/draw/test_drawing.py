@@ -26,7 +26,7 @@ def test_a_recipe_draws_itself(plain):
 
 def test_the_text_says_the_same_in_words(plain):
     text = draw_recipe(support(), run=support_run()).text
-    assert text.startswith("support (coreason): 11 nodes, 15 edges; starts at classify")
+    assert text.startswith("support (coreason): 11 nodes, 17 edges; starts at classify")
     assert "> critic (evaluator) reads draft writes critique  <current>" in text
     assert "      -> sorry [error: ToolError] (error)" in text
     assert "write (llm)" in text

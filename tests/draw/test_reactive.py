@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from agentnb.draw.diagram import picture_of, reacts
 from agentnb.draw.dot import draw_recipe
+from agentnb.draw.label_text import safe
 from agentnb.draw.mermaid import to_mermaid
-from agentnb.draw.picture import picture_of, reacts
 from agentnb.draw.reactive import event_ids, event_type, types_of, ways_of
-from agentnb.draw.text import safe
 from agentnb.recipe.model import Edge, Node
 from tests.draw.behaviors import hostile_behaviors, hostile_behaviors_run, shop, shop_run
 from tests.draw.recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups
 from tests.draw.test_dot import run_dot
-from tests.draw.test_patch import apply
+from tests.draw.test_svg_patch import apply
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +169,7 @@ def test_other_recipes_are_drawn_as_ever():
 
 def test_in_words():
     text = draw_recipe(shop(), run=shop_run()).text
-    assert text.startswith("shop (activegraph): 4 behaviours, 5 types of events\n")
+    assert text.startswith("shop (activegraph): 4 behaviors, 5 types of events\n")
     assert "  packed (event)  <breakpoint, last, ×1>\n      -> send [-[goes_to]-]" in text
     assert "      -> order.came (its code names it)" in text
     assert "> send (relation_behavior)  <current>" in text

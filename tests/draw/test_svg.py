@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from agentnb.draw.diagram import picture_of
 from agentnb.draw.geometry import Route
-from agentnb.draw.picture import picture_of
-from agentnb.draw.plain import plain_layout
+from agentnb.draw.label_text import safe
+from agentnb.draw.plain_layout import plain_layout
+from agentnb.draw.run_view import RunView
 from agentnb.draw.svg import arrow_head, curve_data, write_svg
-from agentnb.draw.text import safe
-from agentnb.draw.view import RunView
 from agentnb.recipe.model import Node
 from tests.draw.recipes import (
     DIRECTIONS,
@@ -62,8 +62,9 @@ def test_shape_and_colour_by_kind_and_line_by_kind_of_edge():
     classes = {group.get("data-node"): group.get("class") for group in groups(root, "node")}
     assert classes["route"] == "node kind-router family-choose"
     assert classes["approve"] == "node kind-human family-person"
-    kinds = {edge.kind for edge in support().edges}
-    assert {group.get("class") for group in groups(root, "edge")} == {f"edge edge-{kind}" for kind in kinds}
+    kinds = {edge.kind for edge in support().ways}
+    drawn = {group.get("class") for group in groups(root, "edge")}
+    assert drawn == {f"edge edge-{kind}" for kind in kinds} | {"edge enter edge-enter"}
 
 
 def test_a_run_is_drawn_by_classes_and_texts():

@@ -3,8 +3,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from agentnb.draw.board import BoardTable, Flow, Row, board_table
-from agentnb.draw.plain import plain_layout
+from agentnb.draw.board_table import BoardTable, Flow, Row, board_table
+from agentnb.draw.plain_layout import plain_layout
 from agentnb.draw.svg import write_svg
 from agentnb.draw.svg_board import board_parts, board_place, flow_classes, flow_lines, row_classes, row_middle
 from tests.draw.recipes import DIRECTIONS, SVG, diamond, groups, long, picture, recipe, support, support_run, texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from agentnb.engine.revival import revive
+from agentnb.engine.persistence.snapshot import revive
 from tests.engine.shapes import board, path, shape_of, step
 
 

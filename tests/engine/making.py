@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from agentnb.engine.executor import run_plain
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
+from agentnb.engine.core.drivers import run_plain
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
 from agentnb.recipe.model import Edge, Recipe, Region
 from agentnb.world.world import World
 from tests.engine.shapes import KINDS, leaf

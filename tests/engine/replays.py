@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from agentnb.engine.plan import Plan
+from agentnb.engine.core.plan import Plan
 from agentnb.recipe.model import Edge, Recipe, Region
 from agentnb.world.world import World
 from tests.engine.shapes import KINDS, step

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentnb.engine.executor import LOOP, in_own_loop, run_in_loop, run_plain, step_in_loop
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
-from agentnb.engine.travel import open_tip
-from agentnb.engine.work import Body, Effect, Enter, Kind, Outcome
+from agentnb.engine.core.drivers import LOOP, in_own_loop, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.time_travel import open_tip
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome
 from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.world.effect import Effect
 from agentnb.world.world import World
 
 
@@ -280,7 +281,7 @@ REACTIVE = Shape(
 
 def begun(name: str) -> Run:
     """Return a run of a shape at its start, with the events that set it off."""
-    from agentnb.engine.events import emit_from_outside
+    from agentnb.engine.core.events import emit_from_outside
 
     shape = shape_of(name)
     run = shape.run()

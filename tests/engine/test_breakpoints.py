@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import agentnb as nb
-from agentnb.engine.breakpoints import Breakpoints
+from agentnb.engine.control.breakpoints import Breakpoints
 from agentnb.recipe.model import Edge
 from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
 from tests.session.shaped import session_of
@@ -217,6 +218,21 @@ def refused(nodes=("check", "chose", "done"), edges=(("check", "done"),), **clau
         ({"edge": ("chek", "done")}, "X101", "did you mean 'check'?"),
         ({"edge": ("check", "chose")}, "X119", "name one of them"),
         ({"edge": ("done", "check")}, "X119", "write edge=('check', 'done')"),
+        ({"step": "x"}, "X120", "pass a whole number"),
+        ({"step": True}, "X120", "pass a whole number"),
+        ({"step": 2.0}, "X120", "pass a whole number"),
+        ({"step": -1}, "X120", "pass a whole number"),
+        ({"key": ""}, "X120", "pass a text that is not empty"),
+        ({"event": 3}, "X120", "pass a text that is not empty"),
+        ({"node": "check", "once": 1}, "X120", "pass True or False"),
+        ({"error": 5}, "X120", "pass True, an exception class (error=ValueError), or its name"),
+        ({"error": KeyboardInterrupt}, "X120", "pass True, an exception class (error=ValueError), or its name"),
+        ({"error": "ValueErorr"}, "X120", "did you mean 'ValueError'?"),
+        (
+            {"call": "tool", "key": "n"},
+            "X120",
+            "add two breakpoints; call= can be combined with node=, when=, step= and side=",
+        ),
         ({"edge": ("check", "dona"), "nodes": ("check", "dona", "done")}, "X119", "did you mean 'done'?"),
     ],
 )
@@ -246,3 +262,177 @@ def test_words_of_a_breakpoint_can_be_looked_at_without_adding_it():
     run = session(counting(), {"n": 0})
     row = run.breakpoints.made_of({"node": "check", "when": "n > 1"})
     assert (row.node, row.text, row.side, len(run.breakpoints)) == ("check", "n > 1", "before", 0)
+
+
+class OutOfStock(LookupError):
+    """An exception of a user's own."""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stops"),
+    [
+        (True, True),
+        (False, False),
+        (OutOfStock, True),
+        ("OutOfStock", True),
+        (LookupError, True),
+        ("LookupError", True),
+        (Exception, True),
+        (ValueError, False),
+        ("KeyError", False),
+    ],
+)
+def test_an_error_can_be_named_by_its_class(wanted, stops):
+    made = broken(OutOfStock("none left"))
+    made.add_node("rescue", function=lambda: None)
+    made.add_edge("middle", "rescue", kind="error")
+    made.add_edge("rescue", "last")
+    run = session(made)
+    point = run.breakpoints.add(error=wanted, node="middle", side="after")
+    run.run()
+    assert (run.stopped_by is point, point.hits) == (stops, int(stops))
+
+
+def test_an_attempt_that_failed_and_was_retried_is_no_failed_step():
+    answers = iter([ConnectionError("reset"), "fine"])
+
+    def flaky(word):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    run = session(calling(flaky, attempts=2), {"word": "rain"})
+    run.breakpoints.add(error=True)
+    run.run()
+    assert run.status == "finished"
+    assert run.trace.frames.calls.error.notna().tolist() == [True, False]
+
+
+def test_each_breakpoint_that_is_met_counts_a_hit_and_may_stop_the_run_later():
+    run = session(counting(), {"n": 0})
+    first = run.breakpoints.add("check")
+    counted = run.breakpoints.add(key="n", on_hit=2)
+    both = run.breakpoints.add(step=3)
+    run.run()
+    assert (run.position, run.stopped_by, [row.hits for row in run.breakpoints]) == (1, first, [1, 1, 0])
+    first.enabled = False
+    run.run()
+    assert (run.position, run.stopped_by, counted.hits, both.hits) == (3, counted, 2, 1)
+
+
+def test_breakpoints_with_once_that_are_met_at_the_same_step_all_go():
+    run = session(counting(), {"n": 0})
+    points = [run.breakpoints.add("check", once=True), run.breakpoints.add(key="n", once=True)]
+    run.run()
+    assert (run.stopped_by, len(run.breakpoints)) == (points[0], 0)
+    run.run()
+    assert (run.status, run.stopped_by) == ("finished", None)
+
+
+def test_hits_are_counted_in_branches_that_run_at_the_same_time():
+    run = session(fan("x", "y"))
+    points = [
+        run.breakpoints.add("y"),
+        run.breakpoints.add("y", on_hit=2),
+        run.breakpoints.add("y", when="nothing > 0"),
+    ]
+    run.run()
+    assert (run.stopped_by, [row.hits for row in points]) == (points[0], [1, 1, 0])
+
+
+def test_every_breakpoint_of_a_call_counts_too():
+    run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: word})
+    points = [run.breakpoints.add(call="tool"), run.breakpoints.add(call="look", node="look", on_hit=2)]
+    run.run()
+    assert (run.stopped_by, [row.hits for row in points]) == (points[0], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("clauses", "held"),
+    [({"when": "word == 'rain'"}, True), ({"when": "word == 'sun'"}, False), ({"step": 2}, True), ({"step": 1}, False)],
+)
+def test_all_clauses_of_a_call_must_hold(clauses, held):
+    run = session(calling(), {"word": "rain"})
+    point = run.breakpoints.add(call="tool", **clauses)
+    run.run()
+    assert (run.status, run.stopped_by) == (("in_flight", point) if held else ("finished", None))
+
+
+def test_stopped_by_is_the_breakpoint_of_the_last_stop_and_of_no_other():
+    run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: word})
+    node, call = run.breakpoints.add("look"), run.breakpoints.add(call="look")
+    run.run()
+    assert run.stopped_by is node
+    run.run()
+    assert run.stopped_by is call
+    run.breakpoints.clear()
+    assert run.stopped_by is call  # it has stopped the run, whatever became of it
+    run.run()
+    assert (run.status, run.stopped_by) == ("finished", None)
+
+
+@pytest.mark.parametrize("move", ["step", "back", "step_over", "skip", "stop_and_goto"])
+def test_stopped_by_ends_when_the_run_moves(move):
+    run = session(graph("a", "b", "c"))
+    point = run.breakpoints.add("b")
+    run.run()
+    assert run.stopped_by is point
+    run.breakpoints.clear()
+    if move == "stop_and_goto":
+        run.goto(1)
+    else:
+        getattr(run, move)()
+    assert run.stopped_by is None
+
+
+def test_a_person_who_answers_moves_the_run():
+    run = session(asking())
+    point = run.breakpoints.add("ask")
+    run.run()
+    assert run.stopped_by is point
+    run.run()
+    assert (run.status, run.stopped_by) == ("waiting", None)
+
+
+def test_they_are_shown_in_one_line_each():
+    run = session(counting(), {"n": 0})
+    assert repr(run.breakpoints) == "no breakpoints"
+    run.breakpoints.add("check", on_hit=2, once=True)
+    run.breakpoints.add(key="n").enabled = False
+    assert repr(run.breakpoints).splitlines() == [
+        "<Breakpoint 1: before 'check'; from hit 2 on, once, 0 hits>",
+        "<Breakpoint 2: key n; disabled, 0 hits>",
+    ]
+
+
+async def later(board):
+    return True
+
+
+@pytest.mark.parametrize("answer", [lambda: (n for n in [1]), lambda: later({}), lambda: np.array([0, 1])])
+def test_a_condition_whose_answer_is_none_is_warned_of_once(answer):
+    run = session(counting(), {"n": 0})
+    point = run.breakpoints.add(when=lambda _board: answer())
+    with pytest.warns(UserWarning, match=r"breakpoint 1 .* never stops: X314: .* gives no answer") as caught:
+        run.run()
+    assert (run.status, point.hits, len(caught)) == ("finished", 0, 1)
+    assert "X314" in point.failed
+
+
+def test_a_breakpoint_has_no_other_attributes():
+    run = session(counting(), {"n": 0})
+    point = run.breakpoints.add("check")
+    with pytest.raises(AttributeError, match="a Breakpoint has no attribute 'enbled'; did you mean 'enabled'"):
+        point.enbled = False
+    point.enabled = False
+    run.run()
+    assert run.status == "finished"
+
+
+def test_an_attribute_that_the_collection_does_not_have_is_refused_with_a_suggestion():
+    breakpoints = session(counting()).breakpoints
+    with pytest.raises(AttributeError, match="has no attribute 'node'; did you mean 'nodes'"):
+        breakpoints.node = 1
+    with pytest.raises(AttributeError, match="has no attribute 'zzz'"):
+        breakpoints.zzz = 1

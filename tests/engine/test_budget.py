@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from agentnb.engine.budget import Budget
+from agentnb.engine.control.budget import Budget
 from agentnb.errors import ExecutionError
 
 
@@ -59,3 +59,9 @@ def test_money_is_never_a_float():
 def test_a_budget_is_a_mapping(given):
     with pytest.raises(ExecutionError, match="X204"):
         Budget.of(given, {})
+
+
+def test_a_part_of_a_thing_is_answered_with_the_whole_numbers_beside_it():
+    with pytest.raises(ExecutionError) as caught:
+        Budget.of({"max_steps": 2.5}, {})
+    assert caught.value.problems[0].do == "give 2 or 3"

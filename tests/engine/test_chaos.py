@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.engine.run import DONE, FAILED
-from agentnb.engine.work import Effect
-from agentnb.world.chaos import Chaos
+from agentnb.engine.core.run import DONE, FAILED
+from agentnb.world.effect import Effect
+from agentnb.world.fault_injection import Chaos
 from agentnb.world.llm.base import LLMResponse, Usage
 from agentnb.world.world import World
 from tests.engine.making import data, run_of

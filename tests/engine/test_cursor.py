@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from agentnb.engine.cursor import cursor_of, frontier_of, stack_of
-from agentnb.engine.travel import goto
+from agentnb.engine.control.cursor import cursor_of, frontier_of, stack_of
+from agentnb.engine.core.time_travel import goto
 from tests.engine.shapes import begun, branches, step
 from tests.kinds.test_loop import body
-from tests.session.making import graph, looping, session
+from tests.session.making import counting, fan, graph, looping, session
 
 
 def test_a_cursor_is_a_value():
@@ -80,4 +80,29 @@ def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():
 def test_at_the_end_there_is_nothing():
     run = session(graph("a"))
     run.run()
-    assert (run.frontier, [frame.region for frame in run.frames]) == ((), ["root"])
+    assert (run.frontier, [frame.region for frame in run.stack]) == ((), ["root"])
+
+
+def reasons(run):
+    return [[(each.node, each.why) for each in run.goto(at).frontier] for at in range(run.position, -1, -1)]
+
+
+def test_a_fork_gives_the_same_reasons_as_the_run_that_it_left():
+    for made, inputs in ((counting(), {"n": 0}), (looping(graph("x", "y"), times=2), {}), (fan("x", "y"), {})):
+        run = session(made, inputs)
+        run.run()
+        tip, here = run.position, reasons(run)
+        assert here[-1][0][1] == "entry of the recipe"
+        assert [[(each.node, each.why) for each in run.fork(at).frontier] for at in range(tip, -1, -1)] == here
+        fork = run.fork(run.goto(2).position)
+        deeper = fork.fork(fork.step().step)
+        assert [each.why for each in deeper.frontier] == [why for _, why in here[tip - 3]]
+
+
+def test_an_edge_is_the_reason_also_after_an_edit_in_the_past():
+    run = session(graph("a", "b", "c"))
+    run.run()
+    run.goto(1).edit({"x": 1})
+    assert [each.why for each in run.frontier] == ["edge 'a' -> 'b'"]
+    run.step()
+    assert [each.why for each in run.frontier] == ["edge 'b' -> 'c'"]

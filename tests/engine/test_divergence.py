@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from agentnb import ABSENT
-from agentnb.board.secrets import MASK, hide
-from agentnb.engine.divergence import Divergence, Sides, compared, inside
-from agentnb.engine.done import Record
-from agentnb.engine.work import Append, Outcome
+from agentnb.engine.core.work import Append, Outcome
+from agentnb.engine.replay.divergence import Divergence, Sides, compared, inside
+from agentnb.engine.replay.step_record import Record
 from agentnb.recipe.model import Edge
+from agentnb.secrets import MASK, hide
 from tests.engine.making import one, run_of
 from tests.engine.shapes import begun, leaf, step
 
@@ -134,6 +134,9 @@ def test_events_by_type_payload_and_number():
     (row,) = differ(emits(("a", 1), ("b", 2)), emits(("a", 1)))
     assert "it emitted 'b', and the replay emits no event" in str(row)
     assert differ(emits(("a", 1)), emits(("b", 2)), "path") == []
+    for more in range(1, 4):
+        rows = differ(emits(("a", 1)), emits(("a", 1), *[("b", 2)] * more))
+        assert ["it emitted no event, and the replay emits 'b'" in str(row) for row in rows] == [True] * more
 
 
 def test_edges_by_target_and_by_the_value_of_their_condition():

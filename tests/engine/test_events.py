@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from agentnb.clock import TickingClock
-from agentnb.engine.events import emit_from_outside, seen
-from agentnb.engine.travel import goto, open_tip
+from agentnb.engine.core.events import emit_from_outside, seen
+from agentnb.engine.core.time_travel import goto, open_tip
 from tests.engine.making import one, run_of
 from tests.engine.shapes import begun, path, step
-from tests.engine.test_frontier import nothing
+from tests.engine.test_scheduler import nothing
 from tests.session.making import graph, session
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from agentnb.engine.travel import branch, forked, goto, open_tip, repair
-from agentnb.engine.work import Effect
+from agentnb.engine.core.time_travel import branch, forked, goto, open_tip, repair
+from agentnb.world.effect import Effect
 from tests.engine.making import data, one, run_of
 from tests.engine.shapes import branches, go_on, step
 

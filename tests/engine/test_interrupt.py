@@ -12,8 +12,8 @@ import pytest
 
 from agentnb import ABSENT
 from agentnb.board.values import thaw
-from agentnb.engine.history import Act
-from agentnb.engine.work import Append
+from agentnb.engine.core.history import Act
+from agentnb.engine.core.work import Append
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session

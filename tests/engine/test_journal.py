@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.engine.journal import text_of
+from agentnb.engine.persistence.journal import text_of
 
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 documents = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.plan import Plan
+from agentnb.engine.core.plan import Plan
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.kinds import KINDS
 from agentnb.load import load

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.executor import run_plain
-from agentnb.engine.run import CHECKPOINT_ROWS, DONE, EXHAUSTED, NEVER, PAUSED, Run
-from agentnb.engine.travel import goto, repair
-from agentnb.engine.work import Append
+from agentnb.engine.core.drivers import run_plain
+from agentnb.engine.core.run import CHECKPOINT_ROWS, DONE, EXHAUSTED, NEVER, PAUSED, Run
+from agentnb.engine.core.time_travel import goto, repair
+from agentnb.engine.core.work import Append
 from agentnb.errors import BoardError
 from agentnb.recipe.model import Edge
 from tests.engine.making import data, one, run_of
@@ -111,7 +111,7 @@ def test_a_deleted_key_comes_back_to_its_place():
 
 
 def test_chance_comes_from_the_seed():
-    from agentnb.engine.plan import Plan
+    from agentnb.engine.core.plan import Plan
     from agentnb.recipe.model import Recipe
     from agentnb.world.world import World
     from tests.engine.shapes import KINDS
@@ -122,7 +122,7 @@ def test_chance_comes_from_the_seed():
 
 
 def test_calls_are_counted_up_to_where_the_run_stands():
-    from agentnb.engine.work import Effect
+    from agentnb.world.effect import Effect
 
     async def look(work):
         return {"n": await work.call(Effect("tool", "look", {}, target=lambda: 1))}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agentnb.engine import travel
-from agentnb.engine.revival import dump, revive
-from agentnb.engine.run import DONE, LANES, SUSPENDED
-from agentnb.engine.step import step as engine_step
+from agentnb.engine.core import time_travel
+from agentnb.engine.core.run import DONE, LANES, SUSPENDED
+from agentnb.engine.core.step import step as engine_step
+from agentnb.engine.persistence.snapshot import dump, revive
 from tests.engine.shapes import NESTED, SHAPES, Meeting, begun, board, branches, go_on, path, shape_of, step
 
 ROOT = Path(__file__).parent.parent.parent
@@ -59,10 +59,10 @@ def test_going_back_shows_each_board_again_and_going_on_ends_the_same(name):
     boards = stepped(run)
     tip = run.position
     for k in reversed(range(tip)):
-        travel.undo(run)
+        time_travel.undo(run)
         assert (run.position, board(run)) == (k, boards[k])
     for k in [*range(tip + 1), 0, tip]:
-        travel.goto(run, k)
+        time_travel.goto(run, k)
         assert board(run) == boards[k]
 
 
@@ -71,7 +71,7 @@ def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
     boards = stepped(run)
     steps, tip = path(run), run.position
     for k in range(tip):
-        fork = travel.forked(run, run.plan, k)
+        fork = time_travel.forked(run, run.plan, k)
         assert (board(fork), path(fork)) == (boards[k], steps[:k])
         stepped(fork)
         assert (board(fork), acted(path(fork))) == (boards[-1], acted(steps))
@@ -83,7 +83,7 @@ def test_it_goes_on_from_json_in_another_process(name):
     stepped(run)
     documents = []
     for k in range(run.position):
-        travel.goto(run, k)
+        time_travel.goto(run, k)
         documents.append(dump(run))
     told = json.dumps({"name": name, "runs": documents})
     done = subprocess.run(
@@ -106,7 +106,7 @@ def test_a_revived_run_can_go_back_too(name):
     boards = stepped(run)
     again = revive(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
     for k in reversed(range(run.position + 1)):
-        travel.goto(again, k)
+        time_travel.goto(again, k)
         assert board(again) == boards[k]
 
 

@@ -4,9 +4,9 @@ import types
 
 import pytest
 
-from agentnb.engine.history import ERROR, UNCAUGHT
-from agentnb.engine.run import DONE, FAILED, GO
-from agentnb.engine.work import Outcome
+from agentnb.engine.core.history import ERROR, UNCAUGHT
+from agentnb.engine.core.run import DONE, FAILED, GO
+from agentnb.engine.core.work import Outcome
 from tests.engine.making import data, one, run_of
 
 
@@ -28,7 +28,7 @@ def test_what_a_node_may_return(result, wrote):
 def test_anything_else_is_its_failure():
     run = run_of(lambda work: 5)
     assert one(run) == FAILED
-    assert "returned a int" in run.history.errors[1].message
+    assert "returned an int" in run.history.errors[1].message
 
 
 def test_an_awaitable_of_any_sort_is_awaited():
@@ -99,7 +99,7 @@ def test_times_are_those_of_the_clock():
 
 
 def test_an_interrupt_is_no_failure_and_leaves_no_row():
-    from agentnb.engine.travel import repair
+    from agentnb.engine.core.time_travel import repair
 
     def stops(work):
         work.write("a", 1)

@@ -5,9 +5,10 @@ import dataclasses
 import pytest
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.work import Append, Effect, op_of
+from agentnb.engine.core.work import Append, op_of
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge
+from agentnb.world.effect import Effect
 from tests.engine.making import data, one, run_of
 
 

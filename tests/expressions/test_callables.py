@@ -36,7 +36,7 @@ def test_what_can_be_called_with_the_board(value):
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (3, "it is a int"),
+        (3, "it is an int"),
         (None, "it is a NoneType"),
         (lambda: True, "cannot be called with the board alone"),
         (lambda board, other: True, "cannot be called with the board alone"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.errors import ExecutionError
+from agentnb.errors import ExecutionError, RecipeError
 from agentnb.expressions import sandbox
-from agentnb.expressions.templates import compile_template
+from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.templates import compile_expression, compile_template
 
 
 class Token:
@@ -78,6 +82,175 @@ def code_of(text):
 )
 def test_too_much_is_refused_before_it_is_done(text):
     assert code_of(text) == "X322"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ('f' * 5000)|int(base=16) }}",
+        "{{ ('1' * 20000)|int(0, 2) }}",
+        "{{ '-' ~ 'z' * 4000 }}{{ ('-' ~ 'f' * 5000)|int(base=16) }}",
+        "{{ ['f' * 5000]|map('int', base=16)|list }}",
+        "{{ ('f' * 2400)|int(base=16) * 10 + 0 * n + ('f' * 2500)|int(base=16) * 1000 }}",
+        "{{ [huge, huge]|sum }}",
+        "{{ huge + 1 }}",
+        "{{ huge - 1 }}",
+        "{{ huge // 2 }}",
+        "{{ ('f' * 2500)|int(base=16) + ('f' * 2500)|int(base=16) }}",
+        "{{ part * part }}",
+        "{{ huge|round }}",
+        "{{ huge|abs }}",
+    ],
+)
+def test_a_number_that_a_template_builds_has_a_limit(text):
+    with pytest.raises(ExecutionError) as caught:
+        compile_template(text).render({"n": 1, "huge": 2**10_001, "part": Fraction(1, 3**4_000)})
+    assert caught.value.problems[0].code == "X322"
+
+
+@pytest.mark.parametrize(
+    "text", ["0x" + "f" * 3000, "0b" + "1" * 12_000, "0o" + "7" * 5000, "[1, -0x" + "f" * 3000 + "]"]
+)
+def test_a_literal_number_has_a_limit(text):
+    for compiled in (compile_expression, lambda text: compile_template(f"{{{{ {text} }}}}"), as_condition):
+        with pytest.raises(RecipeError) as caught:
+            compiled(text)
+        assert caught.value.problems[0].code == "R302"
+
+
+def test_a_condition_builds_no_larger_number_than_a_template():
+    with pytest.raises(ExecutionError, match="more than 10,000 bits"):
+        as_condition("('f' * 5000)|int(base=16) > 1")({})
+
+
+TEXT, ITEMS, BITS = 1_000_000, 100_000, 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "more"),
+    [
+        ("{{ 'a' * x }}", TEXT, TEXT + 1),
+        ("{{ x * 'a' }}", TEXT, TEXT + 1),
+        ("{{ 'ab' * x }}", TEXT // 2, TEXT // 2 + 1),
+        ("{{ x + 'a' }}", "a" * (TEXT - 1), "a" * TEXT),
+        ("{{ x ~ 'a' }}", "a" * (TEXT - 1), "a" * TEXT),
+        ("a{{ x }}", "a" * (TEXT - 1), "a" * TEXT),
+        ("{{ [x, 'a']|join('-') }}", "a" * (TEXT - 2), "a" * (TEXT - 1)),
+        ("{{ [x, 'a']|join('--') }}", "a" * (TEXT - 3), "a" * (TEXT - 2)),
+        ("{{ [0] * x }}", ITEMS, ITEMS + 1),
+        ("{{ x * [0] }}", ITEMS, ITEMS + 1),
+        ("{{ x + [1] }}", [0] * (ITEMS - 1), [0] * ITEMS),
+        ("{{ [1] + x }}", [0] * (ITEMS - 1), [0] * ITEMS),
+        ("{{ [x] * 1000 }}", "a" * 401, "a" * 402),  # four characters inside of a list count as an item
+        ("{{ x|list }}", range(ITEMS), range(ITEMS + 1)),
+        ("{% for a in x %}{% endfor %}", range(ITEMS), range(ITEMS + 1)),
+        ("{% for a in x %}{% endfor %}{% for a in x %}{% endfor %}", range(ITEMS // 2), range(ITEMS // 2 + 1)),
+        ("{{ range(x) }}", ITEMS, ITEMS + 1),
+        ("{{ range(0, x, 2) }}", 2 * ITEMS, 2 * ITEMS + 1),
+        ("{{ range(x, 0, -1) }}", ITEMS, ITEMS + 1),
+        ("{{ x + 0 }}", 2**BITS - 1, 2**BITS),
+        ("{{ x + 0 }}", Fraction(1, 2 ** (BITS - 1)), Fraction(1, 2**BITS)),
+        ("{{ x + 0 }}", Fraction(2 ** (BITS - 1), 3), Fraction(2**BITS, 3)),
+        ("{{ x * x }}", 2 ** (BITS // 2 - 1), 2 ** (BITS // 2)),
+        ("{{ 2 ** x }}", BITS // 2, BITS // 2 + 1),
+        ("{{ 1 ** x }}", BITS, BITS + 1),
+    ],
+    ids=reprlib.repr,
+)
+def test_a_limit_is_reached_and_not_passed(text, most, more):
+    template = compile_template(text)
+    template.render({"x": most})
+    with pytest.raises(ExecutionError, match="X322"):
+        template.render({"x": more})
+
+
+def test_powers_that_grow_nothing_are_worked_out():
+    assert compile_template("{{ [2 ** -5, 2 ** 0, 2.0 ** 500, x ** -1] }}").render({"x": 2**200}) == [
+        2**-5,
+        1,
+        2.0**500,
+        2.0**-200,
+    ]
+    with pytest.raises(ExecutionError, match="a number is wanted, not str"):
+        compile_template("{{ 'a' ** 2 }}").render({})
+
+
+def test_a_list_that_is_taken_once_or_never_is_not_built():
+    assert compile_template("{{ [x * 1, 0 * x] }}").render({"x": ["a" * 900_000]}) == [["a" * 900_000], []]
+
+
+def in_a_thread(function):
+    """Return what a function returns in a new thread, whose rendering has spent nothing yet."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
+
+
+def test_the_work_of_one_rendering_has_a_limit_of_its_own():
+    def spend():
+        sandbox.charge(2_999_999)
+        sandbox.charge(1)
+        with pytest.raises(sandbox.Limit, match="more than 3,000,000 operations"):
+            sandbox.charge(1)
+        return True
+
+    assert in_a_thread(spend)
+
+
+@pytest.mark.parametrize(
+    ("value", "work"),
+    [
+        ("a" * 160, 10),
+        (b"a" * 160, 10),
+        ([1, 2, 3], 3),
+        ((1, 2), 2),
+        ({1, 2}, 2),
+        (frozenset({1}), 1),
+        ({"a": [1, 2], "b": "a" * 160}, 4),
+        ([[1, 2], [3]], 5),
+        (7, 0),
+    ],
+)
+def test_what_is_looked_through_is_charged_by_its_length(value, work):
+    def left():
+        sandbox.charge(3_000_000 - work)
+        sandbox.weighed(value)
+        with pytest.raises(sandbox.Limit):
+            sandbox.charge(1)
+        return True
+
+    assert in_a_thread(left)
+
+
+@pytest.mark.parametrize(
+    ("value", "length"),
+    [
+        ("abc", 3),
+        (b"abc", 3),
+        (1, 1),
+        (2**30, 11),
+        (1.5, 8),
+        (None, 8),
+        ([], 0),
+        ([1, 2], 6),
+        ((1,), 3),
+        ({1}, 3),
+        ({"ab": 1}, 7),
+        ({"a": {"b": [1]}}, 13),
+    ],
+)
+def test_a_value_weighs_about_as_much_as_its_text(value, length):
+    assert sandbox.weigh(value) == length
+
+
+def test_what_weighs_more_than_the_longest_text_is_refused():
+    assert sandbox.weigh("a" * TEXT) == TEXT
+    with pytest.raises(sandbox.Limit, match="more than 1,000,000 characters of text"):
+        sandbox.weigh("a" * (TEXT + 1))
+
+
+def test_a_number_of_any_size_can_be_read():
+    assert compile_template("{{ huge }}").render({"huge": 2**10_000}) == 2**10_000
+    assert as_condition("huge > 1 and [huge, 1]|max == huge")({"huge": 2**10_000}) is True
 
 
 def test_what_a_template_only_reads_may_be_of_any_size():
@@ -164,7 +337,7 @@ def test_reading_does_not_change_the_context():
     assert held == {"k": [1]}
 
 
-def test_lazy_results_become_lists_and_containers_copies():
+def test_value_column_results_become_lists_and_containers_copies():
     inner = [1]
     settled = sandbox.settled({"a": inner, "b": (x for x in "xy"), "c": (inner, {1})})
     assert settled == {"a": [1], "b": ["x", "y"], "c": ([1], {1})}

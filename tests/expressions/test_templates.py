@@ -94,6 +94,18 @@ def test_what_lies_on_the_board_is_never_compiled():
     assert rendered("={{ x }}", x="{% set a = 1 %}") == "={% set a = 1 %}"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{% set x | replace('a', b) %}a-{{ c }}{% endset %}{{ x }}", "B-C"),
+        ("{% set x | upper | replace('A', b ~ c) %}a{% endset %}<{{ x }}>", "<BC>"),
+        ("{% for i in [1, 2] %}{% set x | replace('n', i) %}n{{ i }}{% endset %}{{ x }}{% endfor %}", "1122"),
+    ],
+)
+def test_the_filters_of_a_set_block_may_use_names(text, shown):
+    assert rendered(text, b="B", c="C") == shown
+
+
 def test_what_comes_out_is_a_copy():
     names = {"x": {"a": [1]}}
     found = rendered("{{ x }}", **names)
@@ -180,6 +192,63 @@ def test_problems_name_file_line_and_column():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("one\ntwo {{ 1 / zero }}", 2),
+        ("\n\n{{ 1 / zero }}", 3),
+        ("{% for item in items %}\n{{ item.title }}\n{{ 1 / zero }}{% endfor %}", 3),
+        ("{% if 1 %}\n{% elif 0 %}{% endif %}\n{% set x = 1 / zero %}", 3),
+        ("a\r\nb\r\n{{ 1 / zero }}", 3),
+        ("a\n{# one\ntwo #}\n{{ 1 / zero }}\n{{ 1 }}", 4),
+        ("\n{{ 'a' * 10000000 }}", 2),
+        ("\n{{ items.append }}", 2),
+        ("a\n{{\n items\n [0]\n .nosuch }}", 5),
+        ("{{ items[0].title }}\n{{ items[0].nosuch }}", 2),
+        ("{{ items[0].nosuch|default('') }}\n{{ items[0].nosuch }}", 2),
+    ],
+)
+def test_a_failure_names_its_line(text, line):
+    context = {"zero": 0, "items": [{"title": "a"}]}
+    assert failure(text, **context).where == f"<text>, line {line} of the template"
+    with pytest.raises(ExecutionError) as caught:
+        compile_template(text, place=Place("r.yaml", 4, 7, "a", (5, 3))).render(context)
+    assert caught.value.problems[0].where == f"r.yaml:{line + 4}:3, a, line {line} of the template"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("{% for item in items %}{{ item.title }}{{ item.snippet }}{% endfor %}", "'item.snippet'"),
+        ("{% for item in items %}{{ item['snippet'] }}{% endfor %}", "\"item['snippet']\""),
+        ("{% set first = items[0] %}{{ first.snippet.text }}", "'first.snippet'"),
+        ("{{ items[n].snippet }}", "'items[n].snippet'"),
+        ("{{ items[0][word] }}", "'items[0][word]'"),
+        ("{{ (items|last).snippet }}", "'(items|last).snippet'"),
+        ("{{ items[0].get('title').snippet }}", "'items[0].get(…).snippet'"),
+        ("{{ items[4] }}", "'items[4]'"),
+        ("{{ items|map(attribute='snippet')|join }}", "'snippet'"),
+        ("{{ 1 + items[0].snippet|int }}", "'items[0].snippet'"),
+        ("{{ nosuch.title }}", "'nosuch'"),
+        ("{{ items[0].snippet|default(1) }}{% for item in items %}{{ item.snippet }}{% endfor %}", "'item.snippet'"),
+        ("{% for a in items %}{% for b in items %}{{ a.x ~ b.x }}{% endfor %}{% endfor %}", "'a.x' or 'b.x'"),
+    ],
+)
+def test_what_is_missing_is_named_as_it_is_written(text, name):
+    problem = failure(text, items=[{"title": "a"}], n=0, word="snippet")
+    assert problem.code == "X321"
+    assert problem.what.endswith(f" reads {name}, which is not there")
+
+
+def test_a_key_that_is_missing_itself_is_no_error_of_ours():
+    assert failure("{{ items[nosuch] }}", items={"a": 1}).code == "X321"
+
+
+def test_what_is_missing_of_a_loops_item_is_told_with_what_there_is():
+    problem = failure("{% for item in items %}{{ item.snipet }}{% endfor %}", items=[{"snippet": "a"}])
+    assert (problem.why, problem.do) == ("'item' has: snippet", "did you mean 'snippet'?")
+
+
 def test_a_failure_names_the_template_and_its_place():
     with pytest.raises(ExecutionError) as caught:
         compile_template("{{ 1 / x }}", place=Place("r.yaml", 4, 7)).render({"x": 0})
@@ -206,9 +275,11 @@ def test_structures_keep_their_shape_and_their_keys():
 
 def test_every_mistake_in_a_structure_is_told_with_its_path():
     with pytest.raises(RecipeError) as caught:
-        compile_structure({"a": ["{{ ok }}", "{{ x| }}"], "b": "{{ y.z( }}"}, place=Place("r.yaml", 4, 7, "nodes[0]"))
+        compile_structure(
+            {"a": ["{{ ok }}", "{{ x| }}"], "b": "{{ y.z( }}"}, place_of=lambda path: Place("r.yaml", path=str(path))
+        )
     wheres = [problem.where for problem in caught.value.problems]
-    assert wheres == ["r.yaml:4:7, nodes[0].a[1]", "r.yaml:4:7, nodes[0].b"]
+    assert wheres == ["r.yaml, ('a', 1)", "r.yaml, ('b',)"]
 
 
 def test_a_structure_that_holds_itself_is_a_problem():

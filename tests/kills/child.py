@@ -20,8 +20,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from agentnb.engine import run as runs
-from agentnb.engine import travel
+from agentnb.engine.core import run as runs
+from agentnb.engine.core import time_travel
 from agentnb.session import Session
 from agentnb.store import SqlLog, postgres, sqlite
 from tests.kills import recipe
@@ -39,10 +39,10 @@ def watched(marks: Marks) -> None:
     """Have the marks say when a log changes its store, and when a checkpoint is made."""
     for name in CHANGES:
         setattr(SqlLog, name, _at(marks, "commit", getattr(SqlLog, name)))
-    runs.CHECKPOINT_ROWS = travel.CHECKPOINT_ROWS = ROWS  # type: ignore[misc]  # smaller, so that there are some
+    runs.CHECKPOINT_ROWS = time_travel.CHECKPOINT_ROWS = ROWS  # type: ignore[misc]  # smaller, so that there are some
     sqlite._PAGES = PAGES  # type: ignore[misc]  # the same
-    travel.keep = _at(marks, "checkpoint", _slowly(travel.keep))
-    travel.forked = _slowly(travel.forked)
+    time_travel.keep = _at(marks, "checkpoint", _slowly(time_travel.keep))
+    time_travel.forked = _slowly(time_travel.forked)
 
 
 def _slowly(does: Any) -> Any:

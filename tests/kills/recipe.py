@@ -15,16 +15,17 @@ from zlib import crc32
 
 from agentnb.board.values import thaw
 from agentnb.clock import TickingClock
-from agentnb.engine.budget import Budget
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
-from agentnb.engine.work import Effect, Kind, Work
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.work import Kind, Work
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Edge, Node, Recipe, Region
-from agentnb.session import Session, stored
+from agentnb.session import Session, stored_run
 from agentnb.session.limits import Limits
-from agentnb.session.opening import reopened
+from agentnb.session.reopen import reopened
 from agentnb.store import open_log
+from agentnb.world.effect import Effect
 from agentnb.world.world import World
 from tests.kills.marks import Marks
 
@@ -198,7 +199,7 @@ def begin(
     session = Session.__new__(Session)
     session.inputs = dict(INPUTS)
     session._wire(run.plan.recipe, run, Limits(Budget()), "killed", run_id)
-    session.keep_in(stored.begin(session, store, durability))
+    session.keep_in(stored_run.begin(session, store, durability))
     return session
 
 

@@ -128,7 +128,7 @@ def test_what_a_node_says_of_its_calls_holds_for_each_way_to_answer():
         run = Session(made_of(attempts=3, backoff=0.5), {"about": "rain"}, clock=FrozenClock(), **options)
         assert run.step().error == "OSError: no line"
         calls = run.trace.frames.calls
-        assert (calls["attempt"].tolist(), calls["wait"].tolist()) == ([1, 2, 3], [0.0, 0.5, 0.5])
+        assert (calls["attempt"].tolist(), calls["backoff_seconds"].tolist()) == ([1, 2, 3], [0.0, 0.5, 0.5])
 
 
 def test_a_simulated_agent_is_asked_again_when_chaos_strikes():

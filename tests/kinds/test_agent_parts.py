@@ -18,7 +18,7 @@ def test_what_would_end_a_whole_run_is_the_agents_alone() -> None:
 
 
 def test_a_secret_in_a_failure_is_hidden() -> None:
-    from agentnb.board.secrets import hide
+    from agentnb.secrets import hide
 
     hide("sk-verysecret2")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.events import emit_from_outside
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
+from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.world import World
@@ -14,7 +14,7 @@ from tests.engine.shapes import board, path, step
 
 
 @pytest.mark.parametrize("kind", ["behavior", "llm_behavior", "relation_behavior"])
-def test_what_a_behaviour_wrote_and_told_before_it_failed_stays(kind):
+def test_what_a_behavior_wrote_and_told_before_it_failed_stays(kind):
     def deliver(work):
         work.write("heard", work.event.payload)
         work.emit("told", {"by": work.node.id})

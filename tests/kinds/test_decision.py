@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import agentnb as nb
@@ -43,7 +45,11 @@ def test_an_async_predicate_is_refused():
     async def later(_):
         return True
 
-    session = nb.Session(nb.load(Graph().add_system(plan).add_conditional_branch("ask", Plan, later, tell)))
+    for function in (later, partial(later)):
+        with pytest.raises(nb.RecipeError, match="R145: its predicate is async"):
+            Graph().add_conditional_branch("ask", Plan, function, tell)
+    graph = Graph().add_system(plan).add_conditional_branch("ask", Plan, lambda _: later(None), tell)
+    session = nb.Session(nb.load(graph))
     session.run()
     assert session.error.code == "X454"
-    assert "async" in session.error.what
+    assert "returned a coroutine" in session.error.what

@@ -224,7 +224,7 @@ def test_retries_are_rows_of_the_calls_and_one_evaluation():
     rows = run.trace.frames.calls
     rows = rows[rows["node"] == "judge"]
     assert rows["attempt"].tolist() == [1, 2, 3, 1, 2]
-    assert rows["wait"].tolist() == [0.0, 0.5, 0.5, 0.0, 0.5]
+    assert rows["backoff_seconds"].tolist() == [0.0, 0.5, 0.5, 0.0, 0.5]
     assert rows["error"].notna().tolist() == [True, True, False, True, False]
     assert observed(run) == [(0.2, 1, "write", False), (0.9, 1, "publish", False)]
 

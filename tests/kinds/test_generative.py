@@ -344,6 +344,12 @@ def test_what_the_recipe_says_that_it_answers_comes_first():
     step = run.step()
     assert step.outputs == ROME
     assert step.thought.endswith("(simulated)")
+    several = session(plan(metadata={"simulated": [ROME, OSLO]}))
+    answers = [several.step().outputs]
+    for _ in range(2):
+        several.set_next("plan")
+        answers.append(several.step().outputs)
+    assert answers == [ROME, OSLO, OSLO]  # the last one stands for all behind it
     wrong = session(plan(metadata={"simulated": NO_DAYS}))
     wrong.step()
     assert (wrong.error.code, "the simulated answer" in wrong.error.what) == ("X407", True)

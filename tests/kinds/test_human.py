@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import networkx as nx
+import pytest
 
+import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
@@ -39,7 +41,9 @@ def test_the_prompt_is_its_label_or_its_name_where_none_is_given():
 
 
 def test_an_answer_may_be_any_value():
-    run = session(asking(), answers=[{"choice": ["a"], "why": None}])
+    made = asking()
+    del made.nodes["ask"]["options"]
+    run = session(made, answers=[{"choice": ["a"], "why": None}])
     run.step(2)
     assert run.board["answer.choice.0"] == "a"
 
@@ -95,13 +99,87 @@ def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
     assert asked == ["Refund? (for role reviewer)", "Refund?"]
 
 
-def test_an_answer_that_does_not_fit_its_schema_fails_the_node_and_is_asked_for_again():
+def test_an_answer_that_does_not_fit_its_schema_is_refused_and_the_question_goes_on_waiting():
     made = nx.DiGraph()
     made.add_node("ask", kind="human", prompt="How many?", schema={"type": "integer", "maximum": 5}, output="n")
     run = session(made)
     run.step()
     assert dict(run.pending[0].arguments)["schema"] == {"type": "integer", "maximum": 5}
-    run.answer("many")
-    assert (run.status, run.error.code) == ("failed", "X144")
-    run.retry()
+    with pytest.raises(nb.ExecutionError, match="X144"):
+        run.answer("many")
+    assert (run.status, run.position, len(run.trace.frames.calls)) == ("waiting", 0, 0)
     assert run.answer(3).outputs == {"n": 3}
+
+
+def choosing(*options, **attributes):
+    made = nx.DiGraph()
+    made.add_node("ask", kind="human", prompt="Buy?", options=list(options), output="said", **attributes)
+    return made
+
+
+@pytest.mark.parametrize("typo", ["maybe", "Yes", "y", "", "yess", None, True, ["yes"], {"yes": 1}])
+def test_an_answer_that_is_no_option_is_refused_and_nothing_is_lost(typo):
+    run = session(choosing("yes", "no"))
+    run.run()
+    with pytest.raises(nb.ExecutionError, match="its options are: yes, no") as caught:
+        run.answer(typo)
+    assert [problem.code for problem in caught.value.problems] == ["X147"]
+    assert (run.status, run.position, len(run.pending)) == ("waiting", 0, 1)
+    assert run.answer(" yes ").outputs == {"said": "yes"}
+
+
+def test_the_nearest_option_is_suggested():
+    run = session(choosing("approve", "Deny"))
+    run.run()
+    for typo, meant in (("aprove", "approve"), ("deny", "Deny")):
+        with pytest.raises(nb.ExecutionError, match=f"did you mean '{meant}'"):
+            run.answer(typo)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [(True, True), ("no", False), (1, 1), ("1", 1), ("2.5", 2.5), ("low", "low"), (2.5, 2.5)]
+)
+def test_an_option_may_be_any_value_and_is_chosen_by_its_text_too(answer, said):
+    run = session(choosing(*[True, False, 1, 2.5, "low"]))
+    run.run()
+    run.answer(answer)
+    assert run.board["said"] == said
+    assert type(run.board["said"]) is type(said)
+
+
+def test_a_scripted_answer_that_is_no_option_fails_its_node():
+    run = session(choosing("yes", "no"), answers=["maybe"])
+    run.run()
+    assert (run.status, run.error.code, dict(run.board)) == ("failed", "X147", {})
+
+
+def test_a_held_question_takes_no_other_answer_either():
+    run = session(choosing("yes", "no"), answers=["yes"])
+    for side in ("before", "after"):
+        run.breakpoints.add(call="human", side=side)
+    run.run()
+    for _ in range(2):
+        with pytest.raises(nb.ExecutionError, match="X147"):
+            run.change(run.pending[0].id, answer="maybe")
+        run.run()
+    assert (run.status, run.board["said"]) == ("finished", "yes")
+
+
+def test_on_a_terminal_a_typo_is_asked_about_once_more(monkeypatch):
+    lines, asked = ["maybe", "no"], []
+    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, *_: asked.append(prompt) or lines.pop(0))
+    run = session(choosing("yes", "no"))
+    run.run()
+    assert run.board["said"] == "no"
+    assert asked[0] == "Buy? [yes, no]"
+    assert "'maybe' is not one of the options" in asked[1]
+
+
+def test_on_a_terminal_a_number_is_read_as_the_schema_asks(monkeypatch):
+    lines = ["many", "4"]
+    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda *_: lines.pop(0))
+    made = nx.DiGraph()
+    made.add_node("ask", kind="human", schema={"type": "integer"}, output="n")
+    run = session(made)
+    run.run()
+    assert run.board["n"] == 4

@@ -74,7 +74,7 @@ def test_failed_answers_and_exceptions_are_tried_again(tmp_path):
     session = asked(tmp_path, llm, content)
     assert (session.status, session.board["a"]) == ("finished", "blue")
     rows = session.trace.frames.calls
-    assert (rows["attempt"].tolist(), rows["wait"].tolist()) == ([1, 2, 3], [0, 2, 2])
+    assert (rows["attempt"].tolist(), rows["backoff_seconds"].tolist()) == ([1, 2, 3], [0, 2, 2])
     assert rows["error"].tolist()[:2] == ["ResultError: busy", "ConnectionError: no line"]
 
 
@@ -109,6 +109,13 @@ def test_a_prompt_of_the_environment_is_masked(tmp_path, monkeypatch):
     session = asked(tmp_path, lambda request: requests.append(request) or "fine", content)
     assert "Ada-4711" in requests[0].prompt
     assert "Ada-4711" not in repr(session.trace.frames.calls.to_dict("records"))
+
+
+def test_a_prompt_does_not_tell_a_variable_of_something_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp-own3d-4711")
+    content = graph().replace("Question: {{ x }}", "I am {{env.GITHUB_TOKEN}}")
+    with pytest.raises(AgentRuntimeError, match=r"X361.*GITHUB_TOKEN"):
+        asked(tmp_path, ["fine"], content)
 
 
 def test_a_variable_that_is_not_set_is_told(tmp_path, monkeypatch):

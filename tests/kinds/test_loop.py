@@ -83,11 +83,11 @@ def test_a_body_of_many_nodes_is_one_round():
 def test_the_iteration_is_in_the_frames_and_goes_back_with_them():
     run = session(looping(body(), times=3), {"n": 0})
     run.step(5)
-    assert [frame.iteration for frame in run.frames] == [1, 3]
+    assert [frame.iteration for frame in run.stack] == [1, 3]
     run.back(2)
-    assert [frame.iteration for frame in run.frames] == [1, 2]
+    assert [frame.iteration for frame in run.stack] == [1, 2]
     run.goto(1)
-    assert [(frame.node, frame.iteration) for frame in run.frames] == [(None, 1), ("again", 1)]
+    assert [(frame.node, frame.iteration) for frame in run.stack] == [(None, 1), ("again", 1)]
     run.run()
     assert run.board["n"] == 3
 
@@ -126,7 +126,7 @@ def test_an_error_edge_of_the_loop_catches_what_fails_inside():
     run = session(made)
     run.run()
     assert path(run) == ["again enter", "a", "b error", "again leave error", "rescue"]
-    assert (run.status, run.board["rescued"], len(run.frames)) == ("finished", True, 1)
+    assert (run.status, run.board["rescued"], len(run.stack)) == ("finished", True, 1)
 
 
 # -- of one body, with rules and templates --------------------------------------------------------------------------

@@ -18,8 +18,8 @@ def test_it_writes_and_reads_nothing():
 def test_it_writes_what_its_map_says(tmp_path):
     graph = """
     nodes:
-      - {id: here, type: noop, map: {set: {a: "{{ x }}"}, delete: [b]}, on_error: {to: wrong}}
+      - {id: here, type: noop, map: {set: {a: "{{ x }}", c: "{{ result }}"}, delete: [b]}, on_error: {to: wrong}}
       - {id: wrong, type: noop}
     """
     done = ran(tmp_path, text(graph))
-    assert (done.path, done.state) == (["here"], {"n": 0, "log": [], "x": 1, "a": 1, "c": None})
+    assert (done.path, done.state) == (["here"], {"n": 0, "log": [], "x": 1, "a": 1, "c": {}})

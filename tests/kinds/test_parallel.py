@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.work import Append
+from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region, Rescue
 from agentnb.session import Session
 from tests.session.making import path

@@ -74,7 +74,7 @@ def test_what_is_approved_with_other_parameters_is_called_with_those() -> None:
     calls = session.trace.frames.calls.set_index("kind")
     assert (calls.arguments["approval"], calls.arguments["tool"]) == ({"n": 1}, {"n": 7})
     assert session.board["tools_executed"][0]["parameters"] == {"n": 7}
-    assert session.trace.frames.acts["act"].tolist() == ["change", "approve"]
+    assert session.trace.frames.interventions["action"].tolist() == ["change", "approve"]
     assert session.replay().ok
 
 

@@ -77,7 +77,7 @@ def test_a_subgraph_in_a_subgraph():
     assert depths == [0, 1, 2, 2, 1, 1, 0]
     for k in (4, 2, 6, 0, 3):
         run.goto(k)
-        assert len(run.frames) == [1, 2, 3, 3, 2, 2, 1, 1][k]
+        assert len(run.stack) == [1, 2, 3, 3, 2, 2, 1, 1][k]
     run.run()
     assert run.board["end"] == 6
 

@@ -39,7 +39,7 @@ def test_each_attempt_is_a_row_of_the_calls():
     assert (run.status, calls) == ("finished", ["rain"] * 3)
     rows = run.trace.frames.calls
     assert rows["attempt"].tolist() == [1, 2, 3]
-    assert rows["wait"].tolist() == [0.0, 0.5, 0.5]
+    assert rows["backoff_seconds"].tolist() == [0.0, 0.5, 0.5]
     assert rows["error"].isna().tolist() == [False, False, True]
 
 
@@ -223,7 +223,7 @@ def test_each_attempt_may_take_the_whole_time(tmp_path):
         gate.set()
     assert (done.status, done.board["a"]) == ("finished", "fine")
     rows = done.trace.frames.calls
-    assert (rows["attempt"].tolist(), rows["wait"].tolist()) == ([1, 2], [0, 3])
+    assert (rows["attempt"].tolist(), rows["backoff_seconds"].tolist()) == ([1, 2], [0, 3])
     assert "TimeoutError" in rows["error"].iloc[0]
 
 
@@ -241,7 +241,7 @@ def test_errors_that_are_told_and_raised_are_tried_again(tmp_path, fault):
                    "map: {set: {a: '{{ result.text }}'}}}")  # fmt: skip
     done = stepped(write(tmp_path, content), {"x": 1}, tool_overrides={"echo": flaky_tool})
     assert (done.status, done.board["a"], len(calls)) == ("finished", "fine", 3)
-    assert done.trace.frames.calls["wait"].tolist() == [0, 4, 4]
+    assert done.trace.frames.calls["backoff_seconds"].tolist() == [0, 4, 4]
 
 
 def test_a_mistake_in_its_map_is_no_reason_to_try_again(tmp_path):

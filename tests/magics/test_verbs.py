@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import agentnb as nb
-from agentnb.magics.completing import SORTS
+from agentnb.magics.completion import SORTS
 from agentnb.magics.verbs import VERBS
 from tests.magics.making import complete, wrong
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from agentnb.board.values import thaw
-from agentnb.engine.work import Effect
 from agentnb.errors import BoardError, ExecutionError
-from agentnb.session import Session, stored
-from agentnb.session.opening import reopened
+from agentnb.session import Session, stored_run
+from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
+from agentnb.world.effect import Effect
 from tests.engine.shapes import Shape, shape_of
 from tests.session.shaped import LEAF, session_of
 
@@ -51,7 +51,7 @@ def kept(name: str, doing: list[str], log: MemoryLog | None = None) -> Session:
     session = session_of(name, held_shape(name, doing))
     if log is not None:
         session._run_id = "r"
-        session.keep_in(stored.begin(session, log, "step"))
+        session.keep_in(stored_run.begin(session, log, "step"))
     return session
 
 

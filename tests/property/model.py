@@ -185,7 +185,7 @@ class Model(Moves):
     # -- where a step leads ------------------------------------------------------------------------------------------
 
     def edges(self, node: str, *kinds: str) -> list[Edge]:
-        return [edge for edge in self.recipe.edges if edge.source == node and edge.kind in kinds]
+        return [edge for edge in self.recipe.ways if edge.source == node and edge.kind in kinds]
 
     def ways(self, state: State, entry: Entry) -> list[str]:
         """Return the targets of a node's ordinary edges that are taken."""
@@ -256,7 +256,7 @@ class Model(Moves):
             self.keep(state, entry, failure)
         if targets or onward is not None or node.kind == "keeper":
             state.close(state.inside(entry.node, entry.frame) if entry.turn != "start" else [])
-            self.advance(state, entry, onward or [], [Entry(target, entry.frame) for target in targets])
+            self.advance(state, entry, [], [*(Entry(target, entry.frame) for target in targets), *(onward or [])])
             state.row = Row(entry.node, "run" if entry.turn == "start" else "leave", "error")
             self.commit(state)
             return
@@ -314,10 +314,10 @@ class Model(Moves):
         """Leave a composite node whose inside has failed by its own error edges."""
         rescue = self.recipe.nodes[entry.node].rescue
         try:
-            back = [] if rescue is None else self.rescued(state, entry, rescue)
+            onward = [] if rescue is None else self.rescued(state, entry, rescue)
         except (BrokenError, plain.RefusedError) as error:
             raise FailedError(late=state.late) from error  # its own rescue is none: what failed inside is told
         state.close(state.inside(entry.node, entry.frame))
-        front = [Entry(name, entry.frame) for name in self.handlers(entry.node, state.late)]
-        self.advance(state, entry, back, front)
+        handlers = [Entry(name, entry.frame) for name in self.handlers(entry.node, state.late)]
+        self.advance(state, entry, [], [*handlers, *onward])
         state.row = Row(entry.node, "leave", "error")

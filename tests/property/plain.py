@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from agentnb import ABSENT
-from agentnb.engine.work import Append
+from agentnb.engine.core.work import Append
 
 
 class RefusedError(Exception):

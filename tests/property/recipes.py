@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from agentnb import ABSENT
-from agentnb.engine.work import Append
+from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region, Rescue
 from tests.property.programs import Ask, Op, board_function, input_function
 
@@ -92,7 +92,8 @@ class Drawn(NamedTuple):
         recipe, rows = self.recipe, []
         for node in recipe.nodes.values():
             params = {name: value for name, value in node.params.items() if name != "function"}
-            rows.append(f"{node.id} ({node.kind} in {node.scope}): {params} {dict(node.inputs or {})}")
+            rescue = "" if node.rescue is None else f" {node.rescue}"
+            rows.append(f"{node.id} ({node.kind} in {node.scope}): {params} {dict(node.inputs or {})}{rescue}")
         rows += [f"{e.source} -> {e.target} {e.kind} {e.condition}" for e in recipe.edges]
         rows += [f"{region.id} begins at {region.entry}" for region in recipe.regions.values()]
         rows.append(f"routing {recipe.routing}, init {recipe.init}, inputs {self.inputs}, limit {self.limit}")

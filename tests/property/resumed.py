@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agentnb.engine.work import Effect
-from agentnb.session import Session, stored
-from agentnb.session.opening import reopened
+from agentnb.session import Session, stored_run
+from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog, open_log
+from agentnb.world.effect import Effect
 from tests.engine.shapes import Shape, shape_of
 from tests.session.shaped import LEAF, session_of
 
@@ -78,7 +78,7 @@ def kept_session(name: str, log: Any) -> tuple[Session, list[str]]:
     asked: list[str] = []
     session = session_of(name, asking(name, asked))
     session._run_id = "r"
-    session.keep_in(stored.begin(session, log, "step"))
+    session.keep_in(stored_run.begin(session, log, "step"))
     return session, asked
 
 

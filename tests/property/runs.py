@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.engine.budget import Budget
-from agentnb.engine.history import PHASES, STATUSES
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
-from agentnb.engine.travel import home
-from agentnb.engine.work import Body, Enter, Kind, Outcome
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.history import PHASES, STATUSES
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.time_travel import home
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome
 from agentnb.kinds import KINDS
 from agentnb.session import Session
 from agentnb.session.limits import Limits

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentnb.dialects.activegraph.foreign import KeptLog, LogEvent, LogRun
 from agentnb.dialects.activegraph.foreign.building import run_of
-from agentnb.engine import travel
+from agentnb.engine.core import time_travel
 
 FIELDS = ("id", "type", "actor", "payload", "frame_id", "caused_by", "timestamp")
 NUMBER = st.integers(0, 7)
@@ -42,15 +42,15 @@ def picked(names, number):
 
 
 class Program:
-    """Random acts on a graph of the package, from outside and from behaviours, each on what there is by then."""
+    """Random acts on a graph of the package, from outside and from behaviors, each on what there is by then."""
 
     def __init__(self, inside):
         self.inside = list(inside)
         self.graph = activegraph.Graph(clock=activegraph.TickingClock("2026-01-02T03:04:05Z"), run_id="random")
         names = {"made": ["object.created"], "told": ["told", "patch.applied"]}
-        behaviours = [activegraph.Behavior(name, self.react, on=on) for name, on in names.items()]
-        behaviours.append(activegraph.RelationBehavior("joined", self.joined, relation_type="next", on=["told"]))
-        self.runtime = activegraph.Runtime(self.graph, behaviors=behaviours, budget={"max_events": 30})
+        behaviors = [activegraph.Behavior(name, self.react, on=on) for name, on in names.items()]
+        behaviors.append(activegraph.RelationBehavior("joined", self.joined, relation_type="next", on=["told"]))
+        self.runtime = activegraph.Runtime(self.graph, behaviors=behaviors, budget={"max_events": 30})
 
     def react(self, event, graph, ctx):
         for _ in range(2):
@@ -125,7 +125,7 @@ def test_each_step_stands_as_the_package_stood(outside, inside):
     run = run_of(log)
     assert [event.id for event in run.history.events] == [event.id for event in events]
     for step in (*range(run.history.tip, -1, -1), run.history.tip, 0):
-        travel.goto(run, step)
+        time_travel.goto(run, step)
         last = max((event.seq for event in run.history.events if event.at <= step), default=0)
         objects, relations, patches = shape_of(run.root.scope.data)
         found = (objects, relations, {patch["id"]: patch for patch in patches})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb import ABSENT
-from agentnb.engine.work import Append
+from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region, Rescue
 from tests.property.programs import Ask, Op, board_function, input_function
 from tests.property.recipes import Drawn

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.clock import TickingClock
-from agentnb.engine.budget import Budget
-from agentnb.engine.events import emit_from_outside
-from agentnb.engine.run import Run
-from agentnb.engine.work import Effect
-from agentnb.session import Session, stored
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.run import Run
+from agentnb.session import Session, stored_run
 from agentnb.session.limits import Limits
-from agentnb.session.opening import reopened
+from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
+from agentnb.world.effect import Effect
 from tests.engine.shapes import SHAPES, Shape, shape_of
 from tests.property.resumed import facts
 from tests.session.shaped import LEAF
@@ -90,7 +90,7 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
     wanted = told(to_its_end(session_of(name, does)))
     session = session_of(name, does, **{limit: 0})
     if way != "in memory":
-        session.keep_in(stored.begin(session, MemoryLog(), "step"))
+        session.keep_in(stored_run.begin(session, MemoryLog(), "step"))
     for most in range(1, 40):
         if to_its_end(session).status != "exhausted":
             break

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import thaw
-from agentnb.engine.chance import drawn
-from agentnb.engine.done import Record
-from agentnb.session.opening import reopened
+from agentnb.engine.core.rng import drawn
+from agentnb.engine.replay.step_record import Record
+from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
 from tests.engine.shapes import SHAPES
 from tests.property.held import done, ended, finds_nothing, kept

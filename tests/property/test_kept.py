@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.engine.journal import Batch
-from agentnb.session import stored
-from agentnb.session.opening import reopened
+from agentnb.engine.persistence.journal import Batch
+from agentnb.session import stored_run
+from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
 from agentnb.trace.export import trace_of
 from tests.property.model import Model
@@ -30,7 +30,7 @@ class Kept(Pair):
     def begun(cls, what: Drawn, durability: Any) -> Kept:
         pair = cls(session_of(what.recipe, what.inputs, what.limit), Model(what.recipe, what.inputs, what.limit))
         pair.log = MemoryLog()
-        pair.session.keep_in(stored.begin(pair.session, pair.log, durability))
+        pair.session.keep_in(stored_run.begin(pair.session, pair.log, durability))
         return pair
 
     def fork(self, share: int) -> Kept:

@@ -8,10 +8,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.engine.plan import Plan
-from agentnb.engine.replay import Replay
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.replay.runner import Replay
 from agentnb.errors import BoardError, ExecutionError
-from agentnb.session.replaying import ReplayReport
+from agentnb.session.replay_report import ReplayReport
 from agentnb.world.world import World
 from tests.property.programs import board_function, input_function
 from tests.property.recipes import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.errors import Place
+from agentnb.errors import Place, limited_suggestions
+from agentnb.kinds import KINDS
 from agentnb.recipe import checks
-from agentnb.recipe.checks import check_recipe, dangling, missing_entry
+from agentnb.recipe.checks import dangling, missing_entry
 from agentnb.recipe.model import ROOT, Edge, Region
 from tests.recipe.making import node, recipe, told
 
@@ -33,7 +34,8 @@ def test_in_a_draft_that_is_a_warning():
 
 def test_among_many_mistakes_only_the_first_are_guessed_at():
     nodes = [f"node{number}" for number in range(150)]
-    problems = list(dangling([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
+    with limited_suggestions():
+        problems = list(dangling([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
     assert problems[0].do.startswith("did you mean")
     assert problems[-1].do == "add a node 'node149x', or remove the edge"
 
@@ -110,7 +112,7 @@ def test_an_edge_is_of_a_kind_that_there_is():
 
 
 def test_a_node_is_of_a_kind_that_there_is():
-    (problem,) = checks.check_kinds(recipe([node("a", "agnet")]))
+    (problem,) = checks.check_kinds(recipe([node("a", "agnet")]), KINDS)
     assert (problem.code, problem.severity, problem.do) == ("R117", "error", "did you mean 'agent'?")
 
 
@@ -155,8 +157,8 @@ def test_errors_come_first_and_each_problem_once():
     from dataclasses import replace
 
     made = recipe(["a", node("b", "router")], [("a", "gone")])
-    (warning,) = (problem for problem in check_recipe(made) if problem.severity == "warning")
-    again = check_recipe(replace(made, notes=(warning,)))
+    (warning,) = (problem for problem in made.check() if problem.severity == "warning")
+    again = replace(made, notes=(warning,)).check()
     assert [problem.severity for problem in again] == ["error", "warning"]
 
 

@@ -12,7 +12,7 @@ import pytest
 import agentnb as nb
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError, RecipeError
-from agentnb.world.chaos import ChaosError
+from agentnb.world.fault_injection import ChaosError
 from tests.dialects.coreason.making import content
 from tests.scenarios.making import ANSWERS, TESTS, TOOLS, codes, computed, ran, refunds, scenario, writes
 

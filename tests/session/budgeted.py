@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentnb.engine.budget import Budget
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
 from agentnb.recipe.model import Recipe, Region
 from agentnb.session import Session
 from agentnb.session.limits import Limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -49,5 +50,5 @@ def off() -> None:
     if logs._Setup.handler is not None:
         logs.ROOT.removeHandler(logs._Setup.handler)
     logs._Setup.handler = logs._Setup.redactor = None
-    logs.ROOT.setLevel(logs.OFF)
+    logs.ROOT.setLevel(logging.NOTSET)
     logs.ROOT.propagate = True

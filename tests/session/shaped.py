@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import replace
 
 from agentnb.board.values import thaw
-from agentnb.engine.budget import Budget
-from agentnb.engine.events import emit_from_outside
-from agentnb.engine.run import Run
-from agentnb.engine.work import Effect
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.run import Run
 from agentnb.session import Session
 from agentnb.session.limits import Limits
+from agentnb.world.effect import Effect
 from tests.engine.shapes import SHAPES, Meeting, Shape, branches, path, shape_of
 
 ENDS = dict.fromkeys(SHAPES, "finished") | {"reactive": "idle"}

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 
+import agentnb as nb
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError
 from tests.session.making import broken, counting, graph, session
@@ -119,3 +120,32 @@ def test_a_failure_is_told_before_what_it_has_cancelled():
                        "error": lambda step: told.append(step.node_id)})  # fmt: skip
     run.step(3)
     assert told == [("both", "ok"), ("first", "ok"), ("left", "error"), "left", ("second", "cancelled")]
+
+
+def ids(run):
+    return [step.step_id for step in run.trace.steps]
+
+
+def test_a_step_that_is_made_after_going_back_has_an_id_of_its_own():
+    runs = [session(graph("a", "b", "c"), run_id="mine") for _ in range(2)]
+    found = []
+    for run in runs:
+        run.run()
+        first = ids(run)
+        run.goto(1).step()
+        second = ids(run)
+        run.goto(1).run()
+        third = ids(run)
+        assert (second[0], third[0]) == (first[0], first[0])
+        assert len({first[1], second[1], third[1]}) == 3
+        found.append((first, second, third))
+    assert found[0] == found[1]
+
+
+def test_the_ids_of_steps_are_the_same_in_a_file_and_in_a_store(tmp_path):
+    run = session(graph("a", "b", "c"), run_id="mine", store=tmp_path / "runs.db")
+    run.run()
+    run.goto(1).run()
+    run.trace.to_json(tmp_path / "trace.json")
+    assert ids(nb.open(tmp_path / "runs.db")) == ids(run)
+    assert [step.step_id for step in nb.SimulationTrace.read(tmp_path / "trace.json").steps] == ids(run)

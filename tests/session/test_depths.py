@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentnb.session.spending import depth_of, used_up_to
+from agentnb.session.usage import depth_of, used_up_to
 from tests.dialects.activegraph.making import on, runtime, tell
 
 

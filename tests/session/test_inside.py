@@ -68,7 +68,7 @@ def test_a_breakpoint_is_met_at_the_last_step_and_at_a_failure_too():
     last = session.breakpoints.add("n3", side="after")
     session.run()
     assert (last.hits, session.status) == (1, "finished")
-    assert session.trace.frames.acts["act"].tolist() == ["breakpoint"]
+    assert session.trace.frames.interventions["action"].tolist() == ["breakpoint"]
     session = line(n1=fails)
     error = session.breakpoints.add(error=True)
     session.run()

@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.engine.budget import Budget
+from agentnb.engine.control.budget import Budget
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Node, Region
 from agentnb.session import Session
@@ -169,7 +169,7 @@ def test_what_people_take_to_answer_is_not_counted():
     clock._ns += 3600 * 10**9
     run.answer("yes")
     assert (run.status, run.status.used["max_seconds"]) == ("paused", 0)
-    assert run.trace.steps[1].seconds == 3600
+    assert run.trace.steps[1].seconds == 0
     run.run()
     assert run.status == "finished"
 
@@ -201,7 +201,7 @@ def deep(levels):
 def test_max_frames_keeps_a_node_from_opening_a_deeper_one():
     run = limited(deep(3), {"max_frames": 2})
     assert ended(run) == (2, "exhausted", "max_frames")
-    assert (run.current, path(run), len(run.frames)) == ("loop0", ["loop2 enter", "loop1 enter"], 3)
+    assert (run.current, path(run), len(run.stack)) == ("loop0", ["loop2 enter", "loop1 enter"], 3)
     assert run.step() is None
     assert run.set_budget(max_frames=3).status == "paused"
     run.run()
@@ -245,8 +245,8 @@ def test_a_wrong_budget_is_a_problem(budget):
 def test_another_budget_is_an_act_and_keeps_the_other_limits():
     run = limited(counting(), {"max_steps": 4, "max_tokens": 9}, {"n": 0})
     run.set_budget(max_steps=6, max_cost_usd=0.5)
-    acts = run.trace.frames.acts
-    assert acts[["act", "target", "old", "new"]].to_numpy().tolist() == [
+    acts = run.trace.frames.interventions
+    assert acts[["action", "target", "old", "new"]].to_numpy().tolist() == [
         ["budget", "max_steps", 4, 6],
         ["budget", "max_cost_usd", None, Decimal("0.5")],
     ]
@@ -260,7 +260,7 @@ def test_another_budget_is_an_act_and_keeps_the_other_limits():
 def test_another_budget_in_the_past_leaves_the_steps_that_follow_as_they_are():
     run = limited(counting(), {"max_steps": 4}, {"n": 0})
     run.goto(1).set_budget(max_steps=1)
-    assert (run.status, len(run.trace), len(run.forks), len(run.trace.frames.acts)) == ("exhausted", 4, 0, 0)
+    assert (run.status, len(run.trace), len(run.forks), len(run.trace.frames.interventions)) == ("exhausted", 4, 0, 0)
 
 
 def test_a_fork_has_the_limits_too():

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 
-from agentnb.engine.work import Effect
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Edge, Node, Region
+from agentnb.world.effect import Effect
 from tests.engine.shapes import Shape, leaf
 from tests.session.gates import live
-from tests.session.making import asking, calling, session
+from tests.session.making import asking, calling, graph, session
 from tests.session.shaped import session_of
 
 
@@ -53,7 +54,7 @@ def test_its_arguments_can_be_changed():
     run.run()
     assert run.board["look"] == "about snow"
     assert run.trace.frames.calls["arguments"].tolist() == [{"word": "snow"}]
-    assert run.trace.frames.acts["act"].tolist() == ["change"]
+    assert run.trace.frames.interventions["action"].tolist() == ["change"]
 
 
 def test_an_answer_before_it_goes_out_replaces_it():
@@ -89,7 +90,7 @@ def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
     run = held(answer=noting(calls))
     move(run)
     assert (run.pending, calls) == ((), [])
-    assert "cancelled" in run.trace.frames.acts["act"].tolist()
+    assert "cancelled" in run.trace.frames.interventions["action"].tolist()
     run.run()
     assert run.status == "in_flight"
     run.run()
@@ -170,16 +171,16 @@ def test_who_approves_it_commits_the_step(wanted):
     step = run.approve(run.pending[0].id if wanted == "id" else wanted, by="ada")
     assert (step.outputs, run.current) == ({"paid": True, "by": "ada", "reason": ""}, "after")
     assert run.trace.frames.calls["result"].tolist() == [{"approved": True, "by": "ada", "reason": ""}]
-    acts = run.trace.frames.acts
-    assert (acts["act"].tolist(), acts["actor"].tolist()) == (["approve"], ["ada"])
+    acts = run.trace.frames.interventions
+    assert (acts["action"].tolist(), acts["actor"].tolist()) == (["approve"], ["ada"])
 
 
 def test_who_denies_it_says_why():
     run = leave()
     run.run()
     assert run.deny("pay", "too dear").outputs == {"paid": False, "by": None, "reason": "too dear"}
-    acts = run.trace.frames.acts
-    assert (acts["act"].tolist(), acts["actor"].tolist(), acts["new"].tolist()) == (
+    acts = run.trace.frames.interventions
+    assert (acts["action"].tolist(), acts["actor"].tolist(), acts["new"].tolist()) == (
         ["deny"], ["user"], [{"approved": False, "by": None, "reason": "too dear"}],
     )  # fmt: skip
 
@@ -286,3 +287,18 @@ def test_where_nothing_is_held_it_says_nothing():
     run = session(asking())
     run.run()
     assert (run.held_at, "held" in repr(run)) == ("", False)
+
+
+def test_a_tool_without_a_name_of_its_own_goes_by_that_of_its_node():
+    made = graph("before")
+    made.add_node("fetch", kind="tool", function=lambda _board: {"found": 1})
+    made.add_node("look", kind="tool", function=lambda _board: {"seen": 1})
+    nx.add_path(made, ["before", "fetch", "look"])
+    run = session(made, tools={"look": lambda _board: {"seen": 2}})
+    run.breakpoints.add(call="look")
+    run.breakpoints.add(call="fetch", side="after")
+    names = []
+    while run.run() and run.status == "in_flight":
+        names += [call.name for call in run.pending]
+    assert names == ["fetch", "look"]
+    assert run.trace.frames.calls.name.tolist() == ["fetch", "look"]

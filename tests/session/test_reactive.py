@@ -61,8 +61,8 @@ def test_a_breakpoint_at_an_event_of_a_node():
     def emits(work):
         work.emit("done", 1)
 
-    from agentnb.engine.plan import Plan
-    from agentnb.engine.work import Kind
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.work import Kind
     from agentnb.kinds import KINDS
 
     run = listening()

@@ -31,7 +31,7 @@ def begun(name, **options):
 
 
 def again(name, run):
-    """Return the sample once more; behaviours tell the id of the run that they were made for, so theirs is the same."""
+    """Return the sample once more; behaviors tell the id of the run that they were made for, so theirs is the same."""
     return run.recipe if name in EVENTS else samples(name)
 
 
@@ -341,7 +341,7 @@ def test_an_answer_that_is_not_whole_here_says_nothing_of_what_follows_from_it(t
     class Said:
         words: str
 
-    made = calling(lambda word: {"token": word, "said": Said(word)})
+    made = calling(lambda word: {"token": f"t0ken of {word}", "said": Said(word)})
     made.add_node("size", function=lambda board: {"size": len(board["token"])})
     made.add_node("words", function=lambda board: {"words": board["said"].words})
     nx.add_path(made, ["after", "size", "words"])

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from agentnb.errors import ExecutionError
-from agentnb.session.schedules import AllGraphSchedules, GraphEvent, HooksAPI, Schedule
+from agentnb.session.schedules import AllGraphSchedules, GraphEvent, HooksAPI, Schedule, built
 
 
 class Context:
@@ -55,10 +57,10 @@ def test_an_observer_that_raises_is_dropped_with_a_warning_at_that_schedule():
     assert api.names("OnLoopEnd") == ["broken"]
 
 
-def test_a_provider_that_raises_is_not_caught():
+def test_a_provider_that_raises_is_named():
     api = HooksAPI()
     api.register_provider("OnSystemStart", "broken", lambda event: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ExecutionError, match="X471"):
         told(api)
 
 
@@ -71,16 +73,47 @@ def test_a_provider_that_raises_behind_a_node_is_dropped_for_there_is_nothing_to
     assert api.names(schedule) == []
 
 
-def test_an_async_hook_is_refused_for_hooks_are_called_at_once():
-    async def later(event):
-        raise AssertionError
+async def later(event):
+    raise AssertionError
 
+
+def generates(event):
+    yield event
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        (later, "it is async"),
+        (partial(later), "it is async"),
+        (generates, "generator"),
+        (5, "an int"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_cannot_be_called_at_once_is_no_hook(hook, why):
     api = HooksAPI()
-    api.register("OnSystemStart", "later", later)
-    with pytest.warns(UserWarning, match="hook 'later' of OnSystemStart was dropped, it raised TypeError: it is async"):
+    for register in (api.register, api.register_provider):
+        with pytest.raises(ExecutionError, match="X469") as caught:
+            register(["OnGraphStart", "OnSystemStart"], "odd", hook)
+        assert why in caught.value.problems[0].why
+    assert api.names("OnGraphStart") == api.names("OnSystemStart") == []
+
+
+@pytest.mark.parametrize(
+    ("hook", "made"), [(lambda _: later(None), "coroutine"), (lambda _: generates(None), "generator")]
+)
+def test_a_hook_that_returns_what_has_not_run_has_failed(hook, made):
+    api = HooksAPI()
+    api.register("OnSystemStart", "odd", hook)
+    with pytest.warns(
+        UserWarning, match=f"hook 'odd' of OnSystemStart was dropped, it raised TypeError: it returned a {made}"
+    ):
         told(api)
-    api.register_provider("OnSystemStart", "later", later)
-    with pytest.raises(TypeError, match="it is async"):
+    api.register_provider("OnSystemStart", "odd", hook)
+    with pytest.raises(
+        ExecutionError, match=f"X471: hook 'odd' of OnSystemStart failed: TypeError: it returned a {made}"
+    ):
         told(api)
 
 
@@ -117,3 +150,48 @@ def test_what_cannot_tell_its_signature_is_given_the_event_alone():
     api.register("OnSystemStart", "append", seen.append)
     told(api)
     assert len(seen) == 1
+
+
+class Plugin:
+    def __init__(self, name):
+        self.name = name
+
+    def build(self, hooks):
+        hooks.register("OnSystemStart", self.name, print)
+
+
+class Returning(Plugin):
+    def build(self):
+        api = HooksAPI()
+        super().build(api)
+        return api
+
+
+def test_plugins_are_built_with_a_registry_or_return_one_alone_and_in_a_list():
+    assert built(Plugin("a")).names("OnSystemStart") == ["a"]
+    assert built(Returning("b")).names("OnSystemStart") == ["b"]
+    api = HooksAPI()
+    api.register("OnSystemStart", "own", print)
+    for _ in range(2):  # a list changes none of its parts
+        whole = built([Plugin("a"), api, (Returning("b"),)])
+        assert whole.names("OnSystemStart") == ["a", "own", "b"]
+    assert api.names("OnSystemStart") == ["own"]
+    assert built(api) is api
+    with pytest.raises(ExecutionError, match="X151"):
+        built([Plugin("a"), Plugin("a")])
+
+
+class Broken:
+    def build(self, hooks, more):
+        raise AssertionError
+
+
+class Later:
+    async def build(self, hooks):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("plugin", [Broken(), Plugin, Later(), [print], [5]])
+def test_what_cannot_be_built_is_a_problem(plugin):
+    with pytest.raises(ExecutionError, match="X470"):
+        built(plugin)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.engine.cursor import Cursor
+from agentnb.engine.control.cursor import Cursor
 from agentnb.errors import BoardError, ExecutionError
 from tests.session.making import asking, broken, counting, fan, graph, path, session
 
@@ -34,7 +34,7 @@ def test_skip_goes_on_as_if_the_node_had_written_this():
     assert (run.status, run.current) == ("paused", "last")
     run.run()
     assert (run.status, run.board["middle"]) == ("finished", "mine")
-    assert run.trace.frames.acts["act"].tolist() == ["skip"]
+    assert run.trace.frames.interventions["action"].tolist() == ["skip"]
 
 
 def test_skip_works_where_nothing_has_failed_and_not_at_the_end():
@@ -51,7 +51,7 @@ def test_an_edit_is_seen_at_once_and_belongs_to_the_step_before():
     assert run.edit({"x.deep": [1], "a": nb.ABSENT}) is run
     assert (run.position, dict(run.board)) == (1, {"x": {"deep": [1]}})
     assert run.trace.state_at(1) == {"x": {"deep": [1]}}
-    acts = run.trace.frames.acts
+    acts = run.trace.frames.interventions
     assert acts["target"].tolist() == ["x.deep", "a"]
     assert acts["old"].tolist()[1] == 1
     run.back()
@@ -90,7 +90,7 @@ def test_an_edit_writes_all_or_nothing():
         with pytest.raises(BoardError):
             run.edit(changes)
         assert dict(run.board) == {"n": 1, "list": [], "a": 1}
-        assert len(run.trace.frames.acts) == 0
+        assert len(run.trace.frames.interventions) == 0
     run.run()
     assert run.status == "finished"
 
@@ -113,7 +113,7 @@ def test_set_next_goes_elsewhere():
     assert run.set_next("done").current == "done"
     run.run()
     assert (path(run), run.board["end"]) == (["add", "done"], 1)
-    assert run.trace.frames.acts["act"].tolist() == ["set_next"]
+    assert run.trace.frames.interventions["action"].tolist() == ["set_next"]
 
 
 def test_set_next_brings_a_finished_run_on():
@@ -146,7 +146,7 @@ def test_answer_names_the_node_that_it_is_for():
     run.run()
     assert code(run.answer, "yes", node="after") == "X115"
     assert run.answer("yes", node="ask").node_id == "ask"
-    assert run.trace.frames.acts.to_dict("records")[0]["act"] == "answer"
+    assert run.trace.frames.interventions.to_dict("records")[0]["action"] == "answer"
 
 
 def test_two_people_can_be_asked_at_once_and_answer_in_any_order():
@@ -225,7 +225,7 @@ def test_frontier_frames_and_cursor_say_where_it_stands():
     assert all("'open'" in one.why for one in run.frontier)
     cursor = run.cursor
     assert isinstance(cursor, Cursor)
-    assert (cursor.position, cursor.frontier, cursor.frames) == (1, run.frontier, run.frames)
+    assert (cursor.position, cursor.frontier, cursor.frames) == (1, run.frontier, run.stack)
     run.step()
     assert cursor.position == 1
     assert cursor != run.cursor
@@ -234,7 +234,7 @@ def test_frontier_frames_and_cursor_say_where_it_stands():
 
 def test_the_reason_for_the_next_node_names_the_conditions_value():
     run = session(counting(), {"n": 2})
-    assert run.frontier[0].why == "entry of 'root'"
+    assert run.frontier[0].why == "entry of the recipe"
     run.step(2)
     assert run.frontier[0].why == "edge 'check' -> 'done', as True"
 
@@ -300,3 +300,24 @@ def test_subscribers_are_told_after_each_step_until_they_leave():
     stop()
     run.step()
     assert [step.node_id for step in seen] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("name", "hint"), [("sped", "speed"), ("breakpoint", "breakpoints"), ("watch_", "watch")])
+def test_an_attribute_that_a_session_does_not_have_cannot_be_set(name, hint):
+    run = session(graph("a"))
+    with pytest.raises(AttributeError, match=f"a Session has no attribute '{name}'; did you mean '{hint}'"):
+        setattr(run, name, 3)
+    for made in (run, run.fork()):
+        made.speed = 3
+        assert made.speed == 3
+        with pytest.raises(AttributeError):
+            made.board = {}
+
+
+def test_a_subclass_of_session_may_declare_attributes_of_its_own():
+    class Noted(nb.Session):
+        note = ""
+
+    run = Noted(nb.load(graph("a")))
+    run.note = "mine"
+    assert run.note == "mine"

@@ -172,7 +172,7 @@ def test_step_out_goes_to_where_the_frame_is_left(name):
     session.step(2)
     last = session.step_out()
     if name in AROUND:
-        assert (last.node_id, last.phase, len(session.frames)) == (AROUND[name], "leave", 1)
+        assert (last.node_id, last.phase, len(session.stack)) == (AROUND[name], "leave", 1)
         last = session.step_out()
     assert (last.step, session.status, session.step_out()) == (session.position, ENDS[name], None)
     assert board(session.engine) == shape_of(name).end
@@ -204,7 +204,7 @@ def test_going_elsewhere_gives_up_what_is_held_inside(name, verb):
     assert (session.held_at, session.pending) == ("", ())
     assert session.position == {"back": max(position - 1, 0), "reset": 0}.get(verb, position)
     if held and verb != "reset":
-        assert "cancelled" in session.trace.frames.acts["act"].tolist()
+        assert "cancelled" in session.trace.frames.interventions["action"].tolist()
     session.step(99)
     assert verb == "reset" or board(session.engine) == shape_of(name).end
 

@@ -74,10 +74,10 @@ def test_where_it_stands(name, two):
     assert (two.position, two.current, two.status, two.error) == (2, CURRENT[name], "paused", None)
     assert [each.node for each in two.frontier] == QUEUE[name]
     assert all(each.why for each in two.frontier)
-    assert [frame.region for frame in two.frames] == regions
+    assert [frame.region for frame in two.stack] == regions
     assert two.frontier[0].depth == len(regions) - 1
     assert (two.cursor.position, two.cursor.frontier) == (2, two.frontier)
-    assert set(two.frames) <= set(two.cursor.frames)
+    assert set(two.stack) <= set(two.cursor.frames)
     assert dict(two.board) == BOARD[name]
     assert [*two.board] == [*BOARD[name]]
     with pytest.raises(TypeError):
@@ -160,7 +160,7 @@ def test_an_edit_is_an_act_and_in_the_past_it_starts_a_branch(name, two):
     key = next(iter(BOARD[name]))
     assert two.edit({"mine.inner": 1, key: ABSENT}) is two
     assert (two.board["mine"], key in two.board) == ({"inner": 1}, False)
-    assert two.trace.frames.acts["act"].tolist() == ["edit", "edit"]
+    assert two.trace.frames.interventions["action"].tolist() == ["edit", "edit"]
     two.back().edit({"other": 2})
     assert (two.position, two.board["other"], [fork.position for fork in two.forks]) == (1, 2, [2])
 
@@ -169,7 +169,7 @@ def test_set_next(name, two):
     queue = [each.node for each in two.frontier]
     assert two.set_next(NEXT[name]).current == NEXT[name]
     assert len(two.frontier) == len(queue)
-    assert "set_next" in two.trace.frames.acts["act"].tolist()
+    assert "set_next" in two.trace.frames.interventions["action"].tolist()
     assert two.step().node_id == NEXT[name]
     two.goto(0)
     assert code_of(two.set_next, "nobody") == "X101"
@@ -215,7 +215,7 @@ def test_retry_tries_a_failed_node_again(name):
 
     does.perform = breaks
     failed = session.step()
-    if name == "reactive":  # the failure of a behaviour is no end
+    if name == "reactive":  # the failure of a behavior is no end
         assert (failed.status, session.status) == ("error", "paused")
         return
     if name == "branches":  # it leads to an error edge
@@ -276,8 +276,8 @@ def test_a_person_is_asked_and_their_word_ends_the_step(name, verb):
         "deny": {"approved": False, "by": None, "reason": "too dear"},
     }[verb]
     assert (step.node_id, step.outputs["said"]) == (LEAF[name], said)
-    acts = session.trace.frames.acts
-    assert (acts["act"].tolist(), acts["target"].tolist(), acts["actor"].tolist()) == (
+    acts = session.trace.frames.interventions
+    assert (acts["action"].tolist(), acts["target"].tolist(), acts["actor"].tolist()) == (
         [verb], [LEAF[name]], ["ada" if verb == "approve" else "user"],
     )  # fmt: skip
 

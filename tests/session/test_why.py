@@ -5,10 +5,10 @@ import pytest
 
 import agentnb as nb
 from agentnb import load
-from agentnb.board.secrets import hide
 from agentnb.dialects.polaris import Graph
 from agentnb.errors import ExecutionError
 from agentnb.samples import samples
+from agentnb.secrets import hide
 from agentnb.session import Session
 from tests.dialects.agentruntime.making import edges, line, stepped, text, write
 from tests.dialects.polaris.making import Plan, Result, note, plan, tell, work

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.work import Effect
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge
 from agentnb.samples import samples
 from agentnb.session import Session
+from agentnb.world.effect import Effect
 from tests.engine.shapes import Shape, leaf
 from tests.session.making import counting, fan, looping, session
 from tests.session.making import graph as line

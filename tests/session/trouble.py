@@ -13,7 +13,7 @@ from typing import Any
 import networkx as nx
 
 import agentnb as nb
-from agentnb.session.opening import reopened
+from agentnb.session.reopen import reopened
 from agentnb.store import SqlLog
 
 ROUNDS = 6

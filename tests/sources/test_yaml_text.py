@@ -86,3 +86,24 @@ def test_broken_yaml_says_where_and_what_to_do(text, line, do):
     assert problem.code == "R102"
     assert problem.where.startswith(f"<text>:{line}:")
     assert do in problem.do
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [
+        ("a:\n  b: |\n    one\n    two\n", (3, 5)),
+        ("a:\n  b: |+ # why\n\n    two\n", (3, 5)),
+        ("a:\n  b: &q !!str |-\n    one\n", (3, 5)),
+        ("a:\n  b: &q\n   |\n    one\n", (4, 5)),
+        ("é: 😀\na:\n  b: |\r\n    one\r\n", (4, 5)),
+        ("a:\n  b: >\n    one\n", None),
+        ('a:\n  b: "one|\\n two"\n', None),
+        ("a:\n  b: one\n", None),
+        ("c: &q |\n  one\na:\n  b: *q\n", None),
+        ('{"a": {"b": "|\\n one"}}', None),
+    ],
+)
+def test_a_text_in_a_block_has_the_place_of_its_first_line(text, block):
+    place = read_text(text).place(("a", "b"))
+    assert place.block == block
+    assert place.of_line(2)[1:3] == ((block[0] + 1, block[1]) if block else place[1:3])

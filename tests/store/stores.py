@@ -16,7 +16,7 @@ from typing import Any, Self
 import psutil
 import pytest
 
-from agentnb.engine.log import Entry, EventLog, RunRow
+from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.errors import StoreError
 from agentnb.store import MemoryLog, SqlLog
 
@@ -104,7 +104,7 @@ class Elsewhere:
 
 BEGIN = """
 import sys
-from agentnb.engine.log import Entry
+from agentnb.engine.persistence.event_log import Entry
 from agentnb.store import SqlLog
 from tests.store.stores import row, some
 log = SqlLog(sys.argv[1])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentnb.engine.log import Entry
+from agentnb.engine.persistence.event_log import Entry
 from agentnb.errors import StoreError
 from agentnb.store import MemoryLog, SqlLog
 from tests.store.stores import CREATED, Store, bodies, refused, row, some

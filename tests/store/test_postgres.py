@@ -12,7 +12,7 @@ import pytest
 
 from agentnb.store import SqlLog, open_log
 from agentnb.store.postgres import PostgresServer
-from agentnb.store.writers import _began, me
+from agentnb.store.writer_identity import _began, me
 from tests.store.postgres import PASSWORD, free_port
 from tests.store.stores import HOLDS, Elsewhere, refused, row, some
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from agentnb.store import SqlLog, sqlite
-from agentnb.store.writers import LIVE
+from agentnb.store.writer_identity import LIVE
 from tests.store.stores import HOLDS, Elsewhere, changed, everything, refused, row, some
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentnb.board.secrets import hidden
+from agentnb.secrets import mask_text
 from agentnb.store import MemoryLog, SqlLog, open_log
 from agentnb.store.urls import parse
 from tests.store.stores import ROOT, refused, row
@@ -156,12 +156,12 @@ def test_a_password_is_never_shown(url, shown):
 
 def test_a_password_is_masked_wherever_it_turns_up():
     parse("postgresql://ann:s3cr3t%2F77@host/runs?passphrase=p4ss-phrase")
-    assert hidden("no s3cr3t/77, s3cr3t%2F77 or p4ss-phrase") == "no ********, ******** or ********"
+    assert mask_text("no s3cr3t/77, s3cr3t%2F77 or p4ss-phrase") == "no ********, ******** or ********"
 
 
 def test_a_password_that_is_a_word_leaves_that_word_alone():
     parse("postgresql://postgres:postgres@host/postgres")
-    assert hidden("a postgres server") == "a postgres server"
+    assert mask_text("a postgres server") == "a postgres server"
 
 
 def test_importing_the_store_imports_no_database():

@@ -4,12 +4,12 @@ import random
 
 from agentnb.board.values import ABSENT
 from agentnb.clock import FrozenClock
-from agentnb.engine import people
-from agentnb.engine.executor import run_plain
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
-from agentnb.engine.travel import branch, goto
-from agentnb.engine.work import Append, Body, Enter, Kind, Outcome
+from agentnb.engine.control import interventions
+from agentnb.engine.core.drivers import run_plain
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.time_travel import branch, goto
+from agentnb.engine.core.work import Append, Body, Enter, Kind, Outcome
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 
 KINDS = {
@@ -81,11 +81,11 @@ def odyssey(seed, acts=12):
     for _ in range(acts):
         match chance.randrange(4):
             case 0 if len(run.frames) == 1:
-                people.edit(
+                interventions.edit(
                     run, {chance.choice(["n", "free", "m.a"]): chance.choice([1, [2, {"x": 3}], "text", ABSENT])}
                 )
                 if not isinstance(run.root.scope.get("n"), int):
-                    people.edit(run, {"n": 0})
+                    interventions.edit(run, {"n": 0})
             case 1 if run.position > 1:
                 goto(run, chance.randrange(run.position))
                 branch(run)

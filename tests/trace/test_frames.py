@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board import secrets
-from agentnb.board.secrets import hide, shown
+from agentnb.board.masking import shown
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.history import Call, Event
+from agentnb.engine.core.history import Call, Event
+from agentnb.secrets import hide
 from agentnb.trace import SimulationTrace
 from agentnb.trace.export import text_of, trace_of
 from agentnb.trace.frames import NAMES, table
@@ -23,8 +25,9 @@ COLUMNS = {
     "writes": "step node frame scope key op old new in_place",
     "reads": "step node scope key",
     "edges": "step source target kind condition value",
-    "calls": "step node call kind name attempt wait arguments result error seconds tokens_in tokens_out cost_usd",
-    "acts": "step act target old new actor time",
+    "calls": "step node call kind name provider model attempt backoff_seconds arguments result finish_reason "
+    "error seconds tokens_in tokens_out cost_usd cost_usd_exact",
+    "interventions": "step action target old new actor time",
     "events": "seq step id type actor cause time payload",
 }
 
@@ -122,8 +125,7 @@ def test_what_is_absent_in_a_table_is_na_and_none_stays_none(rows):
     assert made["any"].dtype == object
 
 
-def test_secrets_do_not_leave_by_name_or_by_value(monkeypatch):
-    monkeypatch.setattr(secrets, "_HIDDEN", set())
+def test_secrets_do_not_leave_by_name_or_by_value(none_hidden):
     run = go(started(greeting="hello s3cr3t-4711", none=None, token=None), 30)
     assert "s3cret" not in " ".join(frame.astype(str).to_string() for frame in SimulationTrace.of(run).frames.values())
     assert "4711" in SimulationTrace.of(run).frames.writes.astype(str).to_string()
@@ -136,24 +138,24 @@ def test_secrets_do_not_leave_by_name_or_by_value(monkeypatch):
     assert new["greeting"] == "hello ********"
 
 
-def test_atoms_alone_make_plain_columns_and_none_stays_none():
+def test_none_stays_none_and_what_is_absent_is_na():
     run = started(counter(), a=None, b="text", c=2**70)
     writes = SimulationTrace.of(run).frames.writes
-    assert writes.new.dtype == object
+    assert writes.new.dtype == writes.old.dtype == "value"
     assert writes.new.tolist() == [0, "********", None, "text", 2**70]
     assert all(value is pd.NA for value in writes.old)
 
 
 def test_a_person_is_no_node():
-    from agentnb.engine import people
+    from agentnb.engine.control import interventions
 
     run = go(started(), 3)
-    people.edit(run, {"n": 5, "gone": ABSENT})
+    interventions.edit(run, {"n": 5, "gone": ABSENT})
     frames = SimulationTrace.of(run).frames
     last = frames.writes.iloc[-1]
     assert (last.step, last.key, last.new) == (3, "n", 5)
     assert pd.isna(last.node)
-    assert frames.acts.act.tolist() == ["edit", "edit"]
+    assert frames.interventions.action.tolist() == ["edit", "edit"]
     assert frames.steps.outputs.iloc[-1] == {"n": 2, "log": {"n": 1}}
 
 
@@ -243,7 +245,9 @@ def test_calls_and_events_become_rows():
     assert frames.calls.arguments[0] == {"q": 1, "api_key": "********"}
     assert frames.calls.result.tolist() == [None, [1]]
     assert frames.calls.error[0] == "OSError: no"
-    assert frames.calls.error[1] is frames.calls.tokens_in[0] is frames.calls.cost_usd[0] is pd.NA
+    assert frames.calls.error[1] is frames.calls.tokens_in[0] is frames.calls.cost_usd_exact[0] is pd.NA
+    assert np.isnan(frames.calls.cost_usd[0])
+    assert (frames.calls.cost_usd[1], frames.calls.cost_usd_exact[1]) == (0.01, Decimal("0.01"))
     assert frames.calls.tokens_out[1] == 20
     assert frames.events.step[0] is frames.events.cause[0] is pd.NA
     assert frames.events.payload.tolist() == [{"token": "********"}, None]
@@ -253,8 +257,7 @@ def test_calls_and_events_become_rows():
     pd.testing.assert_frame_equal(again.events, frames.events)
 
 
-def test_what_a_hidden_value_stood_in_before_a_write_is_hidden_too(monkeypatch):
-    monkeypatch.setattr(secrets, "_HIDDEN", set())
+def test_what_a_hidden_value_stood_in_before_a_write_is_hidden_too(none_hidden):
     hide("s3cr3t-4711")
     run = session(graph("a"), {"note": "it is s3cr3t-4711"})
     run.edit({"note": "clean"})

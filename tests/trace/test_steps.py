@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.board.values import ABSENT
 from agentnb.trace import SimulationStep, SimulationTrace, StepType
-from agentnb.trace.reading import Read, Write
+from agentnb.trace.row_index import Read, Write
 from agentnb.trace.steps import FIELDS
 from tests.trace.runs import go, started
 

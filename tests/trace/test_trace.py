@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.travel import branch, goto
+from agentnb.engine.core.time_travel import branch, goto
 from agentnb.errors import ExecutionError
 from agentnb.trace import SimulationTrace
 from tests.trace.runs import go, odyssey, started
@@ -76,7 +76,7 @@ def test_outcome_and_the_words_of_a_trace():
     trace = SimulationTrace.of(
         go(started(), 3), outcome=lambda: outcome, run_id="r1", metadata={"recipe_kind": "Recipe"}
     )
-    assert trace.outcome is outcome
+    assert trace.outcome == outcome
     assert (trace.agent_id, trace.agent_version, trace.score) == ("counter", "v2", None)
     assert trace.trace_id == SimulationTrace.of(started(), run_id="r1").trace_id
     assert repr(trace) == "<SimulationTrace of 'counter': 3 steps, exhausted {'api_key': '********'}>"

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
+from agentnb.ui.command_queue import problems_of
+from agentnb.ui.commands import LEADS, carry_out
 from agentnb.ui.debugger import page_module, page_style
-from agentnb.ui.desk import problems_of
-from agentnb.ui.drawn import at_once, drawing_of
-from agentnb.ui.screen import screen
-from agentnb.ui.verbs import LEADS, carry_out
+from agentnb.ui.graph_view import at_once, drawing_of
+from agentnb.ui.view_model import screen
 from tests.ui import runs
 from tests.ui.pages import HOST, opened
 

@@ -10,6 +10,8 @@ FLAGS = [
     "--disable-dev-shm-usage",
     "--disable-background-networking",
     "--disable-component-update",
+    # No renderer for the address bar's popup beside each page: in a page without a window it is only work.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,OmniboxPopup",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 AT_HOME = ("http://127.0.0.1", "ws://127.0.0.1", "blob:", "data:", "about:")

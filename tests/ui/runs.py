@@ -41,7 +41,7 @@ def tell(board):
 
 
 def recipe():
-    ask = {"prompt": "Refund <i>this</i>?", "output": "decision", "options": ["yes", "no"]}
+    ask = {"prompt": "Refund <i>this</i>?", "output": "decision", "options": ["yes", "no", "explode"]}
     nodes = [
         Node("classify", "function", inputs={"ticket": ("ticket",)}, reads=("ticket",), writes=("category",),
              params={"function": classify}),

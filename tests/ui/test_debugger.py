@@ -11,7 +11,7 @@ from agentnb.errors import AgentNbError
 from agentnb.ui import Debugger, cockpit, debug
 from agentnb.ui.debugger import page_module, page_style
 from tests.ui import runs
-from tests.ui.test_desk import hanging
+from tests.ui.test_command_queue import hanging
 
 
 @pytest.fixture

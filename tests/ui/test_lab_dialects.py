@@ -1,21 +1,23 @@
 """The cockpit in a real JupyterLab, one recipe a dialect: each button and each pane.
 
 A session in the test's own process, the mirror, does what a person does on the screen. After each act the screen says
-what the mirror says, and the kernel's session stands where the mirror stands.
+what the mirror says, and the kernel's session stands where the mirror stands. By default one recipe with a person and
+one of events are tried; LAB=all tries one of every dialect.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass, field
 
 import nbformat
 import pytest
 
 import agentnb as nb
-from agentnb.ui.said import said
-from agentnb.ui.screen import abilities
-from agentnb.ui.verbs import carry_out
+from agentnb.ui.commands import carry_out
+from agentnb.ui.status_line import said
+from agentnb.ui.view_model import abilities
 from tests.ui.lab import REPLY, Notebook, running
 from tests.ui.pages import opened
 
@@ -178,7 +180,10 @@ def notebook(chromium, lab):
         assert outside == [], "a request left this machine"
 
 
-@pytest.fixture(params=CASES)
+WANTED = CASES if os.environ.get("LAB") == "all" else ("coreason", "activegraph")
+
+
+@pytest.fixture(params=WANTED)
 def person(request, notebook):
     found = Person(notebook, request.param, CASES[request.param])
     found.agrees()
@@ -205,7 +210,7 @@ def steps_by_hand(person):
     if person.mirror.status == "in_flight":
         person.press("Stop")
     person.press("Over")
-    while abilities(person.mirror)["step"] and len(person.mirror.frames) == 1 and person.mirror.position < 6:
+    while abilities(person.mirror)["step"] and len(person.mirror.stack) == 1 and person.mirror.position < 6:
         person.press("Step")
     person.press("Out")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.ui.board import ROWS
+from agentnb.ui.board_view import ROWS
 from tests.ui import runs
 
 pytestmark = pytest.mark.needs_chromium

@@ -238,7 +238,7 @@ def test_the_inside_of_a_node_leads_to_its_steps(host):
     assert found.locator(".agentnb-details-head strong").inner_text() == "Step 3"
 
 
-def test_a_behaviour_says_what_set_it_off_and_why_it_was_not(host):
+def test_a_behavior_says_what_set_it_off_and_why_it_was_not(host):
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(9)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import agentnb as nb
-from agentnb.draw.patch import changed
-from agentnb.ui import drawn
+from agentnb.draw.svg_patch import changed
+from agentnb.ui import graph_view
 from tests.ui import runs
 from tests.ui.graphs import chosen, done, long, node, obeyed, tool
 
@@ -176,10 +176,10 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
     for size in (10, 1000):
         session = nb.Session(long(size))
         session.edit({f"key{number}": number for number in range(size)})
-        drawing = drawn.drawing_of(session)
-        before = drawn.marks(drawing, session.view())
+        drawing = graph_view.drawing_of(session)
+        before = graph_view.marks(drawing, session.view())
         session.step()
-        found = changed(before, drawn.marks(drawing, session.view()))
+        found = changed(before, graph_view.marks(drawing, session.view()))
         assert set(found["nodes"]) == {"n0", "n1"}
         assert len(json.dumps(found)) < 300
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.ui import drawn
+from agentnb.ui import graph_view
 from tests.ui.graphs import chosen, large, node, tool, wait_for
 
 pytestmark = pytest.mark.needs_chromium
@@ -49,7 +49,7 @@ def test_a_step_inside_a_closed_region_is_seen_at_its_box(research):
     on.show()
     assert on.page.locator('.agentnb-graph g.flow.active[data-node="region: each"]').count() == 2
     taken = "[...document.querySelectorAll('g.edge.taken')].map(edge => edge.dataset.target)"
-    assert on.page.evaluate(taken) == ["each"]
+    assert on.page.evaluate(taken) == ["each", "region: each"]  # and the edge into the loop
 
 
 def test_all_regions_close_and_open_at_once(research):
@@ -82,10 +82,10 @@ def test_a_click_on_a_node_that_is_out_of_sight_marks_the_box(research):
 
 def test_a_large_recipe_is_not_laid_out_before_the_page_opens(host):
     session = nb.Session(large())
-    assert not drawn.at_once(session).startswith("<svg")
+    assert not graph_view.at_once(session).startswith("<svg")
     on = host(session)
     assert on.page.get_by_text("The graph is being laid out.").is_visible()
-    assert drawn.closed_at_first(session) == ("deep",)
+    assert graph_view.closed_at_first(session) == ("deep",)
 
 
 def test_a_large_drawing_comes_when_it_is_asked_for(host):

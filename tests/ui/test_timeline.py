@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.engine.history import PHASES, STATUSES
+from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.ui.timeline import BUCKETS, WINDOW, line_of, timeline
 from tests.ui import runs
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentnb.recipe.grafts import WHOLE
+from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.model import Node
 from agentnb.world.agents import Agent, agent_of, agents_in
 

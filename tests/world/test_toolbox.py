@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from time import time_ns as NOW  # noqa: N812  (a clock)
 from typing import Any
 
 import pytest
@@ -21,8 +22,8 @@ def test_what_is_given_comes_before_what_is_its_own() -> None:
         return n + 10
 
     box = Toolbox.of(registry(), {"own": own, "other": lambda n: n})
-    assert box.attempt("own")(n=1)["result"] == 11
-    assert box.attempt("other")(n=1)["result"] == 1
+    assert box.attempt("own", NOW)(n=1)["result"] == 11
+    assert box.attempt("other", NOW)(n=1)["result"] == 1
     assert [each.description for each in box.described(["own"])] == ["Add ten."]
 
 
@@ -39,7 +40,7 @@ def test_what_is_not_registered_is_described_by_its_name_alone() -> None:
 
 def test_an_attempt_raises_what_the_tool_raises() -> None:
     with pytest.raises(KeyError):
-        Toolbox(registry()).attempt("own")()
+        Toolbox(registry()).attempt("own", NOW)()
 
 
 def test_who_learns_is_told_what_came_of_a_tool() -> None:
@@ -62,6 +63,6 @@ def test_an_async_tool_is_an_async_attempt() -> None:
 
     own = registry()
     own.register_tool("later", {"handler": later})
-    attempt = Toolbox(own).attempt("later")
+    attempt = Toolbox(own).attempt("later", NOW)
     assert asyncio.iscoroutinefunction(attempt)
     assert asyncio.run(attempt(n=3))["result"] == "3"

@@ -1,35 +1,72 @@
-"""errors: what can go wrong with behaviours and their graph, as errors that other code may catch by its usual names.
+"""The errors of this dialect, under the names that users of the package catch.
 
-RegistrationError       a behaviour, tool or pattern cannot be taken as it is written
-GraphError              the graph refuses what it is told
-ReplayDivergenceError   behaviours, run again, do something else than the log says
+The tree:
+
+    ActiveGraphError
+    +-- ConfigurationError    a runtime is given arguments that are wrong or do not fit together
+    +-- RegistrationError     a behavior, tool or pack is not valid as written
+    +-- PatternError          a pattern is not valid
+    +-- PackError             a pack cannot be loaded, or data does not fit its types
+    +-- ExecutionError        an operation on a graph or a run is refused
+    |   +-- GraphError, LLMBehaviorError, ToolError
+    +-- StorageError          an event or a store cannot be read or written
+    +-- ReplayError           a replay differs from the log
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError, ReplayDivergence
+from agentnb import errors
+from agentnb.errors import AgentNbError, Problem, RecipeError, ReplayDivergence, StoreError
 
 
 class ActiveGraphError(AgentNbError):
     """The root of this dialect's own errors."""
 
 
+class ConfigurationError(ActiveGraphError, errors.ExecutionError):
+    """The arguments of a runtime are wrong or do not fit together."""
+
+
 class RegistrationError(ActiveGraphError, RecipeError):
-    """A behaviour, a tool or a pattern cannot be taken as it is written."""
+    """A behavior, tool or pattern is not valid as written."""
+
+
+class PatternError(ActiveGraphError, RecipeError):
+    """A pattern is not valid."""
+
+
+class ExecutionError(ActiveGraphError, errors.ExecutionError):
+    """An operation on a graph or a run is refused or has failed."""
+
+
+class StorageError(ActiveGraphError, StoreError):
+    """An event or a store cannot be read or written."""
+
+
+class StoreNotFoundError(StorageError, FileNotFoundError):
+    """There is no store at the path or URL that a run is loaded from."""
+
+
+class ReplayError(ActiveGraphError, ReplayDivergence):
+    """A replay differs from the log."""
 
 
 class InvalidActivateAfter(RegistrationError):
-    """Something that no behaviour can be put off by."""
+    """A value is not a valid delay of a behavior."""
 
 
-class UnsupportedPatternError(RegistrationError):
-    """A pattern that says more than patterns can say here, or cannot be read."""
+class UnsupportedPatternError(RegistrationError, PatternError, SyntaxError):
+    """A pattern uses unsupported features, or cannot be parsed."""
+
+    def __init__(self, *problems: Problem | str) -> None:
+        super().__init__(*problems)
+        self.msg = "\n".join(map(str, problems))  # the fields that a SyntaxError shows
 
 
-class GraphError(ActiveGraphError, ExecutionError):
-    """The graph refuses what it is told, or a run what it is asked."""
+class GraphError(ExecutionError):
+    """A graph or a run rejects an operation."""
 
 
 class UnknownObjectError(GraphError, KeyError):
@@ -41,7 +78,7 @@ class UnknownObjectError(GraphError, KeyError):
 
 
 class InvalidPatchLifecycleState(GraphError, ValueError):
-    """A patch that was decided before is decided once more."""
+    """A patch that was already decided is decided again."""
 
 
 class InvalidPatchOperation(GraphError, ValueError):
@@ -52,12 +89,12 @@ class ReservedFieldError(GraphError, ValueError):
     """A field that only the graph itself writes."""
 
 
-class NonSerializableEventError(GraphError, TypeError):
-    """A value that JSON cannot say."""
+class NonSerializableEventError(GraphError, StorageError, TypeError):
+    """A value is not JSON-serializable."""
 
 
 class InternalEvaluatorError(GraphError, ValueError):
-    """An operator that `where` does not know."""
+    """`where` does not know an operator."""
 
 
 class ApprovalNotFoundError(GraphError, LookupError):
@@ -65,69 +102,89 @@ class ApprovalNotFoundError(GraphError, LookupError):
 
 
 class PolicyViolation(GraphError, PermissionError):
-    """A behaviour does what its policy does not let it do."""
+    """A behavior does something that its policy forbids."""
 
     reason = "policy.denied"
 
 
-class InvalidRuntimeConfiguration(GraphError, ValueError):
-    """A runtime is given what does not fit together."""
+class InvalidRuntimeConfiguration(ConfigurationError, GraphError, ValueError):
+    """The arguments of a runtime do not fit together."""
 
 
 class InvalidArgumentType(InvalidRuntimeConfiguration, TypeError):
-    """Something is given that is of another sort than it should be."""
+    """An argument has the wrong type."""
 
 
-class BehaviorNotFoundError(GraphError, LookupError):
-    """There is no behaviour of that name."""
+class InvalidToolRegistration(RegistrationError, InvalidArgumentType):
+    """Something that is passed as a tool is not a tool."""
 
 
-class AmbiguousBehaviorError(GraphError, ValueError):
-    """Several behaviours have that short name."""
+class BehaviorNotFoundError(RegistrationError, GraphError, LookupError):
+    """There is no behavior of that name."""
 
 
-class ToolNotFoundError(GraphError, LookupError):
+class AmbiguousBehaviorError(RegistrationError, GraphError):
+    """Several behaviors have that short name."""
+
+
+class ToolNotFoundError(RegistrationError, GraphError, LookupError):
     """There is no tool of that name."""
 
 
-class AmbiguousToolError(GraphError, ValueError):
+class AmbiguousToolError(RegistrationError, GraphError):
     """Several tools have that short name."""
 
 
-class EventNotFoundError(GraphError, KeyError):
+class EventNotFoundError(GraphError, StorageError, KeyError):
     """There is no event of that id."""
 
     __str__ = UnknownObjectError.__str__
 
 
+class DuplicateEventError(GraphError, StorageError, ValueError):
+    """An event has an id that is already used."""
+
+
 class PackError(ActiveGraphError, RecipeError):
-    """A pack cannot be loaded, or what it says is not kept to."""
+    """A pack cannot be loaded, or its rules are violated."""
 
 
-class PackConflictError(PackError):
-    """A pack brings a name that is taken."""
+class PackConflictError(RegistrationError, PackError):
+    """A pack defines a name that is already used."""
 
 
-class PackVersionConflictError(PackError):
+class PackVersionConflictError(RegistrationError, PackError):
     """Another version of a pack is loaded."""
 
 
-class PackValidationError(PackError):
+class PackValidationError(RegistrationError, PackError):
     """A pack, or its settings, are not as they should be."""
 
 
+class PackSettingsMissingError(PackValidationError):
+    """A pack is loaded without settings, and its schema requires some."""
+
+
+class PackPromptLoadError(RegistrationError, PackError):
+    """A prompt file of a pack cannot be loaded."""
+
+
+class PackNotFoundError(RegistrationError, LookupError):
+    """No pack of that name is installed or loaded."""
+
+
 class PackSchemaViolation(PackError):
-    """An object or a relation is not as its pack says it should be."""
+    """An object or a relation does not fit the schema of its pack."""
 
     reason = "pack.schema_violation"
 
 
-class _Reasoned(ActiveGraphError, ExecutionError):
-    """A failure that says how it failed in one word, and whatever else its event tells."""
+class _Reasoned(ExecutionError):
+    """A failure with a reason, and the other fields of its event."""
 
     def __init__(self, reason: str, message: str = "", *, payload_extras: dict[str, Any] | None = None) -> None:
         super().__init__(f"{reason}: {message}")
-        self.reason, self.extra = reason, dict(payload_extras or {})
+        self.reason, self.payload_extras = reason, dict(payload_extras or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text alone."""
@@ -139,19 +196,23 @@ class ToolError(_Reasoned):
 
 
 class UnknownToolError(ToolError, RuntimeError):
-    """A model asks for a tool that its behaviour does not name."""
+    """A model calls a tool that its behavior does not name."""
 
 
 class LLMBehaviorError(_Reasoned):
-    """A question to a model that failed: llm.network_error and llm.rate_limited are asked again, others are not."""
+    """A model request failed: llm.network_error and llm.rate_limited are retried, others are not."""
 
 
 class MissingProviderError(RegistrationError, RuntimeError):
-    """A behaviour asks a model, and the runtime has none."""
+    """A behavior asks a model, and the runtime has none."""
 
 
-class ReplayDivergenceError(ActiveGraphError, ReplayDivergence):
-    """Behaviours, run again, do something else than the log says: `event_id`, `expected`, `actual` and `kind`."""
+class MissingToolError(RegistrationError, RuntimeError):
+    """A behavior names a tool that its runtime does not have."""
+
+
+class ReplayDivergenceError(ReplayError):
+    """Behaviors that are run again differ from the log: `event_id`, `expected`, `actual` and `kind`."""
 
     def __init__(
         self, *problems: Problem | str, event_id: str = "", expected: Any = None, actual: Any = None, kind: str = ""

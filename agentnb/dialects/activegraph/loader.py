@@ -1,4 +1,4 @@
-"""loader: a Runtime is a source of a recipe; nothing else of this dialect is imported to recognise one."""
+"""Recognition and loading of Runtimes; recognizing one imports nothing else of this dialect."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def recognise(source: object) -> bool:
-    """Say whether something is a Runtime of this dialect."""
+    """Return True for a Runtime of this dialect."""
     kind = type(source)
-    return kind.__name__ == "Runtime" and kind.__module__ == "agentnb.dialects.activegraph.runtime"
+    return kind.__name__ == "Runtime" and kind.__module__ == "agentnb.dialects.activegraph.api"
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe of a Runtime's behaviours."""
+    """Return the recipe of a Runtime's behaviors."""
     runtime: Any = source.content
     recipe: Recipe = runtime.session.recipe
     return recipe, []

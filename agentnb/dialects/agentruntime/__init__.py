@@ -1,13 +1,13 @@
-"""agentruntime: agents in YAML with prompts, tools, routers, loops and subgraphs.
+"""The agentruntime dialect: agents in YAML with prompts, tools, routers, loops and subgraphs.
 
-The front door is `build_agent_from_path(path).run(inputs)`, which returns the state; `.session(inputs)` steps it.
+The entry point is `build_agent_from_path(path).run(inputs)`, which returns the state; `.session(inputs)` steps it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.doors import door
+from agentnb.dialects.lazy_names import door
 
 if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.api import (

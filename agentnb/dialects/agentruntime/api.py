@@ -1,25 +1,28 @@
-"""api: agentruntime's front door: build an agent from YAML, run it, get the state. No loop of its own."""
+"""The entry point of agentruntime: build an agent from YAML, run it, get the state. The loop is the session's."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.secrets import hidden, printable
-from agentnb.board.values import thaw
-from agentnb.dialects.agentruntime.asked import Caller, NoModel
-from agentnb.dialects.agentruntime.memory import MESSAGES
-from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, told
+from agentnb.board.values import is_truthy, thaw
+from agentnb.dialects.agentruntime.parts.memory import MESSAGES
+from agentnb.dialects.agentruntime.parts.model_adapters import Caller, NoModel
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, printable, told
 from agentnb.kinds.context import own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
-from agentnb.sources import plain_source, read_file
+from agentnb.sources import Source, plain_source, read_file
+from agentnb.text import safe_repr
+from agentnb.world.tools.allow_list import allow_entries
 
 if TYPE_CHECKING:
     from agentnb.trace import SimulationTrace
+
+_Allow = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 class RetryPolicy:
@@ -31,7 +34,7 @@ class RetryPolicy:
 
     @property
     def backoff(self) -> float:
-        """The seconds between two attempts."""
+        """Return the seconds between two attempts."""
         return self.backoff_seconds
 
 
@@ -47,10 +50,10 @@ class LLMClient:
     def generate(
         self, node: Any, prompt: Mapping[str, str], *, retry: RetryPolicy | None = None, timeout: float | None = None
     ) -> Any:
-        """Ask once, or as often as `retry` says while it fails; return the last answer.
+        """Ask once, and retry failures as `retry` says; return the last answer.
 
         Raises:
-            Exception: what the last attempt raised.
+            Exception: the error of the last attempt.
         """
         import time
 
@@ -63,16 +66,16 @@ class LLMClient:
                 if last:
                     raise
             else:
-                if last or not (isinstance(answer, Mapping) and answer.get("error")):
+                if last or not (isinstance(answer, Mapping) and is_truthy(answer.get("error"))):
                     return answer
             time.sleep(policy.backoff_seconds)
         return None
 
 
 class AgentRuntime:
-    """An agent that was built from YAML: run it as often as you like, or step it as a session.
+    """An agent built from YAML: run it any number of times, or step it as a session.
 
-    `recipe` is what it is, `trace` that of the last run.
+    `recipe` is its recipe, `trace` the trace of the last run.
 
     Example:
         >>> agent = build_agent_from_yaml({
@@ -95,12 +98,12 @@ class AgentRuntime:
         return None if self._session is None else self._session.trace
 
     def session(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> Session:
-        """Return a session that stands before the first step; `options` are those of Session."""
+        """Return a session before its first step; `options` are those of Session."""
         return Session(self.recipe, inputs, **options)
 
     def run(
         self,
-        inputs: Mapping[str, Any],
+        inputs: Mapping[str, Any] | None,
         llm_client: Any = None,
         llm_callable: Callable[..., Any] | None = None,
         tool_overrides: Mapping[str, Callable[..., Any]] | None = None,
@@ -110,16 +113,16 @@ class AgentRuntime:
         """Run the graph to its end and return the state.
 
         Args:
-            inputs: the declared ones enter the state; all are seen as `inputs` by templates.
+            inputs: the declared ones enter the state; all are seen as `inputs` by templates. None is none of them.
             llm_client: an LLMClient, or a client of `agentnb.world.llm`; or else
             llm_callable: a function of (node, prompt) that answers a dict; without both the provider of
                 `meta.defaults.llm` is asked.
             tool_overrides: tool id -> callable, in place of the recipe's.
             max_steps: in place of the graph's (0: the graph's).
-            max_subgraph_depth: how deep subgraphs may stand inside one another (8).
+            max_subgraph_depth: how deep subgraphs may be nested (8).
 
         Raises:
-            ValueError: both a client and a callable are given.
+            ValueError: both a client and a callable are passed.
             AgentRuntimeError: inputs are missing, no model is there, or the steps or the depth are used up.
             NodeExecutionError: a node failed, and nothing in the recipe handles that.
         """
@@ -127,7 +130,7 @@ class AgentRuntime:
         session.run()
         return self._state(session)
 
-    async def arun(self, inputs: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    async def arun(self, inputs: Mapping[str, Any] | None, **options: Any) -> dict[str, Any]:
         """Like `run`, for async code."""
         words = ("llm_client", "llm_callable", "tool_overrides", "max_steps", "max_subgraph_depth")
         session = self._begin(inputs, *(options.pop(word, None) for word in words), **options)
@@ -136,7 +139,7 @@ class AgentRuntime:
 
     def _begin(
         self,
-        inputs: Mapping[str, Any],
+        inputs: Mapping[str, Any] | None,
         client: Any,
         function: Callable[..., Any] | None,
         tools: Mapping[str, Callable[..., Any]] | None,
@@ -155,11 +158,12 @@ class AgentRuntime:
             validate_inputs=False,
             strict_expressions=False,
         )
-        missing = [name for name in self.recipe.inputs if name not in inputs]
+        missing = [name for name in self.recipe.inputs if name not in session.inputs]
         if missing:
             raise AgentRuntimeError(
                 Problem("X419", f"inputs are missing: {', '.join(missing)}", f"agent {self.recipe.name!r}",
-                        f"its graph declares: {', '.join(self.recipe.inputs)}; given: {', '.join(inputs) or 'none'}",
+                        f"its graph declares: {', '.join(self.recipe.inputs)}; "
+                        f"given: {', '.join(session.inputs) or 'none'}",
                         "give every declared input")
             )  # fmt: skip
         self._session = session
@@ -172,7 +176,8 @@ class AgentRuntime:
             call = client.call
             return Caller(self.recipe, lambda node, prompt, timeout: call(node=node, prompt=prompt, timeout=timeout))
         if client is None and self.recipe.meta.get("provider") is None:
-            return NoModel()
+            untold = [note.what for note in self.recipe.notes if note.code == "R241"]
+            return NoModel(untold[0] if untold else "the recipe has no meta.defaults.llm")
         return client
 
     def _state(self, session: Session) -> dict[str, Any]:
@@ -219,35 +224,49 @@ def _told(node: Node, session: Session, problem: Problem, cause: BaseException |
     about += [f"prompt={params['template']}"] if "template" in params else []
     result = getattr(cause, "result", None)
     payload = result.get("error") if isinstance(result, Mapping) else None
-    said = f"error={payload!r}" if payload else f"exception={type(cause).__name__}: {told(cause) if cause else ''}"
-    inside = "".join(f" in {frame.node!r}" for frame in reversed(session.frames) if frame.node)
-    return replace(problem, what=hidden(f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}"))
+    said = (
+        f"error={safe_repr(payload, 2000)}"
+        if is_truthy(payload)
+        else f"exception={type(cause).__name__}: {told(cause) if cause else ''}"
+    )
+    inside = "".join(f" in {frame.node!r}" for frame in reversed(session.stack) if frame.node)
+    return replace(problem, what=f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")
 
 
-def build_agent_from_path(path: str | os.PathLike[str]) -> AgentRuntime:
-    """Return the agent that a YAML file describes; its tools are looked for beside it, and loaded when a run begins.
+def build_agent_from_path(path: str | os.PathLike[str], *, allow: _Allow = ()) -> AgentRuntime:
+    """Return the agent that a YAML file describes.
+
+    Its tools are looked up in the file's folder, and loaded at the start of a run.
+
+    `allow` names what the recipe may use besides its own folder (modules, folders, commands), as in `agentnb.load`.
 
     Raises:
         RecipeError: every problem of the file (it is a ValueError).
     """
     file = Path(path)
-    return AgentRuntime(replace(_recipe(read_file(file)), file=str(file)))
+    return AgentRuntime(replace(_recipe(read_file(file), allow), file=str(file)))
 
 
-def build_agent_from_yaml(data: Mapping[str, Any], base_path: str | os.PathLike[str] | None = None) -> AgentRuntime:
-    """Return the agent that a dict describes, as a YAML file holds it; `base_path` is where its tools are looked for.
+def build_agent_from_yaml(
+    data: Mapping[str, Any], base_path: str | os.PathLike[str] | None = None, *, allow: _Allow = ()
+) -> AgentRuntime:
+    """Return the agent that a dict describes, in the structure of the YAML file.
+
+    `base_path` is the base folder of its tools.
+
+    `allow` is as in `build_agent_from_path`.
 
     Raises:
         RecipeError: every problem of it (it is a ValueError).
     """
     base = Path(base_path if base_path is not None else Path.cwd()).resolve()
-    return AgentRuntime(_recipe(plain_source(data, str(base / "<agent>"))))
+    return AgentRuntime(_recipe(plain_source(data, str(base / "<agent>")), allow))
 
 
-def _recipe(source: Any) -> Recipe:
+def _recipe(source: Source, allow: _Allow) -> Recipe:
     from agentnb.dialects.table import DIALECTS, recipe_of
 
-    return recipe_of(source, DIALECTS["agentruntime"])
+    return recipe_of(replace(source, allow=allow_entries(allow)), DIALECTS["agentruntime"])
 
 
 __all__ = ["AgentRuntime", "LLMClient", "RetryPolicy", "build_agent_from_path", "build_agent_from_yaml"]

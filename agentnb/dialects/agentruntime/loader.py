@@ -1,21 +1,22 @@
-"""loader: an agentruntime file becomes a Recipe: its graphs, its tools, and how a run begins. Translation only."""
+"""Load an agentruntime file as a Recipe: its graphs, its tools, and its initial state. Translation only."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import Problem, did_you_mean
+from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe, Region, ToolSpec
-from agentnb.recipe.words import listed
-from agentnb.sources import Source
+from agentnb.sources import Path, Source
+from agentnb.world.tools.allow_list import Allowed
 
 if TYPE_CHECKING:
-    from agentnb.dialects.agentruntime.graphs import Level
-    from agentnb.dialects.agentruntime.memory import Memory
-    from agentnb.dialects.agentruntime.nodes import Nodes
+    from agentnb.dialects.agentruntime.parts.levels import Level
+    from agentnb.dialects.agentruntime.parts.memory import Memory
+    from agentnb.dialects.agentruntime.parts.nodes import Nodes
     from agentnb.dialects.agentruntime.schema import AgentDefinition, ToolConfig
 
 
@@ -23,19 +24,19 @@ MAX_SUBGRAPH_DEPTH: Final = 8
 
 
 def recognise(content: object) -> bool:
-    """Return whether this looks like an agentruntime file: by its words, or by its class."""
+    """Return True if this looks like an agentruntime file: by its keys, or by its class."""
     if isinstance(content, Mapping):
         return "graph" in content and bool({"meta", "state", "prompts", "tools"} & content.keys())
     return any(cls.__name__ == "AgentRuntime" for cls in type(content).__mro__) and hasattr(content, "recipe")
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe, where one can be made, and what is wrong with it beyond what the checks will find."""
+    """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
     if not isinstance(source.content, Mapping):
         return (source.content.recipe, []) if recognise(source.content) else (None, list(source.problems))
-    from agentnb.dialects.agentruntime.graphs import graph_problems, levels
-    from agentnb.dialects.agentruntime.nodes import Nodes
-    from agentnb.dialects.agentruntime.prompts import compile_prompts
+    from agentnb.dialects.agentruntime.parts.levels import graph_problems, levels
+    from agentnb.dialects.agentruntime.parts.nodes import Nodes
+    from agentnb.dialects.agentruntime.parts.prompts import compile_prompts
     from agentnb.dialects.agentruntime.schema import read
 
     definition, problems = read(source)
@@ -56,10 +57,10 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
 def _recipe(
     definition: AgentDefinition, source: Source, graphs: list[Level], nodes: Nodes
 ) -> tuple[Recipe, list[Problem]]:
-    from agentnb.dialects.agentruntime.begin import Beginning
+    from agentnb.dialects.agentruntime.parts.initial_state import Beginning
 
     folder = _folder(source)
-    memory = _memory(definition, folder)
+    memory = _memory(definition, Allowed.of(folder, source.allow))
     found: dict[str, Node] = {}
     edges: list[Edge] = []
     told: list[Problem] = [*_unused(definition, source, graphs)]
@@ -88,29 +89,29 @@ def _recipe(
             "definition": definition, "context": True,
             "required": tuple(name for name in root.inputs if definition.state.init.get(name) is None),
             "entry_place": source.place(("graph",), key=True),
-            "provider": _provider(definition),
+            "provider": _provider(definition, source),
             "folder": folder,
         }),
     )  # fmt: skip
     return recipe, told
 
 
-def _memory(definition: AgentDefinition, folder: Path | None) -> Memory | None:
-    from agentnb.dialects.agentruntime.memory import Memory
+def _memory(definition: AgentDefinition, allowed: Allowed) -> Memory | None:
+    from agentnb.dialects.agentruntime.parts.memory import Memory
 
     config = definition.memory
-    return Memory(config, folder) if config is not None and config.enabled else None
+    return Memory(config, allowed) if config is not None and config.enabled else None
 
 
 def _limits(definition: AgentDefinition) -> dict[str, Any]:
-    """Return the budget of a run; a time-out of the graph is the time that the whole of it may take."""
+    """Return the budget of a run; a timeout of the graph limits the whole run."""
     root = definition.graph
     timed = {} if root.timeout is None else {"max_seconds": root.timeout.seconds}
     return {"max_steps": root.max_steps, "max_subgraph_depth": MAX_SUBGRAPH_DEPTH, **timed}
 
 
 def _nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
-    """Yield the nodes of a graph; a loop whose body is reached otherwise too has a copy of it inside."""
+    """Yield the nodes of a graph; a loop whose body is also reached otherwise contains a copy of it."""
     known = level.nodes()
     for number, node in known.values():
         yield nodes.node_of(level, number, node, loop=level.inside.get(node.id))
@@ -121,7 +122,7 @@ def _nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
 
 
 def _edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Problem]) -> Iterator[Edge]:
-    """Yield the ways of a graph: its edges, the cases of routers, and where failures lead."""
+    """Yield all edges of a graph: its edges, the cases of routers, and the targets of failures."""
     place, ids = nodes.source.place, level.ids
     for number, edge in enumerate(level.config.edges):
         path = (*level.path, "edges", number)
@@ -147,7 +148,7 @@ def _edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Pro
 
 
 def _not_followed(what: str, node: str, where: str) -> Problem:
-    """R119: a way out of a loop's body is not followed."""
+    """R119: an edge out of a loop's body is not followed."""
     return Problem("R119", f"{what} is not followed", where, f"{node!r} is the body of a loop: after it comes the loop",
                    "lead the way from the loop", "warning")  # fmt: skip
 
@@ -167,7 +168,7 @@ def _regions(graphs: list[Level], found: Mapping[str, Node], name: str) -> dict[
 
 
 def _unused(definition: AgentDefinition, source: Source, graphs: list[Level]) -> Iterator[Problem]:
-    """R183: a subgraph that no node runs."""
+    """R183: a subgraph is not used by any node."""
     used = {level.name for level in graphs}
     for name in definition.subgraphs:
         if name not in used:
@@ -177,8 +178,18 @@ def _unused(definition: AgentDefinition, source: Source, graphs: list[Level]) ->
 
 
 def _tool_problems(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
-    """R185: a tool runs a subgraph that the file does not have."""
+    """R185: a tool runs a subgraph that the file does not have.
+
+    R240: two tools have the same id.
+    """
     graphs = definition.subgraphs
+    last = {tool.id: number for number, tool in enumerate(definition.tools)}
+    for number, tool in enumerate(definition.tools):
+        if last[tool.id] != number:
+            yield Problem("R240", f"tool {tool.id!r} is there twice; the last one counts",
+                          str(source.place(("tools", number, "id"))),
+                          f"another tool of this id stands at {source.place(('tools', last[tool.id], 'id'))}",
+                          "remove one of them, or give it another id", "warning")  # fmt: skip
     for number, tool in enumerate(definition.tools):
         if tool.kind == "subgraph" and tool.impl not in graphs:
             yield Problem("R185", f"tool {tool.id!r} runs the subgraph {tool.impl!r}, which does not exist",
@@ -198,27 +209,68 @@ def _tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
     )
 
 
-def _folder(source: Source) -> Path | None:
-    """Return the folder that a file's tools and memory are looked for in; a text or a dict has none of its own."""
-    file = Path(source.file)
+def _folder(source: Source) -> FilePath | None:
+    """Return the base folder of a file's tools and memory; a text or a dict has none."""
+    file = FilePath(source.file)
     return None if source.file.startswith("<") else file.expanduser().resolve().parent
 
 
 def _notes(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
-    """R186: a memory is of a kind that is not kept here."""
+    """R186: a kind of memory is not supported here."""
+    yield from _provider_warnings(definition, source)
     memory = definition.memory
     if memory is not None and memory.enabled and memory.kind not in ("inmemory", "file", "sqlite"):
         what, place = f"a memory of kind {memory.kind!r} is not kept here", source.place(("memory", "kind"))
         yield Problem("R186", what, str(place), "the kinds are: inmemory, file, sqlite", "use one of them")  # fmt: skip
 
 
-def _provider(definition: AgentDefinition) -> tuple[str, Mapping[str, Any], float] | None:
-    """Return who answers for the model where a session names nobody: `provider:model`, settings and temperature."""
+def _provider_warnings(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
+    """Yield warnings about model providers. They are not errors, because a run may get a model in their place.
+
+    R241: the default model's provider is not listed.
+    R242: a kind of provider is not known.
+    R243: a setting of a provider is not known.
+    """
+    listed_ones, asked = definition.meta.providers, definition.meta.defaults.provider
+    if asked is not None and asked[0] not in listed_ones:
+        yield Problem("R241", f"meta.defaults.llm names the provider {asked[0]!r}, which is not listed",
+                      str(source.place(("meta", "defaults", "llm"))),
+                      f"the providers under meta.providers are: {listed(listed_ones)}",
+                      did_you_mean(asked[0], listed_ones, f"add {asked[0]!r} under meta.providers"),
+                      "warning")  # fmt: skip
+    if not listed_ones:
+        return
+    from agentnb.world.llm.providers import PROVIDERS, SIMULATED
+    from agentnb.world.llm.settings import WORDS
+
+    kinds = [*PROVIDERS, SIMULATED]
+    for name, settings in listed_ones.items():
+        path: Path = ("meta", "providers", name)
+        kind = settings.get("type") or name
+        if kind not in kinds:
+            key = "type" in settings
+            yield Problem("R242", f"provider {name!r} is of the unknown kind {kind!r}",
+                          str(source.place((*path, "type") if key else path, key=not key)),
+                          f"the kinds are: {', '.join(kinds)}",
+                          did_you_mean(kind, kinds, "write one of them as its 'type'"), "warning")  # fmt: skip
+        for word in settings:
+            if word not in WORDS:
+                yield Problem("R243", f"setting {word!r} of provider {name!r} is not known and does nothing",
+                              str(source.place((*path, word), key=True)),
+                              f"the settings are: {', '.join(sorted(WORDS))}",
+                              did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`"),
+                              "warning")  # fmt: skip
+
+
+def _provider(definition: AgentDefinition, source: Source) -> tuple[str, Mapping[str, Any], float, str] | None:
+    """Return the provider for the model if a session passes none, in a form that `client_of` accepts."""
     defaults = definition.meta.defaults
     asked = defaults.provider
     if asked is None or asked[0] not in definition.meta.providers:
         return None
-    return f"{asked[0]}:{asked[1] or ''}", MappingProxyType(definition.meta.providers[asked[0]]), defaults.temp
+    settings = MappingProxyType(definition.meta.providers[asked[0]])
+    place = source.place(("meta", "providers", asked[0]), key=True)
+    return f"{asked[0]}:{asked[1] or ''}", settings, defaults.temp, str(place)
 
 
 __all__ = ["load", "recognise"]

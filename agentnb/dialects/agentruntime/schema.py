@@ -1,8 +1,8 @@
-"""schema: an agentruntime file, typed: AgentDefinition with its state, prompts, memory, tools and graphs.
+"""The schema of agentruntime files: AgentDefinition with its state, prompts, memory, tools and graphs.
 
-A section that is written but left empty (`tools:`) counts as left out. A key that is not known is left aside; who
-reads the file tells it (`agentnb.dialects.mistakes.unknown_keys`). What is true of a whole graph - that ids are
-there once, that targets and tools exist - is the loader's business; here is what one value can say of itself.
+A section that is present but empty (`tools:`) counts as left out. Unknown keys are ignored and reported by the reader
+(`agentnb.dialects.pydantic_errors.unknown_keys`). Rules about a whole graph (unique ids, existing targets and tools)
+are checked by the loader; rules about a single value are here.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pydantic import (
     model_validator,
 )
 
-from agentnb.dialects import mistakes
-from agentnb.dialects.agentruntime.settings import (
+from agentnb.dialects import pydantic_errors
+from agentnb.dialects.agentruntime.parts.settings import (
     Free,
     MemoryConfig,
     MetaConfig,
@@ -40,6 +40,7 @@ from agentnb.dialects.agentruntime.settings import (
 )
 from agentnb.errors import Problem, did_you_mean
 from agentnb.sources import Path, Source
+from agentnb.text import safe_str
 
 __all__ = [
     "AgentDefinition", "EdgeConfig", "ErrorConfig", "GraphConfig", "LlmNode", "LoopNode", "MapConfig", "MemoryConfig",
@@ -60,7 +61,7 @@ Rule = Annotated[Any, AfterValidator(_rule)]
 
 
 class StateConfig(Part):
-    """The keys of the state (what `shape` says of each is for people), how inputs come in, and what it begins with."""
+    """The keys of the state (`shape` documents them), how inputs enter it, and its initial values."""
 
     shape: dict[str, Any] = Field(min_length=1)
     reducer: Literal["deepmerge", "replace"] = "deepmerge"
@@ -79,14 +80,14 @@ class StateConfig(Part):
 
 
 class PromptMessage(Part):
-    """One more message of a prompt: who says it, and its text."""
+    """One additional message of a prompt: its role and its text."""
 
     role: Name
     content: str
 
 
 class PromptTemplate(Part):
-    """The texts of a prompt, by who says them; sent in the order of the fields."""
+    """The texts of a prompt by role; sent in the order of the fields."""
 
     system: str | None = None
     user: str | None = None
@@ -109,10 +110,11 @@ class PromptsConfig(Part):
 
 
 class ToolConfig(Part):
-    """A tool: what nodes call it (`id`), and where it comes from (`impl`).
+    """A tool: its id, by which nodes call it, and its implementation (`impl`).
 
-    `config` goes beside the inputs of each call. With `mode: class` the tool is an object made with `config.init`.
-    `repeatable: true` says that a call may go out once more where a kept run was cut before its answer came.
+    `config` is passed with the inputs of each call. With `mode: class` the tool is an object created with
+    `config.init`. `repeatable: true` allows a call to be sent again if a recorded run was interrupted before the answer
+    arrived.
     """
 
     id: Name
@@ -133,10 +135,10 @@ class ToolConfig(Part):
 
 
 class MapConfig(Part):
-    """What a node does to the state with its result.
+    """How a node's result updates the state.
 
-    `set` writes (path -> value), `merge` merges into what is there, `history` appends to the lists under
-    `state.history`, `delete` removes. Values are templates; all are rendered before the first of them writes.
+    `set` writes (path -> value), `merge` merges into an existing value, `history` appends to the lists under
+    `state.history`, `delete` removes. Values are templates; all are rendered before the first write.
     """
 
     set: Free = {}
@@ -152,7 +154,10 @@ class MapConfig(Part):
 
 
 class ErrorConfig(Part):
-    """How a run goes on when a node has failed: at another node (`to`), by its ordinary edges (`resume`), or both."""
+    """How a run continues after a node has failed.
+
+    At another node (`to`), along its ordinary edges (`resume`), or both.
+    """
 
     to: Name | None = None
     resume: bool = False
@@ -165,7 +170,10 @@ class ErrorConfig(Part):
 
 
 class _NodeFields(Part):
-    """What every node may have. Where it has no retry or timeout: the tool's, the graph's, the agent's defaults."""
+    """The fields common to all nodes.
+
+    Without retry or timeout, the defaults of the tool, the graph or the agent apply.
+    """
 
     id: Name
     name: str | None = None
@@ -176,7 +184,7 @@ class _NodeFields(Part):
 
 
 class ToolNode(_NodeFields):
-    """Calls a tool with `inputs`, which are templates. Whether it is `repeatable` says the node, else its tool."""
+    """Calls a tool with `inputs`, which are templates. `repeatable` is taken from the node, or else from its tool."""
 
     type: Literal["tool"] = "tool"
     uses: Name
@@ -186,7 +194,7 @@ class ToolNode(_NodeFields):
 
 
 class LlmNode(_NodeFields):
-    """Asks the model with a prompt, named by its key in `prompts.templates`; `repeatable` as for a tool."""
+    """Asks the model with a prompt, referenced by its key in `prompts.templates`; `repeatable` as for a tool."""
 
     type: Literal["llm"] = "llm"
     prompt: Name
@@ -195,14 +203,14 @@ class LlmNode(_NodeFields):
 
 
 class RouterCase(Part):
-    """One way of a router: where it leads, and when."""
+    """One case of a router: its target and its condition."""
 
     when: Rule
     to: Name
 
 
 class RouterNode(_NodeFields):
-    """Goes on at every case that holds; where none does at `default`, and without one by its ordinary edges."""
+    """Continues at every case that matches; if none does, at `default`, or else along its ordinary edges."""
 
     type: Literal["router"] = "router"
     cases: list[RouterCase] = Field(min_length=1)
@@ -210,7 +218,7 @@ class RouterNode(_NodeFields):
 
 
 class LoopNode(_NodeFields):
-    """Runs the node `body` again and again until the rule `until` holds, `max_iterations` times at most."""
+    """Repeats the node `body` until the rule `until` is true, at most `max_iterations` times."""
 
     type: Literal["loop"] = "loop"
     body: Name
@@ -220,12 +228,12 @@ class LoopNode(_NodeFields):
 
     @property
     def exhausted(self) -> Literal["error", "continue"]:
-        """What comes after the last iteration: what `on_exhausted` says, else an error where `until` is given."""
+        """The action after the last iteration: `on_exhausted`, or else an error if `until` is set."""
         return self.on_exhausted or ("continue" if self.until in (None, {}) else "error")
 
 
 class SubgraphNode(_NodeFields):
-    """Runs a graph of `subgraphs` in a state of its own, with `inputs` (templates) over this one's."""
+    """Runs a graph of `subgraphs` in a separate state, with `inputs` (templates) added to this one's."""
 
     type: Literal["subgraph"] = "subgraph"
     graph: Name
@@ -242,12 +250,12 @@ class NoopNode(_NodeFields):
 
 _MODELS: tuple[type[BaseModel], ...] = (ToolNode, LlmNode, RouterNode, LoopNode, SubgraphNode, NoopNode)
 _NODES = {model.model_fields["type"].default: model for model in _MODELS}
-# By which key a node without a type is known, in this order; one that has none of them does nothing.
+# The key that identifies the type of a node without one, in this order; a node without any of them does nothing.
 _KNOWN_BY = {"uses": "tool", "prompt": "llm", "cases": "router", "body": "loop", "graph": "subgraph"}
 
 
 def type_of(node: Any) -> str | None:
-    """Return a node's type as it is written or, left out, as its keys tell it; None for what is no mapping.
+    """Return a node's type as written or, if left out, as inferred from its keys; None if it is not a mapping.
 
     Example:
         >>> type_of({"id": "a", "uses": "search"}), type_of({"id": "b"})
@@ -256,7 +264,7 @@ def type_of(node: Any) -> str | None:
     if not isinstance(node, Mapping):
         return getattr(node, "type", None)
     if node.get("type") is not None:
-        return str(node["type"])
+        return safe_str(node["type"])
     return next((kind for key, kind in _KNOWN_BY.items() if key in node), "noop")
 
 
@@ -272,7 +280,7 @@ NodeConfig = Annotated[
 
 
 class EdgeConfig(Part):
-    """A way from one node to another; `when` is a rule of JsonLogic, and an empty one always holds."""
+    """An edge between two nodes; `when` is a JsonLogic rule, and an empty one is always true."""
 
     source: Name = Field(alias="from")
     target: Name = Field(alias="to")
@@ -280,9 +288,9 @@ class EdgeConfig(Part):
 
 
 class GraphConfig(Part):
-    """Nodes and edges, the inputs that must be given, and the keys of the state that come out.
+    """Nodes and edges, the required inputs, and the state keys that are its outputs.
 
-    `timeout` is for the whole graph. `retry` holds for its nodes, where neither they nor their tools say otherwise.
+    `timeout` applies to the whole graph, `retry` to its nodes unless they or their tools set their own.
     """
 
     inputs: Names
@@ -314,15 +322,15 @@ class AgentDefinition(Part):
     subgraphs: Annotated[dict[str, GraphConfig], BeforeValidator(or_mapping)] = {}
 
 
-class Written(mistakes.Written):
-    """What stands in a file; a node without a type is told against the class that its keys mean."""
+class Written(pydantic_errors.Written):
+    """The content of a file; a node without a type is validated against the class inferred from its keys."""
 
     def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
         """Return the class that describes a node."""
         return _NODES.get(type_of(value) or "")
 
     def beside(self, path: Path) -> tuple[str, str, str] | None:
-        """Return what is said of a strange key of a node that has no type, and no key that tells it."""
+        """Return the hint for an unknown key of a node whose type is missing and cannot be inferred."""
         node, key = self.at(path[:-1]), str(path[-1])
         if path[-3:-2] != ("nodes",) or node.get("type") is not None or type_of(node) != "noop":
             return None
@@ -331,17 +339,17 @@ class Written(mistakes.Written):
 
 
 def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
-    """Return what a file or a dict says, where it can be read, and what is wrong with it beyond its syntax.
+    """Return the typed content of a file or a dict, if it is valid, and the problems beyond its syntax.
 
-    R109, R112 (a warning), R113, R114: a word, a key, a value that is not what is needed there.
-    R170: what an agent has no use for here (a warning).
+    R109, R112 (a warning), R113, R114: a word, a key, a value that is not valid there.
+    R170: a field of an agent that has no effect here (a warning).
     """
     written = Written(source, source.content, AgentDefinition)
-    problems = [*mistakes.word_problems(source), *mistakes.unknown_keys(written)]
+    problems = [*pydantic_errors.word_problems(source), *pydantic_errors.unknown_keys(written)]
     try:
         definition = AgentDefinition.model_validate(source.content)
     except ValidationError as error:
-        return None, [*problems, *mistakes.schema_problems(error, written)]
+        return None, [*problems, *pydantic_errors.schema_problems(error, written)]
     if definition.meta.defaults.tracing is not None:
         place = source.place(("meta", "defaults", "tracing"), key=True)
         problems.append(

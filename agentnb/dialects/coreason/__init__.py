@@ -1,17 +1,17 @@
-"""coreason: recipes with a blackboard, agents, people and routers, in YAML, JSON or as a RecipeDefinition.
+"""The coreason dialect: recipes with a blackboard, agents, people and routers, in YAML, JSON or as a RecipeDefinition.
 
-The front door is `GraphExecutor(RecipeDefinition.model_validate(...), state)`, then `trace = await executor.run()`.
+The entry point is `GraphExecutor(RecipeDefinition.model_validate(...), state)`, then `trace = await executor.run()`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.doors import door
+from agentnb.dialects.lazy_names import door
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.api import GraphExecutor
-    from agentnb.dialects.coreason.extras import (
+    from agentnb.dialects.coreason.parts.passive_schema import (
         AdversaryProfile,
         ChaosConfig,
         SimulationRequest,
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RecipeDefinition": "agentnb.dialects.coreason.schema",
-    "SimulationScenario": "agentnb.dialects.coreason.extras",
-    "SimulationRequest": "agentnb.dialects.coreason.extras",
-    "AdversaryProfile": "agentnb.dialects.coreason.extras",
-    "ChaosConfig": "agentnb.dialects.coreason.extras",
+    "SimulationScenario": "agentnb.dialects.coreason.parts.passive_schema",
+    "SimulationRequest": "agentnb.dialects.coreason.parts.passive_schema",
+    "AdversaryProfile": "agentnb.dialects.coreason.parts.passive_schema",
+    "ChaosConfig": "agentnb.dialects.coreason.parts.passive_schema",
     "GraphExecutor": "agentnb.dialects.coreason.api",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",

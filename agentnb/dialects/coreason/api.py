@@ -1,30 +1,32 @@
-"""api: coreason's front door: GraphExecutor(recipe, state), await run(), then trace and context. No loop of its own."""
+"""The entry point of coreason: GraphExecutor(recipe, state), await run(), then trace and context.
+
+The loop is the session's.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, Self
 
-from agentnb.board.secrets import printable
+from agentnb.board.values import ABSENT
 from agentnb.clock import Clock
-from agentnb.dialects.coreason.around import MAX_STEPS
-from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean
+from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
+from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean, printable, with_article
+from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Recipe
-from agentnb.recipe.words import listed
 from agentnb.session import Session
 from agentnb.trace import SimulationTrace
-from agentnb.world.people import in_kernel
+from agentnb.world.human_input import in_kernel
 
 
 class GraphExecutor:
-    """Runs a RecipeDefinition from an initial state, as coreason's document says.
+    """Runs a RecipeDefinition from an initial state, as defined by coreason's document.
 
-    `agents` maps an agent_ref to a callable of the node's mapped inputs; an agent without one is asked of `llm`, else
-    it is simulated. `answers` are the scripted answers of human nodes. Everything is a Session's run: `session` steps
-    it.
+    `agents` maps an agent_ref to a callable of the node's mapped inputs; other agents use `llm`, or else are simulated.
+    `answers` are the scripted answers of human nodes. Each run is a Session: `session` steps it.
 
     Example:
         >>> import asyncio
@@ -39,6 +41,8 @@ class GraphExecutor:
         >>> executor.context["text"], len(trace.steps)
         ('Hi Ada', 1)
     """
+
+    __slots__ = ("__weakref__", "session")  # a misspelt attribute is an error: set, it would change nothing
 
     def __init__(
         self,
@@ -55,10 +59,10 @@ class GraphExecutor:
         run_id: str | None = None,
         chaos: Any = None,
     ) -> None:
-        """Make an executor; nothing runs yet. `recipe` is a RecipeDefinition, a dict of one, or what load() returns.
+        """Create an executor; nothing runs yet. `recipe` is a RecipeDefinition, a dict of one, or what load() returns.
 
-        With a FrozenClock, a seed and a run_id the trace comes out the same each time, ids and times included.
-        `max_steps` of None means 50, and below 0 counts as 0. An agent that no node asks for is warned of.
+        With a FrozenClock, a seed and a run_id the trace is reproducible, ids and times included. `max_steps` of None
+        means 50, and below 0 counts as 0. An agent that no node uses causes a warning.
 
         Raises:
             ExecutionError: X117, the recipe is something else; X202, `max_steps` is no number.
@@ -68,7 +72,7 @@ class GraphExecutor:
         self.session = Session(
             found,
             initial_state,
-            tools=agents,
+            tools=_asked_for(found, agents or {}),
             answers=answers,
             llm=llm,
             budget={"max_steps": _steps(max_steps)},
@@ -78,33 +82,32 @@ class GraphExecutor:
             run_id=run_id,
             chaos=chaos,
         )
-        _warn_of_strangers(found, agents or {})
 
     async def run(self) -> SimulationTrace:
-        """Run from the entry to the end, and return the trace; called again it begins a new run with a new trace.
+        """Run from the entry to the end, and return the trace; another call starts a new run with a new trace.
 
-        In a notebook it waits for `session.answer` at a human node that has no scripted answer.
+        In a notebook it waits for `session.answer` at a human node without a scripted answer.
 
         Raises:
-            ExecutionError: a requirement does not hold, a node failed, or nobody can be asked; the trace keeps the
-                steps before.
+            ExecutionError: a requirement does not hold, a node failed, or no answer can be requested; the trace has the
+                earlier steps.
         """
         session = self.session
         if session.position:
             session.reset()
         while True:
             await session.arun()
-            if session.status != "waiting" or not in_kernel() or not await self._answered():
+            if session.status != "waiting" or not in_kernel() or not await self._wait_for_answers():
                 break
         problem = session.error
         if problem is not None:
             raise _error(session, problem)
         return session.trace
 
-    async def _answered(self) -> bool:
-        """Wait until nobody is asked any more; say whether the run may go on.
+    async def _wait_for_answers(self) -> bool:
+        """Wait until all requests are answered; return whether the run may continue.
 
-        Where the time was up, the node may have failed: tried once more, it would ask for ever.
+        After a timeout the node may have failed; retrying it would request the input forever.
         """
         loop, answered = asyncio.get_running_loop(), asyncio.Event()
 
@@ -120,9 +123,29 @@ class GraphExecutor:
         return self.session.status != "failed"
 
     @property
+    def max_steps(self) -> int:
+        """The maximum number of steps of a run; may be set, and an exhausted run then continues by `session.run()`.
+
+        Raises:
+            ExecutionError: X202, it is not a number.
+        """
+        most = self.session.limits.budget.max_steps
+        return MAX_STEPS if most is None else most
+
+    @max_steps.setter
+    def max_steps(self, most: int | None) -> None:
+        self.session.set_budget(max_steps=_steps(most))
+
+    @property
+    def recipe(self) -> Any:
+        """The RecipeDefinition that is run; the Recipe if it is of another dialect."""
+        recipe = self.session.recipe
+        return recipe.meta["definition"] if recipe.dialect == "coreason" else recipe
+
+    @property
     def context(self) -> dict[str, Any]:
-        """The blackboard where the run stands, as a dict."""
-        return dict(self.session.board)
+        """The current blackboard as a dict. Writing to it edits the session's board."""
+        return _Context(self.session)
 
     @property
     def trace(self) -> SimulationTrace:
@@ -130,23 +153,56 @@ class GraphExecutor:
         return self.session.trace
 
 
+class _Context(dict[str, Any]):
+    """A copy of the blackboard that writes through to the session."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.board)
+        self._session = session
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._session.edit({key: value})
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._session.edit({key: ABSENT})
+        super().__delitem__(key)
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override, misc]  # dict's own would write past `__setitem__`
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as a plain dict."""
+        return dict, (dict(self),)
+
+    update = MutableMapping.update
+    setdefault = MutableMapping.setdefault
+    pop = MutableMapping.pop
+    popitem = MutableMapping.popitem
+    clear = MutableMapping.clear
+
+
 def _steps(most: Any) -> Any:
-    """Return a limit of steps; what is no number is left to the budget, which refuses it."""
+    """Return a limit of steps; what is not a number is passed on to the budget, which rejects it."""
     if most is None:
         return MAX_STEPS
     return max(most, 0) if isinstance(most, int | float) and not isinstance(most, bool) else most
 
 
-def _warn_of_strangers(recipe: Recipe, agents: Mapping[str, Any]) -> None:
-    """Warn of agents that no node asks for: recipes may share what is bound, but a name may also be misspelt."""
+def _asked_for(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the agents that nodes use; warn about others: recipes may share agents, but a name may be misspelt."""
     if recipe.dialect != "coreason":
-        return
+        return agents
     asked = list(dict.fromkeys(str(node.params.get("ref", node.id)) for node in recipe.nodes.values()))
     bound = [name for name in asked if name not in agents]
     for name in agents:
         if name not in asked:
             told = did_you_mean(name, bound, f"the names that are asked for: {listed(asked)}")
             warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} asks for it; {told}", stacklevel=3)
+    return {name: agent for name, agent in agents.items() if name in asked}
 
 
 def _recipe_of(recipe: Any) -> Recipe:
@@ -159,7 +215,7 @@ def _recipe_of(recipe: Any) -> Recipe:
     if not (isinstance(recipe, Mapping) or recognise(recipe)):
         path = repr(str(recipe)) if isinstance(recipe, str | os.PathLike) and str(recipe).count("\n") == 0 else "..."
         raise ExecutionError(
-            Problem("X117", f"a {type(recipe).__name__} is no recipe", "GraphExecutor(recipe)",
+            Problem("X117", f"{with_article(type(recipe).__name__)} is no recipe", "GraphExecutor(recipe)",
                     "it runs a RecipeDefinition, a dict of one, or what load() returns",
                     f"write GraphExecutor(agentnb.load({path}), ...)")
         )  # fmt: skip
@@ -168,7 +224,7 @@ def _recipe_of(recipe: Any) -> Recipe:
 
 
 def _error(session: Session, problem: Problem) -> ExecutionError:
-    """Return the error of a run that stands: a node's, with its own exception as the cause, else the run's."""
+    """Return the error of a stopped run: a node's, with its own exception as the cause, else the run's."""
     if session.status == "waiting" or not session.position:
         return ExecutionError(problem)
     error = NodeExecutionError(problem)

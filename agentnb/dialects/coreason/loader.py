@@ -1,39 +1,47 @@
-"""loader: a coreason recipe, as a file's content or a RecipeDefinition, becomes a Recipe. Translation only."""
+"""Load a coreason recipe, as a file's content or a RecipeDefinition, as a Recipe. Translation only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.coreason.around import inputs_of, limits, origin, properties_of, requirements, scenarios
-from agentnb.dialects.coreason.nodes import node_of
-from agentnb.dialects.coreason.sections import Sections, sectioned
-from agentnb.dialects.coreason.ways import edges_of, idle_fallbacks, ids, settled, twice
+from agentnb.dialects.coreason.parts.edges import edges_of, idle_fallbacks, ids, settled, twice
+from agentnb.dialects.coreason.parts.nodes import node_of
+from agentnb.dialects.coreason.parts.parallel_sections import Sections, sectioned
+from agentnb.dialects.coreason.parts.run_settings import (
+    inputs_of,
+    limits,
+    origin,
+    properties_of,
+    requirements,
+    scenarios,
+)
 from agentnb.errors import Problem
 from agentnb.recipe.checks import dangling, missing_entry
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region, frozen
 from agentnb.sources import Source, plain_source
+from agentnb.text import safe_str
 
 if TYPE_CHECKING:
-    from agentnb.dialects.coreason.mistakes import Written
+    from agentnb.dialects.coreason.parts.schema_errors import Written
     from agentnb.dialects.coreason.schema import RecipeDefinition
 
 
 def recognise(content: object) -> bool:
-    """Return whether this looks like a coreason recipe: by its words, or by its class."""
+    """Return True if this looks like a coreason recipe: by its keys, or by its class."""
     if isinstance(content, Mapping):
-        mine = str(content.get("apiVersion", "")).startswith("coreason.ai/")
+        mine = safe_str(content.get("apiVersion", "")).startswith("coreason.ai/")
         return mine or "topology" in content or {"interface", "metadata"} <= content.keys()
     return any(cls.__name__ == "RecipeDefinition" for cls in type(content).__mro__) and hasattr(content, "model_dump")
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe, where one can be made, and what is wrong with it beyond what the checks will find."""
-    from agentnb.dialects.coreason.mistakes import Written, word_problems
+    """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
+    from agentnb.dialects.coreason.parts.schema_errors import Written, word_problems
 
     given = None if isinstance(source.content, Mapping) else source.content
     if given is not None:
-        source = _dumped(given)
+        source = _dump(given)
     problems = [*source.problems, *word_problems(source)]
     if not isinstance(source.content, dict):
         return None, problems
@@ -54,12 +62,11 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     return _recipe(definition, written, edges), problems
 
 
-def _dumped(given: Any) -> Source:
-    """Return a RecipeDefinition as a source; one of another package's as JSON, for its enums are not ours."""
-    from agentnb.dialects.coreason.schema import RecipeDefinition
+def _dump(given: Any) -> Source:
+    """Return a RecipeDefinition as a source; one of another package as JSON, because its enums are not ours."""
+    from agentnb.dialects.coreason.schema import RecipeDefinition, json_values
 
-    mode = "python" if isinstance(given, RecipeDefinition) else "json"
-    content = given.model_dump(mode=mode, by_alias=True)
+    content = given.model_dump(by_alias=True) if isinstance(given, RecipeDefinition) else json_values(given)
     name = getattr(getattr(given, "metadata", None), "name", "")
     return plain_source(content, f"<RecipeDefinition {name!r}>")
 
@@ -67,7 +74,7 @@ def _dumped(given: Any) -> Source:
 def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, list[Problem]]:
     from pydantic import ValidationError
 
-    from agentnb.dialects.coreason.mistakes import schema_problems
+    from agentnb.dialects.coreason.parts.schema_errors import schema_problems
     from agentnb.dialects.coreason.schema import GRAPH_CHECKED_ELSEWHERE, RecipeDefinition
 
     if isinstance(given, RecipeDefinition):
@@ -79,7 +86,7 @@ def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, 
 
 
 def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> Recipe:
-    from agentnb.dialects.coreason.notes import notes
+    from agentnb.dialects.coreason.parts.warnings import notes
 
     interface, name, entries = definition.interface, definition.metadata.name, (definition.topology.entry_point,)
     draft = definition.topology.status == "draft" and definition.status != "published"
@@ -113,7 +120,7 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
 
 
 def _graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *, draft: bool) -> Sections:
-    """Return the nodes and edges as they run, with the forks that run in parallel, and what is to be told of them."""
+    """Return the nodes and edges as run, with the forks that run in parallel, and the warnings about them."""
     topology, policy, model = definition.topology, definition.policy, definition.default_model_policy
     parallel = policy is not None and policy.execution_mode == "parallel"
     nodes: dict[str, Node] = {}

@@ -1,6 +1,6 @@
-"""schema: a coreason recipe, typed: RecipeDefinition and its graph, for files of releases 0.20 to 0.23.
+"""The schema of coreason recipes: RecipeDefinition and its graph, for files of releases 0.20 to 0.23.
 
-Where the releases differ the wider one holds, so that a file which only one of them takes is taken here.
+Where the releases differ, the more permissive rule applies, so that a file accepted by any of them is accepted here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AliasChoices,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     Tag,
     ValidationInfo,
     model_validator,
 )
+from pydantic_core import to_jsonable_python
 
-from agentnb.dialects.coreason.extras import (
+from agentnb.dialects.coreason.parts.passive_schema import (
     Closed,
     Collaboration,
     Compliance,
@@ -43,7 +45,7 @@ from agentnb.dialects.coreason.extras import (
     StateDefinition,
     Visualization,
 )
-from agentnb.dialects.coreason.profiles import (
+from agentnb.dialects.coreason.parts.profiles import (
     AgentRef,
     CognitiveProfile,
     ModelPolicy,
@@ -52,16 +54,18 @@ from agentnb.dialects.coreason.profiles import (
     SemanticRef,
     SolverConfig,
 )
+from agentnb.errors import Problem, RecipeError, with_article
+from agentnb.sources import Path, path_of
+from agentnb.text import class_name
 
-Path = tuple[str | int, ...]
-# In the context of a validation: the caller checks the graph himself, to tell all of its mistakes at once.
+# A key of the validation context: the caller checks the graph itself, to report all errors at once.
 GRAPH_CHECKED_ELSEWHERE = "graph_checked_elsewhere"
-# Marks a key that stands where `steps` alone may stand, so that it is refused whatever its name.
+# Marks a key where only `steps` is allowed, so that it is rejected whatever its name.
 BESIDE_STEPS = " (beside steps)"
 
 
 class ManifestMetadata(Open):
-    """What a recipe says about itself. Other keys are kept as they are."""
+    """The metadata of a recipe. Unknown keys are preserved."""
 
     name: str
     version: Any = "0.1.0"
@@ -80,7 +84,9 @@ class ManifestMetadata(Open):
 
 
 class LaterMetadata(ManifestMetadata):
-    """What a recipe of release 0.22 or later says about itself: there these keys have types."""
+    """The metadata of a recipe of release 0.22 or later: typed keys, and no others."""
+
+    model_config = ConfigDict(hide_input_in_errors=True, extra="forbid")
 
     version: str = "0.1.0"
     description: str | None = None
@@ -90,10 +96,10 @@ class LaterMetadata(ManifestMetadata):
 
 
 class _Later(dict[str, Any]):
-    """The metadata of a recipe that uses words which came with 0.22."""
+    """The metadata of a recipe that uses keys introduced in 0.22."""
 
 
-# What came with 0.22: as keys of a recipe and of a node, with a value that 0.21 would not have given when dumped.
+# Introduced in 0.22: keys of a recipe and of a node, with a value that 0.21 would not have written.
 _LATER = ("status", "environment", "default_model_policy", "tests", "compliance", "identity", "guardrails")
 _LATER_IN_NODES = ("interaction", "visualization", "collaboration", "recovery", "reasoning", "model_policy",
                    "cognitive_profile")  # fmt: skip
@@ -101,7 +107,7 @@ _NOTHING: tuple[Any, ...] = (None, [], "draft")
 
 
 def _is_later(content: Mapping[str, Any]) -> bool:
-    """Return whether a recipe uses what no release before 0.22 takes, and nothing that only those take."""
+    """Return True if a recipe uses keys introduced in 0.22 and none that only earlier releases accept."""
     metadata, topology = content.get("metadata"), content.get("topology")
     if not isinstance(metadata, Mapping) or "x-design" in metadata or not isinstance(topology, Mapping):
         return False
@@ -123,7 +129,7 @@ Metadata = Annotated[
 
 
 class _NodeFields(Closed):
-    """What every node may have."""
+    """The fields common to all nodes."""
 
     id: str
     metadata: dict[str, Any] = {}
@@ -136,7 +142,7 @@ class _NodeFields(Closed):
 
 
 class AgentNode(_NodeFields):
-    """Asks an agent; `inputs_map` is argument -> blackboard key, and without it the agent sees nothing."""
+    """Runs an agent; `inputs_map` maps arguments to blackboard keys, and without it the agent gets no inputs."""
 
     type: Literal["agent"] = "agent"
     agent_ref: AgentRef | None = None
@@ -147,7 +153,7 @@ class AgentNode(_NodeFields):
 
 
 class HumanNode(_NodeFields):
-    """Asks a person."""
+    """Requests input from a person."""
 
     type: Literal["human"] = "human"
     prompt: str
@@ -165,7 +171,7 @@ class RouterNode(_NodeFields):
 
 
 class EvaluatorNode(_NodeFields):
-    """Has a value judged, and chooses between two ways by the score."""
+    """Evaluates a value and chooses one of two targets by the score."""
 
     type: Literal["evaluator"] = "evaluator"
     target_variable: str
@@ -179,7 +185,7 @@ class EvaluatorNode(_NodeFields):
 
 
 class GenerativeNode(_NodeFields):
-    """Works towards a goal with tools of its own choice."""
+    """Works towards a goal with tools that it chooses itself."""
 
     type: Literal["generative"] = "generative"
     goal: str
@@ -193,7 +199,7 @@ RecipeNode = Annotated[AgentNode | HumanNode | RouterNode | EvaluatorNode | Gene
 
 
 class GraphEdge(Closed):
-    """A way between two nodes; `condition` is a label."""
+    """An edge between two nodes; `condition` is only a label."""
 
     source: str
     target: str
@@ -201,7 +207,7 @@ class GraphEdge(Closed):
 
 
 class GraphTopology(Closed):
-    """The graph: nodes, edges, where it begins; a draft may hang together badly."""
+    """The graph: nodes, edges and entry point; a draft may be incomplete."""
 
     nodes: list[RecipeNode]
     edges: list[GraphEdge]
@@ -216,7 +222,7 @@ class GraphTopology(Closed):
         return self
 
     def faults(self, *, draft: bool = False) -> Iterator[str]:
-        """Yield what is wrong with the graph, in words; of a draft only what must hold in a draft too."""
+        """Yield descriptions of the graph's faults; for a draft only of those that are not allowed in drafts either."""
         ids = [node.id for node in self.nodes]
         known = set(ids)
         if len(known) < len(ids):
@@ -236,7 +242,7 @@ class GraphTopology(Closed):
                 yield f"Dangling edge target: {edge.source} -> {edge.target}"
 
     def verify_completeness(self) -> bool:
-        """Return whether the graph hangs together as one that is no draft must."""
+        """Return True if the graph is complete, as required of a graph that is not a draft."""
         return next(self.faults(), None) is None
 
 
@@ -251,7 +257,7 @@ def written_out(topology: Any) -> Any:
             return topology
     ids = [node.get("id") if isinstance(node, dict) else getattr(node, "id", None) for node in nodes]
     names = [name for name in ids if isinstance(name, str)]
-    # A node whose id is missing or no text is told as that; the sequence goes on around it.
+    # A node with a missing or invalid id is reported as such; the sequence continues around it.
     edges = [{"source": a, "target": b} for a, b in pairwise(names)]
     return {"nodes": nodes, "edges": edges, "entry_point": names[0] if names else ""} | {
         f"{key}{BESIDE_STEPS}": value for key, value in rest.items()
@@ -259,7 +265,7 @@ def written_out(topology: Any) -> Any:
 
 
 class RecipeDefinition(Closed):
-    """A coreason recipe: what it is called, what it takes and gives, and its graph.
+    """A coreason recipe: its metadata, its interface and its graph.
 
     Example:
         >>> recipe = RecipeDefinition.model_validate({
@@ -301,7 +307,7 @@ class RecipeDefinition(Closed):
         return self
 
     def unready(self) -> Iterator[tuple[int, str]]:
-        """Yield what keeps an agent from being published: (number of the node, why)."""
+        """Yield (index of the node, reason) for each node that prevents publication."""
         for number, node in enumerate(self.topology.nodes):
             if not isinstance(node, AgentNode):
                 continue
@@ -311,13 +317,17 @@ class RecipeDefinition(Closed):
                 yield number, f"agent {node.id!r} is incomplete: it has neither agent_ref nor cognitive_profile"
 
     def check_feasibility(self, context: Mapping[str, Any]) -> tuple[bool, list[str]]:
-        """Return whether all required requirements hold on a blackboard, and what those say that do not."""
+        """Return whether all required requirements hold on a blackboard, and the messages of those that do not."""
         failed = [rule.message for rule in self.requirements if rule.required and not rule.evaluate(context)]
         return not failed, failed
 
     def dump(self) -> dict[str, Any]:
-        """Return the recipe as JSON values, in the file's own words, without what is None."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        """Return the recipe as JSON values, with the file's key names and without None.
+
+        Raises:
+            RecipeError: R244, it holds a value that JSON cannot represent
+        """
+        return json_values(self, exclude_none=True)
 
     def to_json(self) -> str:
         """Return the recipe as JSON text."""
@@ -327,3 +337,37 @@ class RecipeDefinition(Closed):
         """Return the SHA-256 of the recipe's JSON with sorted keys, without the top keys in `exclude`."""
         kept = {key: value for key, value in self.dump().items() if key not in (exclude or ())}
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def json_values(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
+    """Return a pydantic model as JSON values; `part` is its path in the recipe.
+
+    R244: a value cannot be written as JSON.
+
+    Raises: RecipeError: R244, one for each such value
+    """
+    try:
+        dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True, **options)
+    except ValueError as error:  # of pydantic, and of the codec of its texts
+        problems = [
+            Problem("R244", f"the value of {path_of(path)} is {with_article(class_name(value))}",
+                    f"<{class_name(model)}>, {path_of(path)}", "a recipe holds what JSON can hold",
+                    "write it as text, a number, a list or a dict")
+            for path, value in _unwritable(model.model_dump(by_alias=True, **options), part)
+        ]  # fmt: skip
+        if not problems:
+            raise
+        raise RecipeError(*problems) from error
+    return dumped
+
+
+def _unwritable(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield (path, value) of the innermost values that JSON cannot represent."""
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, item in parts:
+        yield from _unwritable(item, (*path, key))
+    if not isinstance(value, Mapping | list | tuple):
+        try:
+            to_jsonable_python(value)
+        except ValueError:
+            yield path, value

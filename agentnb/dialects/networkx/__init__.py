@@ -1,15 +1,24 @@
 """networkx: a directed graph from Python as a recipe; its nodes carry functions, tools, agents, people.
 
-Graph attributes: `name`, `entry` (a node or a list; else the nodes that no way leads to), `inputs` (names, or names
-with their JSON schemas; a schema's `default` is put on the board), `outputs`, `init`, `limits` (`max_steps`, ...).
+Graph attributes: `name`, `entry` (a node or a list; else the nodes without incoming edges), `inputs` (names, or names
+with their JSON schemas; a schema's `default` is put on the board, without one the input is required), `outputs`,
+`init`, `limits` (`max_steps`, ...).
 
 Node attributes: `kind` (`function` where it is left out, `subgraph` where there is a `graph`), `label`, `inputs`
-(argument -> board path), `reads`, `writes`, and by kind:
+(argument -> board path), `reads`, `writes`, `reducers` (key -> function of the old and the new value, whose result is
+written; without an old value the new one is), and by kind:
 
-- function, tool: `function` (a callable or a name; left out, the node's id is the name), `output` (the key for a value
-  that is no mapping; else the node's id); a tool also `timeout`, `attempts`, `backoff`, `blocking`, and `repeatable`
-  (True: where a run was cut before the answer came, the call goes out once more by itself; else it is asked about)
-- agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output`; calls go out as a tool's do
+- function, tool: `function` (a callable or a name; left out, the node's id is the name), `output` (the key that what
+  comes back is written under; left out, a mapping is merged into the board, and anything else is written under the
+  node's id). With `inputs` it is called by keyword. Without them, a function with one required positional parameter
+  gets the read-only board; a parameter with a default keeps it. A parameter `rng` gets a `random.Random` that depends
+  on the session's seed, the node and how often it ran before: replayed, or run again after going back, it draws the
+  same. Chance from elsewhere is not repeatable. A tool also has `timeout`, `attempts`, `backoff`, `blocking`, and
+  `repeatable` (True: if a run was cut before the answer came, the call goes out once more by itself; else it is asked
+  about)
+- agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output` (the key for an answer that is
+  no mapping; a mapping is merged into the board); calls go out as a tool's do
+- llm: `prompt` and `system`, `model`, `output` (the key for the answer; else the node's id), and the words of calls
 - human: `prompt`, `options`, `schema` (the JSON Schema that an answer must fit: a number, yes or no, one of some),
   `role`, `timeout`, `output`
 - evaluator: `target` (the board path of what is judged), `ref` (the judge; else the node's id), `threshold`,
@@ -22,7 +31,11 @@ Node attributes: `kind` (`function` where it is left out, `subgraph` where there
   its own, else it shares the one around it
 - noop, join: nothing
 
-Edge attributes: `when` (a condition), `kind`, `value` (of a route out of a router), `label`.
+Prompts and goals are templates: `{{ order.total }}` is the value on the board.
 
-A node's id is its text. Where an id stands in more than one graph, the nodes of inner graphs are `owner/id`.
+Edge attributes: `when` (a condition text, JsonLogic, or a callable of the board), `kind` (`parallel` edges are all
+taken; of the others the first whose `when` holds; a node of kind `join` waits for what leads to it), `value` (of a
+route out of a router), `label`.
+
+A node's id is its text. If an id is in more than one graph, the nodes of inner graphs are `owner/id`.
 """

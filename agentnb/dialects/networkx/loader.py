@@ -1,4 +1,4 @@
-"""loader: a networkx graph becomes a Recipe. Translation only: no function of the graph is called.
+"""Load a networkx graph as a Recipe. Translation only: no function of the graph is called.
 
 Graph attributes: name, entry, inputs, outputs, init, limits. Node attributes: kind, label, inputs, reads, writes, and
 those of its kind. Edge attributes: when, kind, value (of a route), label.
@@ -11,18 +11,18 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from agentnb.dialects.networkx import attributes as words
-from agentnb.dialects.networkx.levels import Level, is_graph, kind_of, levels
-from agentnb.dialects.networkx.routes import Routes
+from agentnb.dialects.networkx import schema as words
+from agentnb.dialects.networkx.parts.levels import Level, is_graph, kind_of, levels
+from agentnb.dialects.networkx.parts.routes import Routes
 from agentnb.errors import Place, Problem
 from agentnb.expressions.paths import path_text
+from agentnb.recipe.descriptions import CHOOSERS
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
-from agentnb.recipe.words import CHOOSERS
 from agentnb.sources import Source
 
 recognise = is_graph
-# Kinds whose answer is written under one key where it is no mapping.
-_WRITING = frozenset({"function", "tool", "agent", "human"})
+# Kinds whose answer is written under one key if it is not a mapping.
+_WRITING = frozenset({"function", "tool", "agent", "human", "llm"})
 _CALLED = frozenset({"function", "tool", "agent"})
 # Attributes that become a part of the graph.
 _PLACED = frozenset({"graph", "routes", "default", "pass_route", "fail_route"})
@@ -30,12 +30,12 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe, and what is wrong with it beyond what the checks will find."""
+    """Return the recipe, and the problems beyond those that the checks will find."""
     return _Loading(source.content).recipe()
 
 
 class _Loading:
-    """One graph on its way to a recipe: its parts, and the problems so far."""
+    """A graph being translated to a recipe: its parts, and the problems so far."""
 
     def __init__(self, graph: Any) -> None:
         self.graph, self.problems = graph, list[Problem]()
@@ -66,12 +66,19 @@ class _Loading:
             regions=MappingProxyType(self.regions),
             init=MappingProxyType({**top.get("init", {}), **defaults}),
             limits=top.get("limits", _NOTHING),
-            meta=MappingProxyType({"entry_place": outermost.at("entry")}),
+            meta=MappingProxyType(
+                {
+                    "entry_place": outermost.at("entry"),
+                    "required": tuple(
+                        name for name in inputs if name not in defaults and name not in top.get("init", {})
+                    ),
+                }
+            ),
         )
         return recipe, self.problems
 
     def _read(self, level: Level) -> None:
-        """Take one graph's nodes and edges, and the region that it is."""
+        """Read one graph's nodes and edges, and its region."""
         routes: dict[str, Routes] = {}
         for node, attributes in level.graph.nodes(data=True):
             made = self._node(level, node, attributes)
@@ -110,7 +117,14 @@ class _Loading:
         if known is None:  # a kind that the checks may know
             params = {key: value for key, value in attributes.items() if key not in words.COMMON}
         if kind in _WRITING:
-            params.setdefault("output", own)
+            if "output" in params and kind in {"function", "tool"}:
+                params["whole"] = True
+            if "map" not in params:
+                params.setdefault("output", own)
+        if kind == "llm":
+            params["prompt"] = _messages(params.pop("system", None), params.get("prompt", ()))
+        if "reducers" in found:
+            params["reducers"] = found["reducers"]
         if kind in _CALLED or kind == "evaluator":
             self._named(kind, params, own)
         if kind == "subgraph" and "inputs" in found:
@@ -130,14 +144,14 @@ class _Loading:
         )
 
     def _named(self, kind: str, params: dict[str, Any], own: str) -> None:
-        """Say by which name a node that was given nothing to call is bound: its own."""
+        """Bind a node without a callable to its own name."""
         if kind in {"agent", "evaluator"}:
             params["ref"] = params.get("ref", params.pop("agent_ref", own))
         else:
             params.setdefault("function", own)
 
     def _needed(self, kind: str, given: Mapping[str, Any], place: Place) -> None:
-        """R113: a key that is needed is missing."""
+        """R113: a required key is missing."""
         for word, why in words.NEEDED.get(kind, {}).items():
             if given.get(word) is None:
                 order = (
@@ -154,16 +168,25 @@ class _Loading:
             )  # fmt: skip
 
 
+def _messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
+    """Return the prompt of a model as pairs of a role and a template."""
+    from agentnb.expressions.templates import compile_template
+
+    pairs = [*([] if system is None else [("system", system)])]
+    pairs += prompt if isinstance(prompt, list | tuple) else [("user", prompt)]
+    return tuple((role, compile_template(text) if isinstance(text, str) else text) for role, text in pairs)
+
+
 def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     paths = [*found.get("inputs", {}).values()]
     paths += [found[word] for word in ("input_key", "target") if word in found]
-    for word in ("while", "until"):
+    for word in ("while", "until", "prompt", "system", "goal"):
         paths += getattr(found.get(word), "reads", ())
     return tuple(dict.fromkeys(path_text(path) for path in paths))
 
 
 def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
-    if kind == "human":
+    if "output" in params and (kind in {"human", "llm"} or params.get("whole")):
         return (params["output"],)
     if kind == "evaluator":
         return (params.get("feedback", "feedback"),)
@@ -173,10 +196,10 @@ def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
-    """Return where a graph begins: at the nodes that it names, else at those that no way leads to."""
+    """Return the entry of a graph: the nodes that it names, else those without incoming edges."""
     given = level.graph.graph.get("entry")
     if given is None:
-        # An edge that a router ignores is a way in for all that: nobody meant to begin behind it.
+        # An edge that a router ignores still counts as incoming: its target is not meant as an entry.
         targets = {edge.target for edge in edges} | {level.ids[target] for _, target in level.graph.edges()}
         return tuple(name for name in level.ids.values() if name not in targets)
     several = isinstance(given, list) or (isinstance(given, tuple) and given not in level.ids)

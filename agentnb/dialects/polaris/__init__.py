@@ -1,21 +1,21 @@
-"""polaris: control flow built in Python: systems, decisions, switches, parallel work, loops, handlers.
+"""The polaris dialect: control flow built in Python: systems, decisions, switches, parallel work, loops, handlers.
 
-Systems are plain or async functions; their parameters say by type what they are given, and what they return is stored
-by its type. `Graph` builds, `validate()` checks, `agentnb.load(graph)` makes a Recipe of it, and
-`await GraphExecutor().execute(graph)` runs it as its document says.
+Systems are plain or async functions; their parameters declare by type what they get, and their return value is stored
+by its type. `Graph` builds, `validate()` checks, `agentnb.load(graph)` makes a Recipe of it, and `await
+GraphExecutor().execute(graph)` runs it as its document says.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.doors import door
+from agentnb.dialects.lazy_names import door
 
 if TYPE_CHECKING:
     from agentnb.dialects.polaris.api import ExecutionError, ExecutionResult, GraphExecutor
-    from agentnb.dialects.polaris.devtools import DevToolsPlugin, SystemInfo
-    from agentnb.dialects.polaris.graph import Graph
-    from agentnb.dialects.polaris.hooks import (
+    from agentnb.dialects.polaris.parts.devtools import DevToolsPlugin, SystemInfo
+    from agentnb.dialects.polaris.parts.graph import Graph
+    from agentnb.dialects.polaris.parts.hooks import (
         AllGraphSchedules,
         GraphEvent,
         HooksAPI,
@@ -38,19 +38,45 @@ if TYPE_CHECKING:
         OnSystemStart,
         OnSystemTimeout,
     )
-    from agentnb.dialects.polaris.systems import Out, Res, SystemContext, system
-    from agentnb.dialects.polaris.validate import Finding, ValidationResult
+    from agentnb.dialects.polaris.parts.systems import Out, Res, SystemContext, system
+    from agentnb.dialects.polaris.parts.validation import Finding, ValidationResult
+    from agentnb.dialects.polaris.schema import (
+        ConditionalEdge,
+        DecisionNode,
+        Edge,
+        ErrorEdge,
+        GraphEdge,
+        JoinNode,
+        LoopBackEdge,
+        LoopNode,
+        Node,
+        ParallelEdge,
+        ParallelNode,
+        SequentialEdge,
+        SwitchNode,
+        SystemNode,
+        TimeoutEdge,
+    )
 
 __all__ = [
     "AllGraphSchedules",
+    "ConditionalEdge",
+    "DecisionNode",
     "DevToolsPlugin",
+    "Edge",
+    "ErrorEdge",
     "ExecutionError",
     "ExecutionResult",
     "Finding",
     "Graph",
+    "GraphEdge",
     "GraphEvent",
     "GraphExecutor",
     "HooksAPI",
+    "JoinNode",
+    "LoopBackEdge",
+    "LoopNode",
+    "Node",
     "OnBranchCancelled",
     "OnDecisionComplete",
     "OnDecisionStart",
@@ -70,29 +96,36 @@ __all__ = [
     "OnSystemStart",
     "OnSystemTimeout",
     "Out",
+    "ParallelEdge",
+    "ParallelNode",
     "Res",
+    "SequentialEdge",
+    "SwitchNode",
     "SystemContext",
     "SystemInfo",
+    "SystemNode",
+    "TimeoutEdge",
     "ValidationResult",
     "system",
 ]
 
 _HERE = "agentnb.dialects.polaris"
 _HOMES = {
-    "Graph": f"{_HERE}.graph",
-    "system": f"{_HERE}.systems",
-    "Out": f"{_HERE}.systems",
-    "Res": f"{_HERE}.systems",
-    "SystemContext": f"{_HERE}.systems",
-    "ValidationResult": f"{_HERE}.validate",
-    "Finding": f"{_HERE}.validate",
+    "Graph": f"{_HERE}.parts.graph",
+    "system": f"{_HERE}.parts.systems",
+    "Out": f"{_HERE}.parts.systems",
+    "Res": f"{_HERE}.parts.systems",
+    "SystemContext": f"{_HERE}.parts.systems",
+    "ValidationResult": f"{_HERE}.parts.validation",
+    "Finding": f"{_HERE}.parts.validation",
     "GraphExecutor": f"{_HERE}.api",
     "ExecutionResult": f"{_HERE}.api",
     "ExecutionError": f"{_HERE}.api",
-    "DevToolsPlugin": f"{_HERE}.devtools",
-    "SystemInfo": f"{_HERE}.devtools",
-    **dict.fromkeys(("AllGraphSchedules", "GraphEvent", "HooksAPI"), f"{_HERE}.hooks"),
-    **{name: f"{_HERE}.hooks" for name in __all__ if name.startswith("On")},
+    "DevToolsPlugin": f"{_HERE}.parts.devtools",
+    "SystemInfo": f"{_HERE}.parts.devtools",
+    **{name: f"{_HERE}.schema" for name in __all__ if name.endswith(("Node", "Edge"))},
+    **dict.fromkeys(("AllGraphSchedules", "GraphEvent", "HooksAPI"), f"{_HERE}.parts.hooks"),
+    **{name: f"{_HERE}.parts.hooks" for name in __all__ if name.startswith("On")},
 }
 
 __getattr__ = door(__name__, _HOMES)

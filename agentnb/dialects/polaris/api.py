@@ -1,28 +1,27 @@
-"""api: polaris' front door: `await GraphExecutor().execute(graph)`. It runs a Session, and has no loop of its own."""
+"""The entry point of polaris: `await GraphExecutor().execute(graph)`. It runs a Session."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import printable
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.polaris.devtools import DevToolsPlugin
-from agentnb.dialects.polaris.graph import Graph
 from agentnb.dialects.polaris.loader import MAX_ITERATIONS, recipe_of_graph, types_given
-from agentnb.dialects.polaris.systems import SystemContext
-from agentnb.dialects.polaris.validate import validate
-from agentnb.engine.run import MAX_FRAMES
+from agentnb.dialects.polaris.parts.devtools import DevToolsPlugin
+from agentnb.dialects.polaris.parts.graph import Graph
+from agentnb.dialects.polaris.parts.systems import SystemContext
+from agentnb.dialects.polaris.parts.validation import validate
+from agentnb.engine.core.run import MAX_FRAMES
 from agentnb.errors import ExecutionError as AgentNbExecutionError
-from agentnb.errors import Problem, RecipeError
-from agentnb.kinds.typed import key_of
+from agentnb.errors import Problem, RecipeError, printable, with_article
+from agentnb.kinds.typed_values import key_of
 from agentnb.session import Session
 
 if TYPE_CHECKING:
     from agentnb.session.schedules import HooksAPI
     from agentnb.trace import SimulationTrace
 
-# The code of a Problem -> what the error is called.
+# The code of a Problem -> the kind of the error.
 KINDS: Final = {
     "X450": "PredicateError",
     "X454": "PredicateError",
@@ -34,7 +33,7 @@ KINDS: Final = {
 
 
 class ExecutionError(AgentNbExecutionError):
-    """A graph could not be run to its end.
+    """A run of a graph has failed.
 
     `kind` says how in one word (SystemError, Timeout, PredicateError, NoMatchingCase, MissingBranch,
     MaxIterationsExceeded, RecursionLimitExceeded, EmptyGraph, and what `validate` calls an error that lets nothing
@@ -50,9 +49,9 @@ class ExecutionError(AgentNbExecutionError):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """A run that has come to its end: how many nodes it began, how many seconds it took, and its trace.
+    """A completed run: how many nodes it started, how many seconds it took, and its trace.
 
-    Control nodes count once each time that they are entered, joins, handlers and failed systems count too.
+    Control nodes count each time they are entered; joins, handlers and failed systems count too.
     """
 
     nodes_executed: int
@@ -75,15 +74,15 @@ class ExecutionResult:
         return None if found is ABSENT else found
 
     def has_output(self, kind: Any) -> bool:
-        """Say whether an output of a type is stored."""
+        """Return True if an output of a type is stored."""
         return kind in _stored(self.session)
 
 
 class GraphExecutor:
-    """Runs graphs; every run is a Session's.
+    """Runs graphs; every run is a Session.
 
     A loop with a predicate and no limit of its own may run `default_max_iterations` rounds (None: any number), and
-    subgraphs may stand `max_recursion_depth` deep inside one another.
+    subgraphs may be nested `max_recursion_depth` deep.
 
     Example:
         >>> import asyncio
@@ -103,7 +102,7 @@ class GraphExecutor:
     def session(
         self, graph: Graph, ctx: SystemContext | None = None, hooks: HooksAPI | DevToolsPlugin | None = None
     ) -> Session:
-        """Return a session of a graph that stands before its first step. `validate` is not asked.
+        """Return a session of a graph before its first step, without calling `validate`.
 
         X456: a graph cannot be run at all.
 
@@ -113,7 +112,9 @@ class GraphExecutor:
         found = None if isinstance(graph, Graph) else "NotAGraph"
         found = "EmptyGraph" if found is None and graph.is_empty else found
         if found is not None:
-            what = "the graph is empty" if found == "EmptyGraph" else f"a {type(graph).__name__} is no graph"
+            what = (
+                "the graph is empty" if found == "EmptyGraph" else f"{with_article(type(graph).__name__)} is no graph"
+            )
             raise ExecutionError(
                 Problem("X456", what, "GraphExecutor.execute(graph)", "a run begins at the first node of a Graph",
                         "add a system to it"), kind=found,
@@ -140,7 +141,7 @@ class GraphExecutor:
     ) -> ExecutionResult:
         """Run a graph from its entry to its end.
 
-        `ctx` has the resources, and perhaps outputs to begin with; after the run it has the outputs of the run.
+        `ctx` has the resources, and optionally initial outputs; after the run it has the outputs of the run.
 
         Raises:
             ExecutionError: it could not be run to its end; `kind` and `node_id` say how and where.
@@ -168,7 +169,7 @@ def _stored(session: Session) -> dict[Any, Any]:
 
 
 def _error(session: Session, problem: Problem | None) -> ExecutionError:
-    """Return the error of a run that stands: with what its system has raised as the cause."""
+    """Return the error of a stopped run, with the system's exception as the cause."""
     node = session.current
     if problem is None:
         return ExecutionError(f"the run stands: {session.status}", kind="Stopped", node_id=node, trace=session.trace)
@@ -179,7 +180,7 @@ def _error(session: Session, problem: Problem | None) -> ExecutionError:
 
 def _kind(session: Session, problem: Problem) -> str:
     node = session.recipe.nodes.get(session.current or "")
-    if node is not None and node.kind in ("system", "task"):  # a task is an agent that stands as a system
+    if node is not None and node.kind in ("system", "task"):  # a task is an agent that is used as a system
         return "Timeout" if isinstance(session.cause, TimeoutError) else "SystemError"
     asked = None if node is None else node.params.get("predicate") or node.params.get("discriminator")
     if node is not None and asked is not None and asked.function is None:

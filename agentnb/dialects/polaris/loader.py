@@ -1,4 +1,4 @@
-"""loader: a polaris graph becomes a Recipe. Translation only: no system and no predicate is called."""
+"""Load a polaris graph as a Recipe. Translation only: no system and no predicate is called."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from agentnb.dialects.polaris.graph import Graph
-from agentnb.dialects.polaris.levels import Levels
-from agentnb.dialects.polaris.validate import validate
-from agentnb.dialects.polaris.words import (
+from agentnb.dialects.polaris import schema
+from agentnb.dialects.polaris.parts.graph import Graph
+from agentnb.dialects.polaris.parts.levels import Levels
+from agentnb.dialects.polaris.parts.validation import validate
+from agentnb.dialects.polaris.schema import (
     DecisionNode,
-    GraphNode,
     JoinNode,
     LoopNode,
     ParallelNode,
@@ -20,13 +20,13 @@ from agentnb.dialects.polaris.words import (
     SystemNode,
 )
 from agentnb.errors import Place, Problem
-from agentnb.kinds.typed import Asked, key_of, keys_of
-from agentnb.recipe.grafts import agent_in
+from agentnb.kinds.typed_values import Asked, key_of, keys_of
+from agentnb.recipe.agent_expansion import agent_in
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 
 MAX_ITERATIONS: Final = 1000
-# What the checks of every recipe tell too.
+# What the checks of every recipe report too.
 _TOLD_AGAIN: Final = frozenset({"Unreachable", "Cycle"})
 _NAMES: Final = {
     SystemNode: "system",
@@ -39,12 +39,12 @@ _NAMES: Final = {
 
 
 def recognise(content: object) -> bool:
-    """Return whether this is a polaris graph."""
+    """Return True for a polaris graph."""
     return isinstance(content, Graph)
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe, and what is wrong with it; none where it has errors."""
+    """Return the recipe, and the graph's problems; no recipe if there are errors."""
     result = validate(source.content)
     warnings: list[Problem] = [warning for warning in result.warnings if warning.kind not in _TOLD_AGAIN]
     if result.errors:
@@ -53,17 +53,17 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
 
 
 def recipe_of_graph(graph: Graph, max_iterations: int | None = MAX_ITERATIONS) -> Recipe:
-    """Return a graph as a recipe, whatever is wrong with it.
+    """Return a graph as a recipe, whatever `validate` finds.
 
     Args:
         graph: what is translated.
-        max_iterations: the rounds of a loop with a predicate that has no limit of its own; None lets it go on.
+        max_iterations: the limit of rounds for a loop with a predicate and without a limit; None for no limit.
     """
     return _Loading(graph, max_iterations).recipe()
 
 
 class _Loading:
-    """One graph on its way to a recipe."""
+    """A graph being translated to a recipe."""
 
     def __init__(self, graph: Graph, max_iterations: int | None) -> None:
         self.graph, self.levels = graph, Levels(graph)
@@ -96,7 +96,7 @@ class _Loading:
                     "areas": MappingProxyType(areas),
                     "area_of": MappingProxyType(area_of),
                     "keys": self.keys,
-                    "context": True,  # what people ask may say state['the.Key'], for keys have dots
+                    "context": True,  # conditions written by people may say state['the.Key'], because keys have dots
                 }
             ),
         )
@@ -109,7 +109,7 @@ class _Loading:
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
-    def _node(self, node: GraphNode) -> Node:
+    def _node(self, node: schema.Node) -> Node:
         reads, writes, params, bodies = self._parts(node)
         return Node(
             id=node.id,
@@ -123,7 +123,7 @@ class _Loading:
             place=self._place(f"nodes[{node.id!r}]"),
         )
 
-    def _parts(self, node: GraphNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+    def _parts(self, node: schema.Node) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
         """Return what a node reads and writes, its params and its regions."""
         match node:
             case SystemNode():
@@ -159,7 +159,7 @@ class _Loading:
         params = {
             "function": found.function,
             "takes": found.takes,
-            "gives": found.gives or (),
+            "gives": found.gives,
             "keys": self.keys,
             **({} if agent_in(found.function) is None else {"output": writes[0]}),
             **{name: value for name, value in options.items() if value not in (None, 1, 0.0) or name == "timeout"},
@@ -186,7 +186,7 @@ class _Loading:
         """Yield the edges that a run can take, in the order of their nodes."""
         levels = self.levels
         onward = dict(levels.next)
-        for handler in levels.handlers:  # an outer one first: what is inside it may go on where it does
+        for handler in levels.handlers:  # an outer one first: nodes inside it may continue at the same target
             edge = handler.edge
             if edge.resume and edge.last is not None and (after := onward.get(edge.source)) is not None:
                 onward[edge.last] = after
@@ -202,7 +202,7 @@ class _Loading:
         return Edge(source, target, kind, condition=condition, place=place)
 
     def _areas(self) -> tuple[dict[str, Region], dict[str, str]]:
-        """Return the areas of handlers, for the drawing, and which nodes stand in which."""
+        """Return the areas of handlers, for the drawing, and the nodes in each."""
         areas, area_of = dict[str, Region](), dict[str, str]()
         for handler in self.levels.handlers:
             edge = handler.edge
@@ -214,7 +214,7 @@ class _Loading:
 
 
 def _types_of(graph: Graph) -> Iterator[Any]:
-    """Yield the types that a graph speaks of, in its order."""
+    """Yield the types used in a graph, in its order."""
     yield from graph.given_types
     for node in graph.nodes:
         if isinstance(node, SystemNode):
@@ -225,7 +225,7 @@ def _types_of(graph: Graph) -> Iterator[Any]:
 
 
 def types_given(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return outputs by type as what a run begins with: by the graph's keys."""
+    """Return outputs by type as a run's initial board, under the graph's keys."""
     keys = keys_of(_types_of(graph))
     return {keys.get(kind) or key_of(kind): value for kind, value in outputs.items()}
 

@@ -1,6 +1,6 @@
-"""symphony: agents with tools: a system prompt, a JSON protocol, a registry of tools, a handler of models.
+"""The symphony dialect: agents with tools: a system prompt, a JSON protocol, a tool registry, a handler of models.
 
-The front door is `AgentExecutor(AgentConfig(name=..., tools=[...]), llm=..., tools=registry).execute_task(task)`;
+The entry point is `AgentExecutor(AgentConfig(name=..., tools=[...]), llm=..., tools=registry).execute_task(task)`;
 `.session(task)` steps it.
 """
 
@@ -8,39 +8,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.doors import door
+from agentnb.dialects.lazy_names import door
 
 if TYPE_CHECKING:
     from agentnb.dialects.symphony.api import AgentExecutor
-    from agentnb.dialects.symphony.handler import LLMHandler
-    from agentnb.dialects.symphony.llm import LLMMessage, LLMRequest, LLMResponse
-    from agentnb.dialects.symphony.prompts import SystemPromptService
-    from agentnb.dialects.symphony.results import AgentResult, TaskMetrics, TaskOutcome, ToolExecuted
+    from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
+    from agentnb.dialects.symphony.parts.llm_types import LLMMessage, LLMRequest, LLMResponse
+    from agentnb.dialects.symphony.parts.results import AgentResult, TaskMetrics, TaskOutcome, ToolExecuted
+    from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService
     from agentnb.dialects.symphony.schema import AgentConfig
-    from agentnb.world.tools.configs import ToolConfig
-    from agentnb.world.tools.decorated import tool
+    from agentnb.world.tools.decorator import tool
     from agentnb.world.tools.registry import ContextIntelligenceAPI, ToolRegistry
-    from agentnb.world.tools.results import ToolResult
+    from agentnb.world.tools.tool_config import ToolConfig
+    from agentnb.world.tools.tool_result import ToolResult
 
 _HERE = "agentnb.dialects.symphony"
 _TOOLS = "agentnb.world.tools"
 _HOMES = {
     "AgentConfig": f"{_HERE}.schema",
     "AgentExecutor": f"{_HERE}.api",
-    "AgentResult": f"{_HERE}.results",
+    "AgentResult": f"{_HERE}.parts.results",
     "ContextIntelligenceAPI": f"{_TOOLS}.registry",
-    "LLMHandler": f"{_HERE}.handler",
-    "LLMMessage": f"{_HERE}.llm",
-    "LLMRequest": f"{_HERE}.llm",
-    "LLMResponse": f"{_HERE}.llm",
-    "SystemPromptService": f"{_HERE}.prompts",
-    "TaskMetrics": f"{_HERE}.results",
-    "TaskOutcome": f"{_HERE}.results",
-    "ToolConfig": f"{_TOOLS}.configs",
-    "ToolExecuted": f"{_HERE}.results",
+    "LLMHandler": f"{_HERE}.parts.llm_handler",
+    "LLMMessage": f"{_HERE}.parts.llm_types",
+    "LLMRequest": f"{_HERE}.parts.llm_types",
+    "LLMResponse": f"{_HERE}.parts.llm_types",
+    "SystemPromptService": f"{_HERE}.parts.system_prompt",
+    "TaskMetrics": f"{_HERE}.parts.results",
+    "TaskOutcome": f"{_HERE}.parts.results",
+    "ToolConfig": f"{_TOOLS}.tool_config",
+    "ToolExecuted": f"{_HERE}.parts.results",
     "ToolRegistry": f"{_TOOLS}.registry",
-    "ToolResult": f"{_TOOLS}.results",
-    "tool": f"{_TOOLS}.decorated",
+    "ToolResult": f"{_TOOLS}.tool_result",
+    "tool": f"{_TOOLS}.decorator",
 }
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""api: symphony's front door: AgentExecutor(config).execute_task(task). No loop of its own: a Session runs it."""
+"""The entry point of symphony: AgentExecutor(config).execute_task(task). The loop is the session's."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from datetime import timedelta
 from itertools import zip_longest
 from typing import Any
 
-from agentnb.board.secrets import hidden, short
 from agentnb.board.values import thaw
-from agentnb.dialects.symphony.handler import LLMHandler
 from agentnb.dialects.symphony.loader import recipe_of_config
-from agentnb.dialects.symphony.results import AgentResult, TaskMetrics, TaskOutcome, Times, tool_of, usage_of
+from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
+from agentnb.dialects.symphony.parts.results import AgentResult, TaskMetrics, TaskOutcome, Times, tool_of, usage_of
 from agentnb.dialects.symphony.schema import AgentConfig, config_of
-from agentnb.errors import ExecutionError, Problem, RecipeError, told
+from agentnb.errors import ExecutionError, Problem, RecipeError, advice, with_article
 from agentnb.session import Session
+from agentnb.text import safe_repr
 from agentnb.trace import SimulationStep, SimulationTrace
 from agentnb.world.agents import Agent
 from agentnb.world.llm.decision import as_text
-from agentnb.world.tools.configs import ToolConfig
 from agentnb.world.tools.registry import ToolRegistry
+from agentnb.world.tools.tool_config import ToolConfig
 
 
 class AgentExecutor:
-    """An agent that can be given tasks: `execute_task` does one, `session` steps one.
+    """An agent that executes tasks: `execute_task` runs one, `session` steps one.
 
-    It may also stand where a recipe of any dialect has a tool, a function or an agent: `Session(recipe,
-    tools={"support": executor})`, or as a node's `function`. Then its steps are inside that node.
+    It may also be used as a tool, a function or an agent of a recipe of any dialect: `Session(recipe, tools={"support":
+    executor})`, or as a node's `function`. Its steps are then inside that node.
 
     Args:
         config: an AgentConfig, or a mapping of its fields.
@@ -37,7 +37,7 @@ class AgentExecutor:
 
     Raises:
         RecipeError: the config has mistakes.
-        ExecutionError: what is given as the model can be none.
+        ExecutionError: the model is not valid.
 
     Example:
         >>> config = AgentConfig(name="Echo", description="repeats", task="Repeat what is said")
@@ -59,33 +59,33 @@ class AgentExecutor:
         return None if self._session is None else self._session.trace
 
     def session(self, task: str, **options: Any) -> Session:
-        """Return a session that stands before the first step of a task; `options` are those of Session.
+        """Return a session before the first step of a task; `options` are those of Session.
 
-        Where neither the executor nor the shared LLMHandler has a model, it is simulated, as in every session.
+        If neither the executor nor the shared LLMHandler has a model, it is simulated, as in every session.
 
         Raises:
-            RecipeError: R206, the task is no text.
+            RecipeError: R206, the task is not a text.
         """
         if self.llm is None and "llm" not in options and LLMHandler.get_instance().known:
             options["llm"] = LLMHandler.get_instance()
         return Session(self.recipe, {"task": task}, **options)
 
     def execute_task(self, task: str) -> AgentResult:
-        """Do a task and return what came of it. What fails is a result without success.
+        """Execute a task and return its result. A failure is a result without success.
 
-        Nothing is raised but the interrupt of a person.
+        Only a KeyboardInterrupt is raised.
         """
         try:
-            session = self._session = self._begun(task)
+            session = self._session = self._create_session(task)
             session.run()
             return result_of(session)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (whatever it is: it is told)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (any error becomes a result)
             return self._failed(task, error)
 
     async def aexecute_task(self, task: str) -> AgentResult:
-        """Like `execute_task`, for async code; where the task that awaits it is cancelled, so is this."""
+        """Like `execute_task`, for async code; cancelling the awaiting task cancels this one."""
         try:
-            session = self._session = self._begun(task)
+            session = self._session = self._create_session(task)
             await session.arun()
             return result_of(session)
         except (Exception, asyncio.CancelledError) as error:
@@ -95,10 +95,12 @@ class AgentExecutor:
             return self._failed(task, error)
 
     def __call__(self, task: str = "", **inputs: Any) -> str:
-        """Do a task and return the answer, as a plain function would: for places where nothing can be inside a node.
+        """Execute a task and return the answer as a plain function would.
+
+        For callers that cannot nest a session in a node.
 
         Raises:
-            ExecutionError: the agent has come to no success.
+            ExecutionError: the agent has not succeeded.
         """
         words = "\n".join(f"{name}: {value}" for name, value in inputs.items())
         done = self.execute_task(task or words)
@@ -108,43 +110,46 @@ class AgentExecutor:
 
     def __repr__(self) -> str:
         """Return one line: the agent's name and its tools."""
-        return f"<AgentExecutor {self.config.name!r}: {len(self.config.tools)} tools>"
+        return f"<AgentExecutor {safe_repr(self.config.name, 200)}: {len(self.config.tools)} tools>"
 
-    def _begun(self, task: str) -> Session:
-        """Return the session of a task that is to be done: with a model, or with a handler that says it has none."""
+    def _create_session(self, task: str) -> Session:
+        """Return the session of a task that will be executed.
+
+        With a model, or with a handler that reports that it has none.
+        """
         return self.session(task, **({} if self.llm is not None else {"llm": LLMHandler.get_instance()}))
 
     def _failed(self, task: Any, error: BaseException) -> AgentResult:
-        sorry = f"Sorry: {self.config.name} could not work on the task {_shown(task)}."
+        sorry = f"Sorry: {self.config.name} could not work on the task {_one_line(task)}."
         outcome = TaskOutcome(sorry, agent=self.config.name, fallback=True)
-        return AgentResult(success=False, result=outcome, error=hidden(told(error)) or type(error).__name__)
+        return AgentResult(success=False, result=outcome, error=advice(error) or type(error).__name__)
 
 
-def _shown(task: Any) -> str:
-    """Return a task as one line, whatever was given for one."""
+def _one_line(task: Any) -> str:
+    """Return a task as one line, whatever its type."""
     try:
-        return short(task)
+        return safe_repr(task)
     except Exception:  # noqa: BLE001  (it is no text, and its own code fails)
-        return f"that is a {type(task).__name__}"
+        return f"that is {with_article(type(task).__name__)}"
 
 
 def _model_of(llm: Any, config: AgentConfig) -> LLMHandler | None:
-    """Return who answers for an agent's model; None leaves it to the session, or to the shared handler.
+    """Return the client for an agent's model; None leaves it to the session, or to the shared handler.
 
-    A config that brings a key has a provider of its own.
+    A config with a key gets a separate provider.
     """
     if llm is None and config.model.api_key is not None:
         own = LLMHandler()
-        own.register_provider({"provider": "openai", **config.model.model_dump(exclude_none=True)})
+        own.register_provider({"provider": "openai", **config.model.settings})
         return own
     return None if llm is None else LLMHandler.of(llm)
 
 
 def registry_of(tools: Any) -> ToolRegistry:
-    """Return a registry: as it is, the shared one for None, else a new one of what a mapping or a list gives.
+    """Return a registry: unchanged, the shared one for None, or a new one from a mapping or a list.
 
     Raises:
-        RecipeError: R114, it is nothing of these; and all that is wrong with a tool.
+        RecipeError: R114, it is none of these; and all that is wrong with a tool.
     """
     if tools is None:
         return ToolRegistry.get_instance()
@@ -160,13 +165,13 @@ def registry_of(tools: Any) -> ToolRegistry:
 
 
 def _no_tools(tools: Any) -> Problem:
-    """R114: a value is not what is needed there."""
-    return Problem("R114", f"the tools are a {type(tools).__name__}", "AgentExecutor(config, llm, tools)",
+    """R114: a value is not valid there."""
+    return Problem("R114", f"the tools are {with_article(type(tools).__name__)}", "AgentExecutor(config, llm, tools)",
                    "they are a ToolRegistry, a mapping from names, or a list", "give one of these")  # fmt: skip
 
 
 def result_of(session: Session) -> AgentResult:
-    """Return what came of the task of a session, read from its trace and its blackboard."""
+    """Return the result of a session's task, from its trace and its blackboard."""
     board, trace = session.board, session.trace
     whole, usage = _between(trace.steps), usage_of(board.get("usage"))
     result = thaw(session.engine.root.scope.data["result"]) if "result" in board else None
@@ -204,10 +209,10 @@ def _between(steps: Sequence[SimulationStep]) -> Times:
 
 
 def _unfinished(session: Session) -> str:
-    """Say why a task has not come to its end."""
+    """Return why a task has not been completed."""
     problem = session.error
     if problem is not None:
-        return hidden(f"{problem.what}: {problem.why}")
+        return advice(ExecutionError(problem))
     limit = (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
     return f"{limit} is used up" if limit else f"it stands {session.status} after step {session.position}"
 

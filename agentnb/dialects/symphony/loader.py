@@ -1,4 +1,4 @@
-"""loader: an agent's config becomes a Recipe: the steps from its task to its result. Translation only."""
+"""Load an agent's config as a Recipe: the steps from its task to its result. Translation only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import Place, Problem
-from agentnb.recipe.grafts import WHOLE
+from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 
@@ -26,6 +26,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "parse": ("tools",),
     "check": ("tools",),
     "tool": ("tools",),
+    "next_call": ("tools",),
     "next_round": ("maxCalls", "max_calls"),
     "result": (),
 }
@@ -34,7 +35,7 @@ _OTHERS: Final = frozenset({"graph", "topology", "apiVersion", "metadata", "work
 
 
 def recognise(content: object) -> bool:
-    """Return whether this looks like an agent's config: by its words, or by its class."""
+    """Return True if this looks like an agent's config: by its keys, or by its class."""
     if isinstance(content, Mapping):
         return "name" in content and bool(_OWN & content.keys()) and not _OTHERS & content.keys()
     names = {cls.__name__ for cls in type(content).__mro__ if cls.__module__.startswith("agentnb.dialects.symphony")}
@@ -42,7 +43,7 @@ def recognise(content: object) -> bool:
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe, where one can be made, and what is wrong with it beyond what the checks will find."""
+    """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
     recipe = getattr(source.content, "recipe", None)
     if isinstance(recipe, Recipe):
         return recipe, []
@@ -58,18 +59,18 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
 
 
 def _with_its_prompt(config: AgentConfig, source: Source) -> AgentConfig:
-    """Return a config with the text of the file that its system prompt names, where that lies beside its own file."""
+    """Return a config with the text of the file that its system prompt names, if that is beside its own file."""
     file = Path(source.file)
     if config.system_prompt is None or source.text is None or not file.is_file():
         return config
-    from agentnb.dialects.symphony.prompts import SystemPromptService
+    from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService
 
     text = SystemPromptService.base(config, folder=file.resolve().parent)
     return config.model_copy(update={"system_prompt": text})
 
 
 def recipe_of_config(config: AgentConfig, agent: Agent | None = None, source: Source | None = None) -> Recipe:
-    """Return what an agent does with a task as a recipe; `agent` is what it brings along."""
+    """Return the steps of an agent's task as a recipe; `agent` holds its model and tools."""
     from agentnb.world.agents import Agent
 
     places = _Places(source or Source(config, "<AgentConfig>"))
@@ -95,7 +96,7 @@ def recipe_of_config(config: AgentConfig, agent: Agent | None = None, source: So
 
 
 class _Places:
-    """Where it is written what a step of an agent follows from: its field, or the agent's name without it."""
+    """The source places of an agent's steps: a field, or else the agent's name."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -111,30 +112,40 @@ class _Places:
 
 def _nodes(config: AgentConfig) -> list[Node]:
     """Return the steps of an agent; those of tools only where it has some."""
-    from agentnb.dialects.symphony import inside
+    from agentnb.dialects.symphony.parts import agent_run
 
-    known = config.model_dump(exclude={"llm"})
+    known = {name: value for name, value in config if name != "llm"}
     asked = {"timeout": config.model.timeout or config.timeout}
-    tools, requesting = tuple(config.tools), inside.Requesting(config)
+    tools, native, requesting = tuple(config.tools), config.native, agent_run.Requesting(config)
+    compose = agent_run.composed_natively if native else agent_run.composed
+    offered = ("tools",) if native else ()
     nodes = [
-        _node("system_prompt", "prompt", (), ("system_prompt",), compose=inside.composed, config=known, tools=tools),
-        _node("request", "function", ("system_prompt", "task", "conversation"), ("request",),
+        _node("system_prompt", "prompt", (), ("system_prompt", *offered), compose=compose, config=known,
+              tools=tools, native=native),
+        _node("request", "function", ("system_prompt", "task", *offered, "conversation"), ("request",),
               function=requesting, settings=requesting.settings),
-        _node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name, json=bool(tools), **asked),
+        _node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name,
+              json=bool(tools) and not native, **asked),
     ]  # fmt: skip
     if tools:
+        more, said = (("calls",), ("conversation",)) if native else ((), ())
         nodes += [
-            _node("parse", "parse", ("answer",), ("decision",)),
+            _node("parse", "parse", ("answer", *said), ("decision", *more), native=native),
             _node("check", "pick", ("decision",), ("tools_executed",), tools=tools, approval=config.require_approval),
             _node("tool", "use", ("decision",), ("tools_executed",)),
         ]
+    if native:
+        nodes.append(
+            _node("next_call", "function", ("calls",), ("decision", "calls", "calls_on"),
+                  function=agent_run.take_next_call)
+        )  # fmt: skip
     if tools and config.max_calls > 1:
         nodes.append(
             _node("next_round", "function", ("usage", "answer", "tools_executed"), ("goes_on", "conversation"),
-                  function=inside.GoingOn(config), most=config.max_calls)
+                  function=agent_run.GoingOn(config), most=config.max_calls)
         )  # fmt: skip
     reads = ("answer", "decision", "tools_executed", "failure", "model", "usage")
-    nodes.append(_node("result", "function", reads, ("result",), function=inside.Concluding(config)))
+    nodes.append(_node("result", "function", reads, ("result",), function=agent_run.Concluding(config)))
     return nodes
 
 
@@ -143,12 +154,16 @@ def _node(id: str, kind: str, reads: tuple[str, ...], writes: tuple[str, ...], *
 
 
 def _edges(config: AgentConfig) -> list[Edge]:
-    """Return the ways between the steps; conditions exclude each other, for a recipe around may take all that hold."""
+    """Return the edges between the steps.
+
+    Conditions exclude each other, because a surrounding recipe may take all that match.
+    """
     edges = [Edge("system_prompt", "request"), Edge("request", "llm")]
     edges.append(Edge("llm", "result", "error"))
     if not config.tools:
         return [*edges, Edge("llm", "result")]
-    after = "next_round" if config.max_calls > 1 else "result"
+    end = "next_round" if config.max_calls > 1 else "result"
+    after = "next_call" if config.native else end
     edges += [
         Edge("llm", "parse"),
         _when("parse", "check", "decision.kind == 'tool'"),
@@ -159,7 +174,9 @@ def _edges(config: AgentConfig) -> list[Edge]:
         Edge("tool", after),
         Edge("tool", after, "error"),
     ]
-    if after == "next_round":
+    if config.native:
+        edges += [_when("next_call", "check", "calls_on", "loop_back"), _when("next_call", end, "not calls_on")]
+    if end == "next_round":
         edges += [
             _when("next_round", "request", "goes_on", "loop_back"),
             _when("next_round", "result", "not goes_on"),

@@ -1,9 +1,9 @@
-"""schema: an agent's configuration, typed: AgentConfig, in the words of Python or in the original's."""
+"""The schema of an agent's configuration: AgentConfig, with Python's names or the original's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import (
     AliasChoices,
@@ -13,13 +13,18 @@ from pydantic import (
     Discriminator,
     Field,
     PositiveInt,
+    SerializerFunctionWrapHandler,
     Tag,
     ValidationError,
     field_validator,
+    model_serializer,
+    model_validator,
 )
 
-from agentnb.dialects import mistakes
-from agentnb.errors import Problem, RecipeError
+from agentnb.board.masking import masked
+from agentnb.dialects import pydantic_errors
+from agentnb.errors import Problem, RecipeError, with_article
+from agentnb.secrets import hide
 from agentnb.sources import Source, plain_source
 
 __all__ = ["AgentConfig", "ModelConfig", "config_of", "read"]
@@ -41,7 +46,7 @@ def _sort(value: Any) -> str:
 
 
 def _both(name: str, other: str) -> Any:
-    """Return where a field's value stands: under its name here, or under the original's."""
+    """Return the location of a field's value: under its name here, or under the original's."""
     return AliasChoices(name, other)
 
 
@@ -49,11 +54,19 @@ Text = Annotated[str, BeforeValidator(_or_empty)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(hide_input_in_errors=True, extra="ignore", frozen=True, protected_namespaces=())
+
+    @model_serializer(mode="wrap")
+    def _without_secrets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Mask the secrets in what `model_dump` and `model_dump_json` return; the attributes hold them."""
+        return masked(dump(self))  # type: ignore[no-any-return]  # a dict, as it was
 
 
 class ModelConfig(_Part):
-    """Which model an agent asks, and how. `timeout` is in seconds; what is None is left to the provider."""
+    """The model of an agent and its settings. `timeout` is in seconds; None leaves the choice to the provider.
+
+    `native_tools` offers the agent's tools in the provider's own form, instead of the JSON protocol.
+    """
 
     model: str | None = None
     provider: str | None = None
@@ -61,6 +74,18 @@ class ModelConfig(_Part):
     temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
     max_tokens: PositiveInt | None = Field(None, validation_alias=_both("max_tokens", "maxTokens"))
     timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
+    native_tools: bool = Field(default=False, validation_alias=_both("native_tools", "nativeTools"))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the provider: those that are set, by its names."""
+        return {name: value for name, value in self if value is not None and name != "native_tools"}
+
+    @model_validator(mode="after")
+    def _hide_key(self) -> Self:
+        """Mask the key wherever it appears from now on."""
+        hide(self.api_key)
+        return self
 
 
 Model = Annotated[Annotated[str, Tag("text")] | Annotated[ModelConfig, Tag("model")], Discriminator(_sort)]
@@ -88,7 +113,7 @@ class Written(_Part):
     @field_validator("tools")
     @classmethod
     def _callable(cls, value: list[str]) -> list[str]:
-        """Take each tool once."""
+        """Remove duplicate tools."""
         if "none" in value:
             raise ValueError("a model says 'none' where it calls no tool, so no tool can be called that")
         return list(dict.fromkeys(value))
@@ -96,12 +121,17 @@ class Written(_Part):
     @field_validator("directives", mode="before")
     @classmethod
     def _one_text(cls, value: Any) -> Any:
-        """Take several directives as one text, a line each."""
+        """Join several directives to one text, one per line."""
         return "\n".join(map(str, value)) if isinstance(value, list | tuple) else value
 
     @property
+    def native(self) -> bool:
+        """True if its model calls tools in its provider's own form."""
+        return bool(self.tools) and self.model.native_tools
+
+    @property
     def model(self) -> ModelConfig:
-        """Which model is asked; "provider:model" is taken apart."""
+        """The name of the model; "provider:model" is split."""
         if isinstance(self.llm, ModelConfig):
             return self.llm
         from agentnb.world.llm.providers import PROVIDERS, SIMULATED
@@ -113,16 +143,16 @@ class Written(_Part):
 
 
 class AgentConfig(Written):
-    """An agent: who it is, what it is for, which tools it may call, and which model it asks.
+    """An agent: its identity, its purpose, the tools that it may call, and its model.
 
-    Names are taken as they are here or as the original writes them (`systemPrompt`, `maxCalls`).
+    Fields may have the names used here or those of the original (`systemPrompt`, `maxCalls`).
 
     Args:
         tools: the names of the tools that it may call; with some it answers in JSON, without any in plain words.
-        llm: a model's name, "provider:model", or model, provider, temperature, max_tokens, timeout.
-        directives: what it has to keep to besides; told once.
+        llm: a model's name, "provider:model", or model, provider, temperature, max_tokens, timeout, native_tools.
+        directives: additional rules for it, in the prompt once.
         system_prompt: in place of the text that is put together from name, description and task.
-        max_calls: how often its model is asked at most: with more than one it goes on after a tool.
+        max_calls: the limit of model requests: with more than one it continues after a tool.
         timeout: the seconds that each answer of its model may take.
         require_approval: whether a person is asked before a tool is called.
 
@@ -135,7 +165,7 @@ class AgentConfig(Written):
     """
 
     def __init__(self, *args: Any, **fields: Any) -> None:
-        """Make a config; the first eight fields may be given by their places.
+        """Create a config; the first eight fields may be positional.
 
         Raises:
             RecipeError: every mistake at once.
@@ -144,31 +174,31 @@ class AgentConfig(Written):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise RecipeError(*mistakes.schema_problems(error, _written(given))) from None
+            raise RecipeError(*pydantic_errors.schema_problems(error, _written(given))) from None
 
 
-def _written(given: Mapping[str, Any]) -> mistakes.Written:
+def _written(given: Mapping[str, Any]) -> pydantic_errors.Written:
     shown = {name: value for name, value in given.items() if isinstance(name, str)}
-    return mistakes.Written(Source(shown, "AgentConfig(...)"), shown, Written)
+    return pydantic_errors.Written(Source(shown, "AgentConfig(...)"), shown, Written)
 
 
 def read(source: Source) -> tuple[AgentConfig | None, list[Problem]]:
-    """Return the config that a source holds, where it can be read, and what is wrong with it beyond its syntax.
+    """Return the config in a source, if it is valid, and the problems beyond its syntax.
 
-    R109, R112 (a warning), R113, R114: a word, a key, a value that is not what is needed there.
+    R109, R112 (a warning), R113, R114: a word, a key, a value that is not valid there.
     """
     if isinstance(source.content, AgentConfig):
         return source.content, []
-    written = mistakes.Written(source, source.content, Written)
-    problems = [*mistakes.word_problems(source), *mistakes.unknown_keys(written)]
+    written = pydantic_errors.Written(source, source.content, Written)
+    problems = [*pydantic_errors.word_problems(source), *pydantic_errors.unknown_keys(written)]
     try:
         return AgentConfig(**vars(Written.model_validate(source.content))), problems
     except ValidationError as error:
-        return None, [*problems, *mistakes.schema_problems(error, written)]
+        return None, [*problems, *pydantic_errors.schema_problems(error, written)]
 
 
 def config_of(value: Any) -> AgentConfig:
-    """Return an agent's config as it is, or made of a mapping.
+    """Return an agent's config unchanged, or created from a mapping.
 
     Raises:
         RecipeError: every mistake in it at once.
@@ -178,7 +208,7 @@ def config_of(value: Any) -> AgentConfig:
     source = plain_source(value) if isinstance(value, Mapping) else Source(value, "AgentExecutor(config)")
     if not isinstance(value, Mapping):
         raise RecipeError(
-            Problem("R114", f"the config is a {type(value).__name__}", "AgentExecutor(config)",
+            Problem("R114", f"the config is {with_article(type(value).__name__)}", "AgentExecutor(config)",
                     "an agent is described by an AgentConfig or a mapping of its fields",
                     "give AgentConfig(name=..., description=..., task=..., tools=[...])")
         )  # fmt: skip

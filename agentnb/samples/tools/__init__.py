@@ -1,1 +1,1 @@
-"""tools: what the samples in YAML call: plain functions, each in a file beside the recipes."""
+"""Tools of the YAML samples: plain functions, each in a file beside the recipes."""

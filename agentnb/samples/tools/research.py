@@ -1,4 +1,4 @@
-"""research: what the research sample does besides searching: it asks questions, and knows an archive that is closed."""
+"""Tools of the research sample besides searching: asking questions, and an archive that is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""text_search: the paragraphs of text files that say most about some words. Real files, no network."""
+"""Search for the paragraphs of text files that match a query best. Real files, no network."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def search(query: str, folder: str = "texts", k: int = 3) -> dict[str, Any]:
 
 
 def stems(text: str) -> list[str]:
-    """Return the words of a text in a form in which `tide` and `tides` are the same; common words are left out."""
+    """Return the words of a text in a form in which `tide` and `tides` are equal; common words are left out."""
     words = dict.fromkeys(word for word in _WORD.findall(text.lower()) if word not in _COMMON)
     return list(dict.fromkeys(word.removesuffix("s") for word in words))

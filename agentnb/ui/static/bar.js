@@ -1,9 +1,9 @@
-// bar: the buttons and the slider.
+// The buttons and the slider.
 import { enable, make, say, sign } from "./dom.js";
 import { rail } from "./rail.js";
 import { speed } from "./speed.js";
 
-// verb, text, sign, what it does, the key as it is named, and as `aria-keyshortcuts` has it
+// verb, text, icon, tooltip, the key as displayed, and as `aria-keyshortcuts` expects it
 const BUTTONS = [
   ["back", "Back", "M12 3v10L4 8zM3 3h2v10H3z", "one step back", "Left", "ArrowLeft"],
   ["step", "Step", "M4 3v10l8-5zM11 3h2v10h-2z", "the next node", "Right", "ArrowRight"],
@@ -42,7 +42,7 @@ export function bar(ask, tape) {
   return {
     element,
     focus: () => buttons.get("step").focus({ preventScroll: true }),
-    /** `travelling`: a place that was asked for has not been reached yet, so the slider stays where the hand left it. */
+    /** `travelling`: a requested step has not been reached yet, so the slider does not move from where it was dragged. */
     show(state, travelling) {
       for (const [verb, button] of buttons) enable(button, state.can.includes(verb));
       pace.show(state);

@@ -1,13 +1,13 @@
-// board: the blackboard as a table of lines that open; so many are painted as a person asks for, all of them can be found.
+// The blackboard as a table of expandable rows; it renders as many as requested, and searches all of them.
 import { enable, make, say } from "./dom.js";
 import { field } from "./fields.js";
 import { treeLine } from "./tree.js";
 
-const SOME = 200; // lines that are painted until somebody asks for more
+const SOME = 200; // rows rendered until more are requested
 const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Edit"]];
-const TYPED = 250; // milliseconds without a key until the kernel looks for a word
+const TYPED = 250; // milliseconds after the last key until the kernel is asked to search
 
-/** What is shown of all rows: those with a word in their key or value, so many of them; what the page has not got is asked for. */
+/** The visible part of all rows: those that match the search, up to a limit; missing ones are requested. */
 function boardSifter(ask, changed) {
   let [word, limit, beyond, total, asked, timer] = ["", SOME, [], 0, "", 0];
   const fits = ([key, text]) => key.toLowerCase().includes(word) || (text || "").toLowerCase().includes(word);
@@ -23,7 +23,7 @@ function boardSifter(ask, changed) {
     });
   }
   return {
-    /** The rows to paint, and how many further ones there are. */
+    /** The rows to render, and the number of further ones. */
     rows(state) {
       const own = word ? state.board.filter(fits) : state.board;
       const known = new Set(own.map(([key]) => key));
@@ -46,7 +46,7 @@ function boardSifter(ask, changed) {
   };
 }
 
-/** A form that puts a new key, or a part of one, on the board. */
+/** A form that adds a key, or a part of one, to the board. */
 function keyAdder(ask, can) {
   const name = make("input", { type: "text", class: "agentnb-input agentnb-code", required: true, placeholder: "key, or a path: order.lines.0", "aria-label": "new key" });
   const value = field({ label: "value of the new key", text: "", as: "text" }, { named: false, kinds: true });
@@ -75,7 +75,7 @@ function keyAdder(ask, can) {
   return { form, button };
 }
 
-/** The arrows walk through the lines: up and down, into what they open to, and out of it. */
+/** Arrow keys: up and down through the rows, right to expand, left to collapse. */
 function boardWalks(table, known) {
   const rows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
   let here = null;
@@ -116,7 +116,7 @@ function boardWalks(table, known) {
   return () => { if (!here?.isConnected || here.closest("[hidden]")) stand(rows()[0] || null); };
 }
 
-/** Paint rows in their order, each in a part of the table of its own; a line that is open is hidden, never lost. */
+/** Render rows in order, each in its own part of the table; an expanded row is hidden, never removed. */
 function boardPainter(table, tools) {
   const lines = new Map(); // key -> {line, body, seen}
   return {
@@ -186,7 +186,7 @@ export function board(ask, choice) {
       repaint();
       enable(add.button, can("edit"));
       for (const { line } of lines.values()) line.able(can("edit"));
-      // What is open asks for its value again when the run has moved; not while it runs.
+      // Expanded rows request their values again when the run has moved; not while it runs.
       const where = JSON.stringify([state.position, state.length, state.said, state.run]);
       if (where === seen || ["running", "pausing"].includes(state.status)) return;
       seen = where;

@@ -1,4 +1,4 @@
-// cards: what went wrong, between the buttons and the graph.
+// Error cards, between the buttons and the graph.
 import { make } from "./dom.js";
 
 const ANSWERS = [["where", "where"], ["why", "why"], ["do", "do"]];
@@ -10,7 +10,7 @@ export function problemCard(problem) {
   return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, answers);
 }
 
-/** `remedies` are what can be done on the card of a failure, and a card of their own. */
+/** `remedies` are the actions on the card of a failure, and a card of their own. */
 export function problems(remedies) {
   const element = make("div", { class: "agentnb-problems", role: "alert" });
   let shown = "";

@@ -1,6 +1,6 @@
-// chosen: what a person has picked to be told about: a node or a step. Parts of one cockpit share it; the kernel never knows.
+// The selection: a node or a step. Shared by the parts of one cockpit; the kernel does not know it.
 
-/** Return the place of the choice: `get()` is {kind, id} or null; who asked by `on` is told of each new one. */
+/** Return the selection: `get()` is {kind, id} or null; listeners added by `on` are called on each change. */
 export function chosen() {
   let now = null;
   const listeners = [];

@@ -1,4 +1,4 @@
-// cockpit: one view of a session. It shows the model's `state` and sends what a person asks for; it decides nothing.
+// One view of a session. It shows the model's `state` and sends a person's commands; it decides nothing.
 import { bar } from "./bar.js";
 import { board } from "./board.js";
 import { problems } from "./cards.js";
@@ -25,7 +25,7 @@ const KEYS = {
   i: "into", o: "over", u: "out", x: "stop", b: "stop_at", R: "reset", "+": "speed", "-": "speed",
 };
 
-/** The state with what the kernel says has changed of it; null where something was missed, so that it does not fit. */
+/** Return the state with the kernel's changes applied; null if a message was missed, so that they do not apply. */
 function merged(state, { changed, number }) {
   if ((state.number || 0) + 1 !== number) return null;
   const now = { ...state, ...changed, number };
@@ -44,7 +44,7 @@ function merged(state, { changed, number }) {
   return now;
 }
 
-/** Put what has changed into the model, whose views all hear of it; of several views the first one does. */
+/** Apply changes to the model, which notifies all its views; of several views the first one does it. */
 function take(model, message) {
   const state = model.get("state");
   if (message.number <= (state.number || 0)) return;
@@ -70,7 +70,7 @@ function onKey(event, state, ask) {
   ask(verb, value, verb === "stop_at" ? state.current : null, undefined, event.repeat);
 }
 
-/** Which run is shown: its name where it has one of its own, whose fork it is, and the end of its id. */
+/** The shown run: its name if it has one, its parent run, and the end of its id. */
 function toldRun({ name, run }) {
   if (!run) return "";
   const parts = [run.name === name ? "run" : `run ${run.name}`, run.id];
@@ -124,7 +124,7 @@ function render({ model, el }) {
     show();
   }
   const onState = () => { root.classList.remove("agentnb-dead"); line.heard(); show(); };
-  const onGone = () => root.classList.add("agentnb-dead"); // the kernel has ended or was restarted
+  const onGone = () => root.classList.add("agentnb-dead"); // the kernel has ended or restarted
   const onMessage = (message) => {
     if (message.changed) take(model, message);
     else if (message.streams) saying.hear(message.streams, state());
@@ -141,7 +141,7 @@ function render({ model, el }) {
   const heard = { "change:state": onState, "change:svg": draw, "msg:custom": onMessage, comm_live_update: onGone };
   for (const [event, listener] of Object.entries(heard)) model.on(event, listener);
   draw();
-  model.send({ do: "whole" }); // what has changed since the model was made may not have been heard
+  model.send({ do: "whole" }); // changes since the model was created may have been missed
   return () => {
     for (const [event, listener] of Object.entries(heard)) model.off(event, listener);
     unfollow();

@@ -1,13 +1,13 @@
-// details: all about the node or the step that a person has picked; with nothing picked, about the last step.
+// The details pane: the selected node or step; without a selection, the last step.
 import { folder, nodeParts, stepParts, whyNotOf } from "./details_sections.js";
 import { faintly, linkTo, valueOf } from "./details_parts.js";
 import { enable, make } from "./dom.js";
 
-const PACE = 600; // milliseconds between two looks while a run goes on
-const LOST = 6000; // after so many a look counts as lost, and the next one goes out
+const PACE = 600; // milliseconds between two requests while a run moves
+const LOST = 6000; // milliseconds after which a request counts as lost and the next one is sent
 const MOVES = new Set(["running", "pausing"]);
 
-/** Asks for what is to be shown, and no more often than it is worth: not twice for the same, not two at once. */
+/** Requests what is to be shown, never twice for the same state and only one at a time. */
 function detailsPuller(ask, paint) {
   let [asked, waiting, next, wanted] = ["", 0, 0, null];
   function pull() {
@@ -35,7 +35,7 @@ function tool(text, title, at, click) {
   return button;
 }
 
-/** The buttons above: to a step, through the steps of the node, up to the node, and its breakpoint. */
+/** The buttons at the top: to a step, through the steps of the node, up to the node, and its breakpoint. */
 function toolbar({ node, step, before, after }, ask, choice) {
   const goes = step && tool(`Go to step ${step.step}`, "the run stands behind this step again", "goto", () => ask("goto", step.step));
   const runs = tool("Run to here", "run until it is this node's turn", "run_to", () => ask("run_to", null, node.id));
@@ -57,7 +57,7 @@ function toolbar({ node, step, before, after }, ask, choice) {
   };
 }
 
-/** Which node or step it is, and where it is written: a text that one click selects. */
+/** The node or step, and its source position: a text that one click selects. */
 function headOf({ node, step }, kind, to) {
   const name = kind === "step" && step ? [make("strong", { text: `Step ${step.step}` }), to.node(node.id)] : [make("strong", { text: node.id })];
   const about = node.gone ? [faintly("is not in the recipe")] : [make("span", { class: "agentnb-chip", text: node.kind }), ...(node.label ? [faintly(node.label)] : [])];
@@ -65,7 +65,7 @@ function headOf({ node, step }, kind, to) {
   return make("div", { class: "agentnb-details-head" }, ...name, ...about, ...(node.now ? [make("span", { class: "agentnb-now", text: node.now })] : []), ...place);
 }
 
-/** Everything under each other: of a node itself first, of a step what it did. */
+/** All sections, one below the other: for a node its definition first, for a step what it did. */
 function contentOf(found, kind, ask, tell, to, fold) {
   const { node, step, runs } = found;
   const ofNode = node.gone ? [] : nodeParts(node, fold, tell, to, whyNotOf(node.id, found.events || [], ask));
@@ -76,7 +76,7 @@ function contentOf(found, kind, ask, tell, to, fold) {
   return [...ofNode, make("p", { class: "agentnb-ran" }, ...last), ...ofStep];
 }
 
-/** Fill the pane anew: the focus stays with the button or part of the same name; of the same thing, it stays scrolled. */
+/** Refill the pane; focus stays on the button or section of the same name, and scrolling within the same object. */
 function refill(body, same, parts) {
   const top = same ? body.scrollTop : 0;
   const at = body.contains(document.activeElement) ? document.activeElement.dataset.at || "" : null;
@@ -88,7 +88,7 @@ function refill(body, same, parts) {
 export function details(ask, choice, reveal = () => {}) {
   const body = make("div", { class: "agentnb-details", tabindex: "0", role: "group", "aria-label": "Details, scrolls" });
   const unpin = make("button", { type: "button", class: "agentnb-link", text: "follow the run", title: "show the last step, whichever it is", hidden: true, click: () => choice.set(null) });
-  const [fold, whole] = [folder(), new Map()]; // which parts are open, and what was asked for as a whole
+  const [fold, whole] = [folder(), new Map()]; // which sections are open, and which values were requested in full
   const to = {
     step: (number) => linkTo(`step ${number}`, `show step ${number}`, () => choice.set("step", number)),
     node: (id) => linkTo(id, `show node ${id}`, () => choice.set("node", id)),
@@ -136,7 +136,7 @@ export function details(ask, choice, reveal = () => {}) {
     says: () => (choice.get() ? `Details of ${choice.get().kind} ${choice.get().id}` : "Details of the last step"),
     show(now) {
       state = now;
-      const left = arrived && choice.get()?.id !== now.position; // the run has moved on from the step that was picked
+      const left = arrived && choice.get()?.id !== now.position; // the run has moved on from the selected step
       arrived = choice.get()?.kind === "step" && choice.get().id === now.position;
       if (left && choice.get()?.kind === "step") choice.set(null);
       else look();

@@ -1,7 +1,7 @@
-// details_parts: how the values, calls, conditions and events of a step are told, each as an element; everything is a text.
+// The values, calls, conditions and events of a step, each as an element; all content is set as text.
 import { make, say } from "./dom.js";
 
-const LONG = 64; // characters; what is longer, or has lines, stands in a box below its name
+const LONG = 64; // characters; longer or multi-line text is in a box below its name
 
 /** 0.00042 -> "0.42 ms". */
 export function lasted(seconds) {
@@ -12,7 +12,7 @@ export function lasted(seconds) {
 export const faintly = (text) => make("span", { class: "agentnb-faint", text });
 export const linkTo = (text, title, click) => make("button", { type: "button", class: "agentnb-link", text, title, click });
 
-/** The text of a value; where it was cut, a button asks for all of it. `whole` remembers what has been asked for. */
+/** The text of a value; if truncated, with a button that requests all of it. `whole` stores the full values. */
 export function valueOf(cell, pull, whole) {
   const box = make("code", { class: "agentnb-cell-value" });
   const element = make("div", { class: "agentnb-cell" }, box);
@@ -37,7 +37,7 @@ export function valueOf(cell, pull, whole) {
   return element;
 }
 
-/** Named values under each other. */
+/** Named values, one below the other. */
 export function rowsOf(cells, tell) {
   return make("dl", { class: "agentnb-values" }, ...cells.flatMap((cell) => [
     make("dt", {}, cell.name, ...(cell.type ? [" ", make("small", { class: "agentnb-faint", text: cell.type })] : [])),
@@ -45,7 +45,7 @@ export function rowsOf(cells, tell) {
   ]));
 }
 
-/** What a step has changed: before and after. */
+/** The changes of a step: before and after. */
 export function changesOf(rows, tell) {
   return make("dl", { class: "agentnb-values" }, ...rows.flatMap((row) => {
     const about = [row.op === "append" ? "one item more" : "", row.note].filter(Boolean).join(", ");
@@ -62,7 +62,7 @@ export function changesOf(rows, tell) {
 
 const SAID = { system: "system", user: "user", assistant: "assistant", tool: "tool" };
 
-/** One attempt of a call: who was asked what, what came back, and what it took. */
+/** One attempt of a call: the request, the response, time and cost. */
 export function callOf(call, tell) {
   const [sent, back] = call.tokens || [];
   const count = (number, word) => (number === null || number === undefined ? "" : `${number} ${word}`);
@@ -80,7 +80,7 @@ export function callOf(call, tell) {
     ...(call.arguments.length ? [rowsOf(call.arguments, tell)] : []), ...said, ...answer);
 }
 
-/** The conditions that were asked, each with its answer and what it had read. */
+/** The evaluated conditions, each with its result and what it read. */
 export function whyOf(asked) {
   return make("ul", { class: "agentnb-why" }, ...asked.map((one) => make("li", { class: one.taken ? "agentnb-taken" : "" },
     make("span", { class: "agentnb-arrow", "aria-hidden": "true", text: one.taken ? "→" : "·" }),
@@ -91,7 +91,7 @@ export function whyOf(asked) {
       ...(one.warning ? [make("div", { class: "agentnb-odd", text: `odd: ${one.warning}` })] : [])))));
 }
 
-/** What went on inside a node: its rounds or its branches. */
+/** What ran inside a node: its rounds or its branches. */
 export function insideOf({ parts, more }, { step, node }) {
   const rounds = parts.some((part) => part.round > 1);
   const items = parts.map((part) => {
@@ -104,13 +104,13 @@ export function insideOf({ parts, more }, { step, node }) {
   return make("div", {}, make("ol", { class: "agentnb-rows" }, ...items), ...(more ? [faintly(`and ${more} more`)] : []));
 }
 
-/** Events: each opens to its payload. */
+/** Events: each expands to its payload. */
 export function eventsOf(events, tell) {
   return make("div", {}, ...events.map((event) => make("details", { class: "agentnb-event" },
     make("summary", {}, make("strong", { text: event.type }), faintly(` ${event.id}, by ${event.actor}`)), tell(event.payload))));
 }
 
-/** What people did where the run stood behind the step. */
+/** Interventions while the step was the current one. */
 export function actsOf(acts, tell) {
   return make("ul", { class: "agentnb-rows" }, ...acts.map((act) => make("li", {},
     make("span", {}, make("strong", { text: act.act }), ` ${act.target}`, faintly(` by ${act.actor}, ${new Date(act.time).toLocaleTimeString()}`)),

@@ -1,13 +1,13 @@
-// details_sections: the parts of the details pane: what a node is, and what a step did; each part folds.
+// The sections of the details pane: what a node is, and what a step did; each can be collapsed.
 import { problemCard } from "./cards.js";
 import { make } from "./dom.js";
 import { actsOf, callOf, changesOf, eventsOf, faintly, insideOf, lasted, rowsOf, whyOf } from "./details_parts.js";
 
 const STATUS = { ok: "✓ ok", error: "✕ failed", cancelled: "⊘ cancelled", skipped: "↷ skipped" };
 const PHASE = { run: "", enter: "entered", again: "goes round again", leave: "left" };
-const CLOSED = new Set(["Parameters", "Ways in and out", "Events", "Action and observation"]); // until a person opens them
+const CLOSED = new Set(["Parameters", "Ways in and out", "Events", "Action and observation"]); // collapsed at first
 
-/** The parts that fold; a view remembers which of them are open. */
+/** The collapsible sections; a view remembers which of them are open. */
 export function folder() {
   const open = new Map();
   return (name, count, ...parts) => {
@@ -23,7 +23,7 @@ function waysOf(ways, to) {
     make("span", {}, leads ? "to " : "from ", to.node(other), faintly(` ${kind}${condition ? `, ${condition}` : ""}`)))));
 }
 
-/** What a node is: what it reads and writes, where it is written, what it says, what it listens to. */
+/** A node: what it reads and writes, its source, its prompts, the events that it listens to. */
 export function nodeParts(node, fold, tell, to, whyNot) {
   const facts = node.facts.flatMap(([name, text]) => [make("dt", { text: name }), make("dd", { text })]);
   const written = node.definition.flatMap((cell) => [...(cell.name === node.place ? [] : [make("code", { class: "agentnb-place", title: "a click selects it", text: cell.name })]), tell(cell)]);
@@ -38,7 +38,7 @@ export function nodeParts(node, fold, tell, to, whyNot) {
   ];
 }
 
-/** What set a step off: the event, and what it came from. */
+/** What activated a step: the event and its causes. */
 function deliveredPart(event, tell, to) {
   const from = event.causes.map(([id, type, step, actor]) => make("li", {},
     make("span", {}, make("strong", { text: type }), faintly(` ${id}, by ${actor}`), ...(step ? [" in ", to.step(step)] : []))));
@@ -61,7 +61,7 @@ function aboutOf(step) {
   return make("p", { class: "agentnb-about", "data-status": step.status, text: words.filter(Boolean).join(" · ") });
 }
 
-/** What a step did: with what, what came of it, whom it asked, and why it went on as it did. */
+/** A step: its inputs, its result, its calls, and why the run continued as it did. */
 export function stepParts(step, fold, tell, to) {
   const part = (name, rows, ...parts) => (rows.length ? [fold(name, rows.length, ...parts)] : []);
   const calls = step.calls.map((call) => callOf(call, tell));
@@ -84,7 +84,7 @@ export function stepParts(step, fold, tell, to) {
   ];
 }
 
-/** A question that is asked on demand: what kept a node from being set off, now or by one of the last events. */
+/** A query on demand: why a node was not activated, now or by one of the last events. */
 export function whyNotOf(node, events, ask) {
   const which = make("select", { class: "agentnb-input agentnb-pick", "aria-label": "by which event" }, make("option", { value: "", text: "here" }),
     ...events.map(([id, type]) => make("option", { value: id, text: `${id} ${type}` })).reverse());

@@ -1,4 +1,4 @@
-// dom: small words for the page: make an element, draw a sign, know the theme.
+// DOM helpers: create an element, draw an icon, detect the theme.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -14,7 +14,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Return a sign of 16 by 16 from path data; it wears the colour of the text beside it. */
+/** Return an icon of 16 by 16 from path data, in the colour of the surrounding text. */
 export function sign(data) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
@@ -26,12 +26,12 @@ export function sign(data) {
   return svg;
 }
 
-/** Set a text only where it differs, so that a page at rest stays at rest. */
+/** Set a text only if it differs, so that an unchanged page is not touched. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Able or not, a button keeps its focus: a disabled one would lose it to the notebook. */
+/** Enable or disable a button without `disabled`, which would move its focus to the notebook. */
 export function enable(button, able) {
   button.setAttribute("aria-disabled", String(!able));
 }
@@ -45,7 +45,7 @@ function isDark() {
   return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Keep `data-theme` of an element as the page's theme is; returns the function that ends it. */
+/** Synchronize `data-theme` of an element with the page's theme; returns a function that stops it. */
 export function followTheme(element) {
   const set = () => { element.dataset.theme = isDark() ? "dark" : "light"; };
   const watcher = new MutationObserver(set);

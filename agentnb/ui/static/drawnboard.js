@@ -1,10 +1,10 @@
-// drawnboard: the blackboard in the drawing: its rows show the values as they are, thin lines lead to who reads and writes them.
+// The blackboard in the drawing: its rows show current values, thin lines lead to the nodes that read and write them.
 import { say } from "./dom.js";
 import { svgPart } from "./sheet.js";
 
-const VALUE_COLUMNS = 24; // of a value have room
+const VALUE_COLUMNS = 24; // columns available for a value
 
-/** A text cut to its room; a letter of the far east takes two columns. */
+/** A text truncated to fit; East Asian wide characters take two columns. */
 function fitting(text) {
   let used = 0;
   let end = 0;
@@ -22,14 +22,14 @@ function drawnRow(group, tip) {
   return { group, key, value, index, name, tip: tip || "", drawn: group.classList.contains("spare") ? null : [name, key.textContent], text: "", worn: "" };
 }
 
-/** What a row is told as: its value in front, then what the recipe says of its key. */
+/** The tooltip of a row: its value first, then the recipe's description of its key. */
 function rowTip(row) {
   if (!row.name) return null;
   const [, ...rest] = row.name === row.drawn?.[0] ? row.tip.split("\n") : [];
   return [row.text ? `${row.name} = ${row.text}` : row.name, ...rest];
 }
 
-/** The board of a drawing; `ask(then)` asks for the lines that are others than were drawn. */
+/** The board of a drawing; `ask(then)` requests the lines that differ from the drawn ones. */
 export function drawnBoard({ svg, tips }, ask) {
   const rows = [...svg.querySelectorAll("g.row[data-index]")].map((group) => drawnRow(group, tips.get(group)));
   const more = svg.querySelector(".board .more");
@@ -40,7 +40,7 @@ export function drawnBoard({ svg, tips }, ask) {
   let active = null;
   let lastLines = "";
 
-  /** Put a key into a row, with what the board says of it: [key, text, marks]. */
+  /** Assign a key to a row, with its data on the board: [key, text, marks]. */
   function fill(row, names, told) {
     const [name, label] = names || ["", ""];
     const [, text = "", marks = []] = told || [];
@@ -78,7 +78,7 @@ export function drawnBoard({ svg, tips }, ask) {
   return {
     there: rows.length > 0,
     tip: (group) => { const row = rows.find((each) => each.group === group); return row ? rowTip(row) : null; },
-    /** `node` is the box where the run stands. While a run goes no lines are asked for. */
+    /** `node` is the box of the current node. While a run moves no lines are requested. */
     show({ picture, board: table = [] }, node, rests) {
       if (!holder) return;
       const { rows: named = {}, board: below = {} } = picture;

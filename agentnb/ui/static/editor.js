@@ -1,8 +1,8 @@
-// editor: all of one value of the board: what it is, who wrote it, and a place to change, copy or delete it.
+// The editor of one value of the board: the full value, who wrote it, and commands to change, copy or delete it.
 import { enable, make, say } from "./dom.js";
 import { field } from "./fields.js";
 
-const COPIED = 1500; // milliseconds for which a button says that it has copied
+const COPIED = 1500; // milliseconds for which a button confirms the copy
 
 const plain = (text, more = {}) => make("button", { type: "button", class: "agentnb-button", text, ...more });
 
@@ -18,7 +18,7 @@ function copyByHand(text) {
   return done;
 }
 
-/** Put a text where it can be pasted from, also in a page that may not use the clipboard's own door; say whether it is there. */
+/** Copy a text, also on pages that may not use the clipboard API; return whether it succeeded. */
 export function copyText(text) {
   const asked = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject();
   return asked.then(() => true, () => copyByHand(text));
@@ -33,7 +33,7 @@ function copier(textOf) {
   return button;
 }
 
-/** Who wrote a value, as words and, where a step did, a way there: `go(step)`. */
+/** Who wrote a value, as text and, for a step, a link to it: `go(step)`. */
 export function writerOf(by, go, { brief = false } = {}) {
   if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board: what is saved here puts it there" });
   const [step, node] = by;
@@ -45,8 +45,8 @@ export function writerOf(by, go, { brief = false } = {}) {
 }
 
 /**
- * The editor of the value at a path. `tools` has ask, go(step), can(verb); `look()` asks the kernel for the value anew.
- * What is being typed stays, whatever the run does meanwhile.
+ * The editor of the value at a path. `tools` has ask, go(step), can(verb); `look()` requests the value again.
+ * Unsaved input is preserved whatever the run does meanwhile.
  */
 export function editor(path, label, tools, look) {
   const about = make("p", { class: "agentnb-faint" });

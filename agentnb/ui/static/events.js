@@ -1,9 +1,9 @@
-// events: of a run that works on events: one from outside is emitted here, and the latest ones are told.
+// Runs driven by events: emit an event from outside, and show the latest ones.
 import { enable, make, say } from "./dom.js";
 import { field } from "./fields.js";
 
 const PAYLOAD = "{}";
-const RATE = 700; // milliseconds between two looks while a run goes on
+const RATE = 700; // milliseconds between two requests while a run moves
 let forms = 0;
 
 function eventRow([seq, id, type, actor, cause, step, at], choice) {
@@ -15,7 +15,7 @@ function eventRow([seq, id, type, actor, cause, step, at], choice) {
     make("span", { class: "agentnb-faint", text: ` ${about}` })), where);
 }
 
-/** The form: a type, of those that somebody listens to or any other, and a payload. */
+/** The form: a type, listened to or not, and a payload. */
 function emitter(ask) {
   forms += 1;
   const types = make("datalist", { id: `agentnb-types-${forms}-${Math.random().toString(36).slice(2)}` });
@@ -72,7 +72,7 @@ export function events(ask, choice) {
     say(later, `and ${more} before`);
     if (held) body.focus({ preventScroll: true });
   }
-  /** Not twice for the same, not two at once, and not too often while a run goes on. */
+  /** Requests never repeat for the same state, do not overlap, and are rate-limited while a run moves. */
   function look() {
     const { number, position, length, status, run } = now;
     const key = JSON.stringify([number, position, length, status, run?.id]);

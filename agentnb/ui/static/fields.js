@@ -1,10 +1,10 @@
-// fields: values as a person may read and change them: a text, a number, true or false, nothing, or JSON.
-// What is typed is looked at before it is sent, and looked at again where it is written.
+// Fields that show and edit values: a text, a number, true or false, null, or JSON.
+// Input is validated before it is sent, and validated again by the kernel.
 import { make, say } from "./dom.js";
 
 const KINDS = { text: "text", number: "number", flag: "true / false", none: "nothing", json: "JSON" };
 const NUMBER = /^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\s*$/;
-const LINES = 12; // lines of a text that are shown at once
+const LINES = 12; // lines of a text visible at once
 
 function fault(text, as) {
   if (as === "number" && !NUMBER.test(text)) return "This is no number: write digits, as 3 or -0.5.";
@@ -17,7 +17,7 @@ function fault(text, as) {
   }
 }
 
-/** What one kind of value is typed into. */
+/** The input element for one type of value. */
 function boxOf(as, text, label) {
   const named = { "aria-label": label };
   if (as === "fixed") return make("div", { class: "agentnb-fixed", text, tabindex: "0", role: "group", ...named });
@@ -33,7 +33,7 @@ function boxOf(as, text, label) {
   return box;
 }
 
-/** What stands in a field that becomes of another kind: the same where it may be, else what is likely meant. */
+/** Convert a field's content to another type: the same value if possible, otherwise a likely one. */
 function carried(text, from, to) {
   if (to === "flag") return /^\s*(false|no|0|)\s*$/i.test(text) ? "false" : "true";
   if (to === "number") return NUMBER.test(text) ? text.trim() : "0";
@@ -42,12 +42,12 @@ function carried(text, from, to) {
     try {
       const value = JSON.parse(text);
       if (typeof value === "string") return value;
-    } catch { /* it stays as it is */ }
+    } catch { /* not convertible: unchanged */ }
   }
   return to === "none" ? "null" : text;
 }
 
-/** One field. `typed()` is what is sent where it was changed, {text, as}, else null; `fault()` says what is wrong with it. */
+/** One field. `typed()` is what is sent if it was changed, {text, as}, otherwise null; `fault()` is its error. */
 export function field(about, { changeable = true, named = true, kinds = false, typed: onType = () => {} } = {}) {
   const { label, text, note = "" } = about;
   const first = changeable ? about.as : "fixed";
@@ -76,7 +76,7 @@ export function field(about, { changeable = true, named = true, kinds = false, t
     element,
     box: null,
     typed: () => (as === "fixed" || (as === first && (found.box.value ?? "") === before) ? null : { text: found.box.value ?? "null", as }),
-    /** What stands there now, changed or not. */
+    /** The current content, changed or not. */
     now: () => ({ text: found.box.value ?? "null", as }),
     fault(told = found.typed() === null ? "" : fault(found.box.value ?? "", as)) {
       say(wrong, told);
@@ -93,17 +93,17 @@ export function field(about, { changeable = true, named = true, kinds = false, t
     space.append(pick);
     pick.addEventListener("change", () => { become(pick.value, carried(found.box.value ?? "", as, pick.value)); found.fault(); onType(); });
   }
-  before = become(first, text); // a text area may change the ends of lines
+  before = become(first, text); // a text area may normalize line ends
   return found;
 }
 
-/** Several fields under each other; `changes()` are pairs of a path and what was typed there. */
+/** Several fields, one below the other; `changes()` are pairs of a path and the typed input. */
 export function fields(rows, options = {}) {
   const all = rows.map((row) => [row.path, field(row, { kinds: row.as !== "text", ...options })]);
   return {
     element: make("div", { class: `agentnb-fields${options.changeable === false ? " agentnb-told" : ""}` }, ...all.map(([, one]) => one.element)),
     changes: () => all.map(([path, one]) => [path, one.typed()]).filter(([, typed]) => typed !== null),
-    /** Say what is wrong, and go to the first place where something is. */
+    /** Show what is invalid, and focus the first invalid field. */
     right() {
       const bad = all.map(([, one]) => one).filter((one) => one.fault());
       const folded = bad[0]?.box.closest("details");

@@ -1,10 +1,10 @@
-// folds: regions of a drawing that are closed to one box; what a run does inside, it does to the box.
+// Regions of a drawing collapsed to one box; what a run does inside is shown at the box.
 import { svgPart } from "./sheet.js";
 
 const MARK_ORDER = ["visited", "next", "waiting", "failed", "current", "breakpoint", "last"];
-export const NO_FOLDS = { regions: {}, nodes: {}, edges: {} }; // nothing is closed
+export const NO_FOLDS = { regions: {}, nodes: {}, edges: {} }; // nothing is collapsed
 
-/** A button at each region's title that closes it. */
+/** A button at each region's title that collapses it. */
 export function foldable(svg) {
   for (const cluster of svg.querySelectorAll("g.cluster[data-scope]")) {
     const title = cluster.querySelector("text");
@@ -18,7 +18,7 @@ export function foldable(svg) {
   }
 }
 
-/** The marks of the nodes as this drawing shows them: those of nodes inside a box are the box's. */
+/** The marks of the nodes as this drawing shows them: those of nodes inside a box are shown at the box. */
 export function summedMarks(nodes, folds) {
   const found = {};
   const inside = {};

@@ -1,4 +1,4 @@
-// forks: the tree of runs that this cockpit can show: where each began, how far it went, which one is shown.
+// The tree of runs that this cockpit can show: where each was forked, its length, and which one is shown.
 import { enable, make, say } from "./dom.js";
 
 function begun(row) {
@@ -10,7 +10,7 @@ function stood({ position, length, status }) {
   return `${position === length ? length : `${position} of ${length}`} ${length === 1 ? "step" : "steps"}, ${status.replace("_", " ")}`;
 }
 
-/** A run of the tree; the one that is shown is marked, each other one is shown by a click. */
+/** A run of the tree; the shown one is marked, and a click shows another one. */
 function forkRow(row, ask) {
   const name = row.shown
     ? make("strong", { "aria-current": "true" }, row.name)
@@ -39,12 +39,12 @@ export function forks(ask) {
   const more = make("p", { class: "agentnb-faint" });
   const body = make("div", { class: "agentnb-forks", tabindex: "-1" }, list, more);
   const { form, button } = forkForm(ask);
-  let known = null; // the tree as it was told last
+  let known = null; // the tree as last received
   let last = null;
   let shown = "";
   let asked = "";
 
-  /** The row of the run that is shown goes with the state; the others are told when the tree changes. */
+  /** The row of the shown run follows the state; the others are requested when the tree changes. */
   function paint() {
     if (!known) return;
     const { position, length, status } = last;
@@ -72,7 +72,7 @@ export function forks(ask) {
       enable(button, state.can.includes("fork"));
       const now = JSON.stringify([state.run, state.line, state.forks]);
       if (now === asked) paint();
-      if (now === asked || (known && ["running", "pausing"].includes(state.status))) return; // told of once it rests
+      if (now === asked || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
       asked = now;
       ask("look", "forks", null, (found) => {
         if (!found) return;

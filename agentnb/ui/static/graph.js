@@ -1,4 +1,4 @@
-// graph: the pane with the drawing of the recipe. It is placed once; what is closed or opened in it is drawn anew.
+// The pane with the drawing of the recipe. It is laid out once, and again when a region is collapsed or expanded.
 import { make, say } from "./dom.js";
 import { NO_FOLDS } from "./folds.js";
 import { graphTable } from "./graphtable.js";
@@ -8,10 +8,10 @@ import { GOING, standing, tableRows } from "./standing.js";
 import { tipCard } from "./tips.js";
 import { zoomed } from "./zoom.js";
 
-const ASK_AGAIN = 250; // milliseconds until a page asks once more for a drawing that is being made
-const OVERDUE = 3500; // milliseconds after which an answer comes no more
+const ASK_AGAIN = 250; // milliseconds until a drawing that is being made is requested again
+const OVERDUE = 3500; // milliseconds after which a request counts as lost
 
-/** A switch in the head of a pane; it says how it stands by more than its colour. */
+/** A toggle in the header of a pane; it shows its state by more than its colour. */
 function flip(text, title, pressed, turned) {
   const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text, title, "aria-label": text, "aria-pressed": String(pressed) });
   button.addEventListener("click", () => {
@@ -22,10 +22,10 @@ function flip(text, title, pressed, turned) {
   return button;
 }
 
-/** Ask for a drawing until it is there; a later question makes an earlier one void. `laid` is given what came. */
+/** Request a drawing until it is ready; a later request cancels an earlier one. `laid` receives the result. */
 export function puller(ask, what, laid) {
   let number = 0;
-  let since = 0; // when it was asked for, and 0 where nothing is waited for
+  let since = 0; // the time of the request, 0 if none is pending
   let last = () => {};
   function pull(which, then = () => {}) {
     number += 1;
@@ -44,12 +44,12 @@ export function puller(ask, what, laid) {
     };
     last();
   }
-  /** The kernel has spoken: what was asked for long ago, and never came, is asked for once more. */
+  /** On any kernel message, resend overdue requests. */
   const nudge = () => { if (since && Date.now() - since > OVERDUE) last(); };
   return { pull, nudge };
 }
 
-/** The lines for what the pointer is on, and the part of the drawing that they are about. */
+/** The tooltip lines for the element under the pointer, and the part of the drawing that they describe. */
 function toldAt(standing_, target) {
   const group = target.closest?.("g.node, g.edge, g.row, g.flow, g.start, g.cluster");
   if (!group || !standing_) return null;
@@ -63,7 +63,7 @@ function toldAt(standing_, target) {
   return [group, [...text.split("\n"), ...said].filter(Boolean)];
 }
 
-/** Marks what a person has chosen, a node or the box that stands for it. */
+/** Marks the selection: a node or the box that represents it. */
 function choiceMarks(now) {
   return (chosen) => {
     for (const [id, groups] of now.on?.groups || []) {
@@ -76,7 +76,7 @@ function choiceMarks(now) {
   };
 }
 
-/** Closes a region, or opens the one that a box stands for; the focus goes to what stands there then. */
+/** Collapses a region, or expands a box; focus moves to the replacement. */
 function regionFolder(now, view, pull) {
   return (group) => {
     const { scope } = group.dataset;
@@ -108,7 +108,7 @@ export function graph(ask, choice) {
     if (scope === undefined) choice.set("node", id);
     else pull(now.closed.filter((one) => one !== scope));
   }
-  /** With or without the board: what is not shown takes no room. */
+  /** With or without the board: hidden parts take no space. */
   function crop() {
     const { svg, viewBox } = now.on;
     svg.classList.toggle("agentnb-boardless", !now.board);
@@ -161,7 +161,7 @@ export function graph(ask, choice) {
     title: "Graph",
     body: element,
     tools: [...tools.elements, ...view.tools],
-    /** Lay a drawing down; where the text is none, the kernel is asked for it. */
+    /** Show a drawing; if its text is empty, request it from the kernel. */
     draw(text) {
       now.closed = [];
       if (text.startsWith("<svg")) return lay(text, NO_FOLDS);
@@ -174,7 +174,7 @@ export function graph(ask, choice) {
   };
 }
 
-/** The switches in the pane's head. */
+/** The toggles in the pane's header. */
 function headTools(now, { crop, follow, pull, table }) {
   const all = make("button", { type: "button", class: "agentnb-tool", text: "Close all", title: "close, or open, every region", hidden: true });
   const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", now.board, (on) => {
@@ -186,7 +186,7 @@ function headTools(now, { crop, follow, pull, table }) {
     follow(true);
   });
   const asTable = flip("Table", "the nodes as a table, below the drawing", false, table);
-  let open = []; // the regions that could be closed
+  let open = []; // the regions that can be collapsed
   all.addEventListener("click", () => pull(open));
   return {
     elements: [all, follows, board, asTable],

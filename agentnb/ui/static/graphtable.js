@@ -1,9 +1,9 @@
-// graphtable: the graph as a table: each node, what it is, how it stands, where it leads. For those who hear the page, and for reading.
+// The graph as a table: each node, its kind, its status, its edges. For screen readers, and for reading.
 import { make, say } from "./dom.js";
 
 const NODE_STATES = { current: "is next", next: "comes later", waiting: "waits for a person", failed: "failed", breakpoint: "has a breakpoint" };
 
-/** A table of a drawing; `choose(id)` is told whose name was pressed. */
+/** A table of a drawing; `choose(id)` is called when a name is clicked. */
 export function graphTable(choose) {
   const head = make("tr", {}, ...["Node", "Kind", "State", "Leads to"].map((text) => make("th", { scope: "col", text })));
   const body = make("tbody");
@@ -22,7 +22,7 @@ export function graphTable(choose) {
         return make("tr", {}, make("th", { scope: "row" }, press), make("td", { text: kind }), state, make("td", { text: ways.join(", ") || "–" }));
       }));
     },
-    /** How the nodes stand, by id; painted only where it can be seen. */
+    /** The status of the nodes, by id; rendered only while visible. */
     show(nodes) {
       if (element.hidden) return;
       for (const [id, cell] of cells) {

@@ -1,16 +1,16 @@
-// nodes: the nodes of a drawing as buttons: chosen by a click, stopped at by a click in the margin, reached by the keyboard.
+// The nodes of a drawing as buttons: a click selects, a click in the margin sets a breakpoint; reachable by keyboard.
 import { svgPart } from "./sheet.js";
 
 const WAY_ON = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-const PRESSABLE = "g.node[data-node], g.agentnb-fold"; // what the arrows go through
+const PRESSABLE = "g.node[data-node], g.agentnb-fold"; // what the arrow keys move through
 const MARGIN_AT = 4; // points from a node's left side to the middle of its margin
 const MARGIN_REACH = 10; // points around that in which a click counts
 
-/** The margin of a node: a round place at its left side. */
+/** The margin of a node: a circle at its left side. */
 function nodeMargin(group) {
   const dot = group.querySelector(".dot");
   if (!dot || group.classList.contains("kind-region")) return;
-  const x = String(Number(dot.getAttribute("cx")) - 3 - MARGIN_AT); // the kernel puts the dot 3 points from the left side
+  const x = String(Number(dot.getAttribute("cx")) - 3 - MARGIN_AT); // the kernel draws the dot 3 points from the left side
   dot.setAttribute("cx", x);
   dot.setAttribute("cy", "0");
   group.append(svgPart("g", { class: "agentnb-margin", "aria-hidden": "true" }, svgPart("circle", { class: "agentnb-reach", cx: x, cy: "0", r: String(MARGIN_REACH) }), dot));
@@ -28,7 +28,7 @@ export function nodeButtons(svg) {
   svg.querySelectorAll(PRESSABLE).forEach((each, index) => each.setAttribute("tabindex", index ? "-1" : "0"));
 }
 
-/** Listen at a window: `choose(node)`, `stop(node)` and `fold(region or node)` are told which. */
+/** Listen in a window: `choose(node)`, `stop(node)` and `fold(region or node)` are called with the target. */
 export function pressable(element, { choose, stop, fold }) {
   const at = (event) => event.target.closest?.(PRESSABLE);
   const press = (group) => (group.matches(".agentnb-fold, .kind-region") ? fold(group) : choose(group.dataset.node));
@@ -55,7 +55,7 @@ export function pressable(element, { choose, stop, fold }) {
   });
 }
 
-/** What a node is told as: its name and its marks. */
+/** The accessible name of a node: its name and its marks. */
 export function nodeSaid(id, classes, count) {
   const words = classes.filter((mark) => mark !== "last").map((mark) => (mark === "visited" ? `visited ${count}` : mark));
   return [id.startsWith("region: ") ? id.replace(": ", " ") : `node ${id}`, ...words].join(", ");

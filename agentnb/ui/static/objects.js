@@ -1,4 +1,4 @@
-// objects: the objects of a reactive run and what relates them, drawn as they are now.
+// The objects of a reactive run and their relations, drawn at the current step.
 import { make, say } from "./dom.js";
 import { puller } from "./graph.js";
 import { sheetOf } from "./sheet.js";
@@ -6,15 +6,15 @@ import { GOING } from "./standing.js";
 import { tipCard } from "./tips.js";
 import { zoomed } from "./zoom.js";
 
-const OBJECTS_PAUSE = 700; // milliseconds from one picture to the next while a run goes
+const OBJECTS_PAUSE = 700; // milliseconds between two pictures while a run moves
 
 export function objects(ask) {
   const view = zoomed("Objects");
   const note = make("p", { class: "agentnb-faint agentnb-graph-note", text: "…" });
   const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element);
   let on = null;
-  let shown = ""; // the text that stands there
-  let seen = ""; // where the run stood when it was asked for last
+  let shown = ""; // the picture that is displayed
+  let seen = ""; // the run's state at the last request
   let timer = 0;
   const { pull, nudge } = puller(ask, "objects", ({ svg }) => {
     if (svg === shown) return;

@@ -1,34 +1,34 @@
-// panes: the parts of the cockpit beside and below each other. Each can be closed and made higher, the columns wider; no
-// pane pushes another: its height is what a person gave it, and what does not fit scrolls inside.
+// The layout of the cockpit. Panes can be collapsed and resized, columns widened; no
+// pane pushes another: its height is what a person set, and what does not fit scrolls inside.
 import { make, say } from "./dom.js";
 
-const KEPT = "agentnb.panes"; // what a person has closed, and how wide and high things are; where the next cockpit begins
-const NARROWEST = 20; // percent that a column keeps
-const LOWEST = 48; // pixels that an open pane keeps
+const KEPT = "agentnb.panes"; // storage key of collapsed panes and sizes; the initial layout of the next cockpit
+const NARROWEST = 20; // minimum percentage of a column
+const LOWEST = 48; // minimum height of an open pane in pixels
 const HIGHEST = 1200;
-const TALL = { graph: 520, objects: 260, timeline: 150, board: 190, details: 215, stack: 60, stops: 92, forks: 64 }; // pixels, to begin with
+const TALL = { graph: 520, objects: 260, timeline: 150, board: 190, details: 215, stack: 60, stops: 92, forks: 64 }; // initial pixels
 const OTHERWISE = 160;
-let held = {}; // the same, where the browser keeps nothing
+let held = {}; // the same, if the browser stores nothing
 
 function kept() {
   try {
     return { ...JSON.parse(localStorage.getItem(KEPT)), ...held };
   } catch {
-    return held; // a page without storage, or with somebody else's text in it
+    return held; // no storage, or unreadable content
   }
 }
 
-/** Keep one setting of one pane (or of the columns, without a name) for the cockpits to come. */
+/** Save one setting of one pane (or of the columns, without a name) for later cockpits. */
 function keep(what, value, name) {
   const now = name ? { ...kept()[what], [name]: value } : value;
   try {
     localStorage.setItem(KEPT, JSON.stringify({ ...kept(), [what]: now }));
   } catch {
-    held = { ...held, [what]: now }; // it holds until the page is gone
+    held = { ...held, [what]: now }; // valid until the page is closed
   }
 }
 
-/** A line that is dragged, or moved by the arrows. `set(value)` sets and returns what it came to; `at(event)` is what the hand means. */
+/** A divider, dragged or moved by arrow keys. `set(value)` sets and returns the result; `at(event)` converts a pointer position. */
 function sash(attributes, { arrows, by, begin, at, set, done }) {
   const bar = make("div", { role: "separator", tabindex: "0", ...attributes });
   let now = 0;
@@ -55,7 +55,7 @@ function sash(attributes, { arrows, by, begin, at, set, done }) {
   return { bar, put };
 }
 
-/** The line below a pane: it makes the pane higher. A double click gives it its first height back. */
+/** The handle below a pane, which resizes it. A double click restores its initial height. */
 function heightOf(part, element) {
   const first = TALL[part.name] || OTHERWISE;
   const { bar, put } = sash(
@@ -82,7 +82,7 @@ function heightOf(part, element) {
   return bar;
 }
 
-/** One part with its head. `part` is {name, title, body, tools, open, says(state), wanted(state), show(state)}; tools to wanted may be left out. */
+/** One pane with its header. `part` is {name, title, body, tools, open, says(state), wanted(state), show(state)}; tools to wanted are optional. */
 function pane(part) {
   let open = kept().open?.[part.name] ?? part.open ?? true;
   let last = null;
@@ -94,7 +94,7 @@ function pane(part) {
   const bar = heightOf(part, element);
   element.append(bar);
   part.body.classList.add("agentnb-room");
-  if (!part.body.hasAttribute("tabindex")) { // what scrolls can be scrolled by keys
+  if (!part.body.hasAttribute("tabindex")) { // make it scrollable by keyboard
     for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", `${part.title}, scrolls`]]) part.body.setAttribute(key, value);
   }
   function set(now) {
@@ -110,7 +110,7 @@ function pane(part) {
   set(open);
   return {
     element,
-    /** What is closed is not painted; it is when it is opened. A title may say more than its name: `part.says`. */
+    /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.says`. */
     show(state) {
       last = state;
       element.hidden = part.wanted ? !part.wanted(state) : false;
@@ -121,7 +121,7 @@ function pane(part) {
   };
 }
 
-/** The line between the columns. */
+/** The divider between the columns. */
 function splitter(columns) {
   const { bar, put } = sash(
     { class: "agentnb-split", "aria-orientation": "vertical", "aria-label": "width of the columns", "aria-valuemin": String(NARROWEST), "aria-valuemax": String(100 - NARROWEST) },
@@ -145,7 +145,7 @@ function splitter(columns) {
   return bar;
 }
 
-/** Two columns of parts; `open(name)` opens one by its name. */
+/** Two columns of panes; `open(name)` opens one by its name. */
 export function panes(left, right) {
   const made = new Map([...left, ...right].map((part) => [part.name, pane(part)]));
   const side = (parts) => make("div", { class: "agentnb-side" }, ...parts.map((part) => made.get(part.name).element));

@@ -1,9 +1,9 @@
-// people: what waits for a person: questions, approvals, and calls that are held before they go out or after they came back.
+// What waits for a person: questions, approvals, and pending calls before they are sent or after they were answered.
 import { enable, make, say } from "./dom.js";
 import { field, fields } from "./fields.js";
 import { askButton, askLine, folded, formOf, question, sends, strongly, terms } from "./questions.js";
 
-/** Fields that are changed in the place where they are read, and kept before what follows. */
+/** Fields edited in place, and applied before the run continues. */
 function changing(rows, save) {
   const keep = askButton("Keep changes", () => { if (open.right()) keepAll(); });
   const drop = askButton("Undo changes", () => { open.reset(); dirty(); });
@@ -33,7 +33,7 @@ function approval(pending, ask) {
   return { element };
 }
 
-/** The messages of a conversation stand one below the other; what else is sent is folded away where there are any. */
+/** The messages of a conversation, one below the other; with messages, other arguments are collapsed. */
 function sentParts(rows, open) {
   if (!rows.some((row) => row.role)) return [open.element];
   const rest = [...open.element.children].filter((_, index) => !rows[index].role);
@@ -44,7 +44,7 @@ function sentParts(rows, open) {
   return [open.element, more];
 }
 
-/** A place to answer a call oneself, before it goes out. */
+/** A form that answers a call before it is sent. */
 function replying(pending, ask) {
   const one = field({ label: `answer in place of ${pending.name}`, text: "", as: pending.model ? "text" : "json" }, { kinds: true });
   const use = askButton("Use this answer", () => {
@@ -76,13 +76,13 @@ function call(pending, ask) {
 const CARDS = { answer: question, approval, call };
 const FOLLOWS = new Set(["step", "into", "over", "out", "run"]);
 
-/** A new question may have the focus where it is in the cockpit, and nobody types there. */
+/** A new question takes the focus if it is in the cockpit and not in an input. */
 function isFree(home) {
   const at = document.activeElement;
   return home.contains(at) && !at.closest("input, textarea, select");
 }
 
-/** What waits. A card lives as long as what it shows, so nothing that is typed is lost by an update. */
+/** The pending items. A card lives as long as its item, so an update never discards input. */
 export function people(ask, home) {
   const element = make("div", { class: "agentnb-asks" });
   const note = make("p", { class: "agentnb-quiet", hidden: true });
@@ -100,7 +100,7 @@ export function people(ask, home) {
       note.hidden = !text;
       say(note, text);
     },
-    /** Before the run goes on: send what was typed into held calls. False where it cannot go on like this. */
+    /** Before the run continues: send the edits of pending calls. Returns false if one is invalid. */
     ready(verb) {
       if (!FOLLOWS.has(verb)) return true;
       const open = [...cards.values()].filter((card) => card.save);

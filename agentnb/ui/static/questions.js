@@ -1,10 +1,10 @@
-// questions: what a person is asked, with what they answer in: a text, a number, yes or no, one of several, JSON.
+// A question and its input: a text, a number, yes or no, one of several options, JSON.
 import { make, say } from "./dom.js";
 import { field } from "./fields.js";
 
-const FEW = 6; // options that are buttons; more of them are a list to choose from
+const FEW = 6; // up to this many options are buttons; more are a list
 
-/** " for role reviewer, 29 s left": the seconds go down as they pass. */
+/** " for role reviewer, 29 s left": counts down. */
 export function terms(pending) {
   const role = pending.role ? ` for role ${pending.role}` : "";
   const element = make("span", { class: "agentnb-terms", text: role });
@@ -34,7 +34,7 @@ export function formOf(pending, submit, ...children) {
   return form;
 }
 
-/** Enter sends, Shift and Enter begin a new line. */
+/** Enter sends, Shift+Enter begins a new line. */
 export function sends(input, send) {
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -43,7 +43,7 @@ export function sends(input, send) {
   });
 }
 
-/** What opens below a link: `[link, what it opens]`. */
+/** A link and the content that it expands: `[link, content]`. */
 export function folded(text, part, first) {
   const link = make("button", { type: "button", class: "agentnb-link", text, "aria-expanded": "false" });
   part.hidden = true;
@@ -55,7 +55,7 @@ export function folded(text, part, first) {
   return [link, part];
 }
 
-/** A choice among few is a row of buttons, among many a list; who wants to say something else may. */
+/** Few options are a row of buttons, many a list; a different answer can be typed if allowed. */
 function choosing(pending, give) {
   const { options } = pending;
   const own = make("textarea", { class: "agentnb-input", rows: "1", "aria-label": `another answer for ${pending.node}` });

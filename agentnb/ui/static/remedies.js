@@ -1,16 +1,16 @@
-// remedies: what can be done where a run cannot go on: a failed node tried again or skipped, a limit raised.
+// Remedies for a run that cannot continue: retry or skip a failed node, raise a limit.
 import { enable, make, say } from "./dom.js";
 import { field } from "./fields.js";
 import { askButton, askLine, folded, strongly } from "./questions.js";
 
-const NOTHING = "{}"; // a node that would have written nothing
+const NOTHING = "{}"; // a node that wrote nothing
 
-/** The focus goes to the cockpit before a button that has it is gone, so that its keys go on to work. */
+/** Move the focus to the cockpit before its button is removed, so that keyboard shortcuts continue to work. */
 function keepFocus(element) {
   if (element.contains(document.activeElement)) element.closest(".agentnb-cockpit")?.focus({ preventScroll: true });
 }
 
-/** A failed node: once more, or on without it, with what it would have written. */
+/** A failed node: retry it, or skip it with the values that it would have written. */
 function failedPart(ask) {
   const again = askButton("Try again", () => ask("retry"), true);
   again.title = "run the failed node once more, as a new step";
@@ -36,7 +36,7 @@ function failedPart(ask) {
   };
 }
 
-/** A limit that is used up: what it is, and a larger one in its place. */
+/** An exhausted limit: its value, and an input for a larger one. */
 function limitPart(ask) {
   const told = make("p", { class: "agentnb-what" });
   const about = make("p", { class: "agentnb-faint" });
@@ -65,7 +65,7 @@ function limitPart(ask) {
   };
 }
 
-/** What stands on the cards of a run that cannot go on: `cards(state, cards)` adds it to them, `show(state)` keeps it true. */
+/** The actions on the cards of a run that cannot continue: `cards(state, cards)` adds them, `show(state)` updates them. */
 export function remedies(ask) {
   const [failed, limit] = [failedPart(ask), limitPart(ask)];
   const hasFailed = (state) => state.status === "failed" && state.problems.length > 0;

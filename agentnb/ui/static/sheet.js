@@ -1,10 +1,10 @@
-// sheet: a drawing of the kernel's as parts of this page: what may stand in it, and what each part says of itself.
+// A drawing from the kernel as part of this page: the allowed elements, and the description of each.
 
 const SHEET_PARTS = new Set(["svg", "g", "path", "rect", "circle", "ellipse", "line", "polygon", "polyline", "text", "tspan", "title"]);
 const SVG_POINT = 4 / 3; // pixels
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 
-/** A new part of a drawing. */
+/** Create an SVG element. */
 export function svgPart(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG_SPACE, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -12,7 +12,7 @@ export function svgPart(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Take out all that a drawing has no use for: what loads, links, listens or runs. The kernel writes nothing of it. */
+/** Remove everything that loads, links, listens or runs; the kernel's drawings contain none of it. */
 function harmless(root) {
   for (const element of [...root.querySelectorAll("*")]) {
     if (!SHEET_PARTS.has(element.localName) || element.namespaceURI !== SVG_SPACE) element.remove();
@@ -26,18 +26,18 @@ function harmless(root) {
 
 const pixelsOf = (text) => text.split(" ").slice(-2).map((points) => Number(points) * SVG_POINT);
 
-/** Return {svg, size, alone, tips} of an SVG text, or null. `alone` is the size without the board; `tips` tell of each group. */
+/** Return {svg, size, alone, tips} of an SVG text, or null. `alone` is the size without the board; `tips` describe each group. */
 export function sheetOf(text) {
   if (!text) return null;
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (root.nodeName !== "svg") return null;
-  harmless(root); // before it is a part of this page: an image would be loaded at once
+  harmless(root); // before it is attached: an image would load at once
   const svg = document.importNode(root, true);
   for (const name of ["width", "height", "data-static"]) svg.removeAttribute(name);
   svg.classList.add("has-run");
   svg.setAttribute("role", "group"); // its nodes are buttons
   const tips = new WeakMap();
-  for (const title of svg.querySelectorAll("g > title")) { // a card of ours tells it, and at once
+  for (const title of svg.querySelectorAll("g > title")) { // our tooltip shows it without delay
     tips.set(title.parentNode, title.textContent);
     title.remove();
   }

@@ -1,11 +1,11 @@
-// speed: how many steps a second Run makes; the kernel keeps it.
+// The number of steps per second of Run; stored by the kernel.
 import { make } from "./dom.js";
 
-const SPEEDS = [null, 10, 3, 1]; // steps a second; null: as many as it can
+const SPEEDS = [null, 10, 3, 1]; // steps per second; null: unlimited
 
 const named = (steps) => (steps === null ? "full speed" : `${steps} a second`);
 
-/** The next choice, faster or slower; at its end the same. */
+/** The next choice, faster or slower; unchanged at the end. */
 export function faster(now, more) {
   const order = [...SPEEDS].reverse();
   const rank = (steps) => (steps === null ? Infinity : steps);
@@ -13,7 +13,7 @@ export function faster(now, more) {
   return SPEEDS.find((steps) => rank(steps) < rank(now)) ?? SPEEDS.at(-1);
 }
 
-/** A choice beside the buttons. */
+/** A selection beside the buttons. */
 export function speed(ask) {
   const choice = make("select", {
     class: "agentnb-speed", "aria-label": "speed of Run", title: "how many steps a second Run makes (+ and -)", "aria-keyshortcuts": "+ -",

@@ -1,4 +1,4 @@
-// stack: in what the run stands (the frames around the next node), and what comes next, with the reason.
+// The call stack (the frames around the next node), and the next nodes with the reason.
 import { make, say } from "./dom.js";
 
 const TURNS = { resume: "goes on", fail: "fails", event: "is matched" };

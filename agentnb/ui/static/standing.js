@@ -1,4 +1,4 @@
-// standing: what stands on the sheet of a drawing; a step changes its classes and texts and nothing else.
+// The current drawing; a step changes its classes and texts and nothing else.
 import { say } from "./dom.js";
 import { drawnBoard } from "./drawnboard.js";
 import { foldable, joinedEdges, summedMarks } from "./folds.js";
@@ -20,7 +20,7 @@ function described(state, nodes) {
   return parts.join("; ");
 }
 
-/** Thin lines are hard to point at: each gets a wide one on top that cannot be seen. Not where there are very many. */
+/** Give each thin line a wide invisible one on top, so that it is easy to point at; not if there are very many. */
 function reachable(edges) {
   if (edges.length > MANY_EDGES) return;
   for (const group of edges) {
@@ -31,11 +31,11 @@ function reachable(edges) {
   }
 }
 
-/** What stands on the sheet: its groups by node, its edges, its board; `show` puts a state's marks on them. */
+/** The current drawing: its groups by node, its edges, its board; `show` applies a state's marks. */
 export function standing(found, folds, askLines) {
   const { svg, tips } = found;
-  const groups = new Map(); // node -> the groups that stand for it
-  const worn = new Map(); // a group, or its node -> its marks as they are, to leave alone what does not change
+  const groups = new Map(); // node -> the groups that represent it
+  const worn = new Map(); // a group, or its node -> its current marks, to skip unchanged ones
   for (const group of svg.querySelectorAll("g.node[data-node]")) {
     const id = group.dataset.node;
     groups.set(id, [...(groups.get(id) || []), group]);
@@ -64,7 +64,7 @@ export function standing(found, folds, askLines) {
   }
   return {
     ...found, board, folds, groups, edges,
-    /** The group that stands for a node, and what stands for a region: its box, or the button at its title. */
+    /** The group of a node, and of a region: its box, or the button at its title. */
     of: (id) => groups.get(folds.nodes[id] ?? id)?.[0],
     ofRegion(region) {
       const box = Object.keys(folds.regions).find((id) => folds.regions[id] === region);
@@ -82,11 +82,11 @@ export function standing(found, folds, askLines) {
   };
 }
 
-/** The rows of the table: each box of the drawing, with where its lines lead. */
+/** The rows of the table: each box of the drawing with its edges. */
 export function tableRows({ groups, edges }) {
   const ways = new Map();
   for (const group of edges) {
-    if (group.getAttribute("display") === "none") continue; // a line that a run may yet show
+    if (group.getAttribute("display") === "none") continue; // a line that a run may still show
     const { source, target } = group.dataset;
     const label = group.querySelector("text")?.textContent;
     ways.set(source, [...(ways.get(source) || []), label ? `${target} (${label})` : target]);

@@ -1,8 +1,8 @@
-// steps: the cells of the timeline, one a step, by depth and branch in lanes, and the marks above them.
+// The cells of the timeline, one per step, in lanes by depth and branch, with the marks above them.
 import { make, say } from "./dom.js";
 
-const NAMED = 34; // pixels from which on a cell has room for its node's name
-const LANE = 26; // pixels a lane
+const NAMED = 34; // minimum pixels of a cell that shows its node's name
+const LANE = 26; // pixels per lane
 const ABOVE = 18; // pixels for the marks
 const STATUS_NAMES = ["", "failed", "cancelled", "skipped"];
 const STATUS_SIGNS = ["", "✕", "⊘", "»"];
@@ -10,7 +10,7 @@ const PHASE_NAMES = ["", "entered", "once more", "left"];
 const PHASE_SIGNS = ["", "▾", "↻", "▴"];
 const MARK_SIGNS = { stop: "●", act: "◆", fork: "⋔" };
 
-/** What a step is told as, to eyes and ears alike. */
+/** The description of a step, for tooltips and screen readers. */
 function toldStep(number, step, marks = []) {
   const parts = [STATUS_NAMES[step.status] || "ok", PHASE_NAMES[step.phase], `${step.ms} ms`];
   if (step.depth) parts.push(`depth ${step.depth}`);
@@ -20,7 +20,7 @@ function toldStep(number, step, marks = []) {
 
 const laneOf = ({ depth, branch }) => `${depth}.${branch}`;
 
-/** Which lane each depth and branch stands in, among those that are known. */
+/** The lane of each depth and branch among the known ones. */
 function lanesOf(steps) {
   const keys = new Map();
   for (const step of steps.values()) keys.set(laneOf(step), step);
@@ -48,10 +48,10 @@ function fillMark(mark, told) {
   mark.title = told.map(([, words]) => words).join("\n");
 }
 
-/** Puts into `inner` the cells of the steps that can be seen, and takes the others out. `left` is where the first one begins. */
+/** Renders the visible steps' cells into `inner` and removes the others. `left` is where the first one begins. */
 export function stepCells(inner, tape, left) {
   const name = `agentnb-${Math.random().toString(36).slice(2)}`;
-  let cells = new Map(); // "step" or "@place" -> what stands for it
+  let cells = new Map(); // "step" or "@position" -> its element
   const idOf = (number) => `${name}-${number}`;
   const made = (key, tag, attributes) => cells.get(key) || make(tag, attributes);
 
@@ -85,7 +85,7 @@ export function stepCells(inner, tape, left) {
       inner.style.height = `${ABOVE + Math.max(lanes.size, 1) * LANE}px`;
       const now = new Map([...stepsOf(first, end, width, state, picked, lanes), ...marksOf(first, end, width)]);
       for (const [key, one] of cells) if (!now.has(key)) one.remove();
-      let before = inner.firstChild; // they stand in order, for those who read them one by one
+      let before = inner.firstChild; // in order, for screen readers
       for (const one of now.values()) {
         if (before.nextSibling !== one) before.after(one);
         before = one;

@@ -1,4 +1,4 @@
-// stops: where the run is to stop, and what is watched while it goes.
+// Breakpoints and watches.
 import { make } from "./dom.js";
 
 function adder(label, hint, add) {
@@ -31,7 +31,7 @@ function watchRow([text, value], ask) {
     remover(`watch no longer: ${text}`, () => ask("unwatch", null, text)));
 }
 
-/** Rows that are made anew only where they differ; the focus stays near where it was. */
+/** Rows rebuilt only if they differ; the focus stays near its place. */
 function list(label, hint, rowOf) {
   const element = make("ul", { class: "agentnb-rows", "aria-label": label });
   const none = make("p", { class: "agentnb-faint", text: hint });

@@ -1,9 +1,9 @@
-// streams: what models say while they say it, a card a call. It is no news for a screen reader: the step tells the answer.
+// Partial texts of models, one card per call. Not announced to screen readers: the step reports the answer.
 import { make, say } from "./dom.js";
 
-const NEAR_END = 30; // pixels from its end within which a text is followed as it grows
+const NEAR_END = 30; // pixels from its end within which a growing text scrolls along
 
-/** "1,204 characters in 38 pieces": how much has come, and whether all of it is shown. */
+/** "1,204 characters in 38 pieces": how much has arrived, and whether all of it is shown. */
 function amount({ size, pieces }, shown) {
   const cut = shown < size ? `, the first ${shown.toLocaleString("en")} are shown` : "";
   return `${size.toLocaleString("en")} characters in ${pieces} ${pieces === 1 ? "piece" : "pieces"}${cut}`;
@@ -16,11 +16,11 @@ function streamCard() {
   const text = document.createTextNode("");
   const body = make("div", { class: "agentnb-stream-text", tabindex: "0", role: "group" }, text);
   const element = make("section", { class: "agentnb-stream", "aria-busy": "true" }, make("p", { class: "agentnb-stream-head" }, who, model, much), body);
-  let [attempt, count] = [0, 0]; // characters as the kernel counts them: some take two places of a page's text
+  let [attempt, count] = [0, 0]; // characters as the kernel counts them: some are two code units in JavaScript
   return {
     element,
     over: null,
-    /** Put a piece in its place; false where one before it is missing. */
+    /** Insert a piece; false if one before it is missing. */
     put(row) {
       if (row.attempt !== attempt || row.at === 0) [text.data, count] = ["", 0];
       attempt = row.attempt;
@@ -42,7 +42,7 @@ function streamCard() {
   };
 }
 
-/** `missed(id)` asks for all of a text where a piece of it was lost, or came before this page was opened. */
+/** `missed(id)` requests a text in full if a piece was lost, or arrived before this page was opened. */
 export function streams(missed) {
   const element = make("div", { class: "agentnb-streams" });
   const cards = new Map();
@@ -64,7 +64,7 @@ export function streams(missed) {
       }
       this.show(state);
     },
-    /** What has been said stands until the run goes on from there. */
+    /** The texts remain until the run moves on. */
     show(state) {
       for (const [id, { over }] of cards) if (over !== null && over !== state.position) drop(id);
     },

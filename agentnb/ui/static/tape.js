@@ -1,15 +1,15 @@
-// tape: the steps of the run as this view knows them. Pulled in windows as they are looked at, forgotten where the run
-// takes another way, and asked for at most a few times a second.
+// The steps of the run as this view knows them. Requested in windows as they are viewed, discarded when the run
+// diverges from them, and requested at most a few times a second.
 
-const PAUSE = 250; // milliseconds from one question to the next
-const PATIENT = 10000; // milliseconds until a question counts as lost
-const MOST = 400; // steps that are asked for at once
-const KEPT_STEPS = 4000; // how many are remembered beside those that are looked at
+const PAUSE = 250; // milliseconds between two requests
+const PATIENT = 10000; // milliseconds until a request counts as lost
+const MOST = 400; // steps per request
+const KEPT_STEPS = 4000; // steps cached besides the visible ones
 const SIGNS = { error: "✕", other: "⊘", stop: "●", act: "◆", fork: "⋔" };
 const WORDS = { error: ["error", "errors"], other: ["cancelled or skipped", "cancelled or skipped"], stop: ["breakpoint met", "breakpoints met"],
   act: ["act of a person", "acts of people"], fork: ["fork", "forks"] };
 
-/** Up to which step two lines are one: a line is [number, where it begins] of each branch of history. */
+/** The last step that two lines share: a line is [number, where it begins] of each branch of history. */
 function parting(one, other) {
   let shared = 0;
   while (shared < Math.min(one.length, other.length) && one[shared][0] === other[shared][0]) shared += 1;
@@ -17,10 +17,10 @@ function parting(one, other) {
   return Math.min(one[shared]?.[1] ?? Infinity, other[shared]?.[1] ?? Infinity);
 }
 
-/** The steps and marks that have been told, as far as they still hold for the line that the run goes along. */
+/** The cached steps and marks, as far as they are valid for the run's line. */
 function remembered() {
   const steps = new Map(); // number -> {node, phase, depth, branch, status, ms}
-  const marks = new Map(); // place -> [[sort, words]]
+  const marks = new Map(); // position -> [[sort, words]]
   let run = null;
   let line = [];
   let length = 0;
@@ -30,14 +30,14 @@ function remembered() {
   return {
     steps,
     marks,
-    /** Where the run goes along now; what is of another way is forgotten. */
+    /** Set the run's current line; discard what belongs to another one. */
     follow(now) {
-      const told = `${now.run?.id} ${now.forks}`; // with them the marks are others
+      const told = `${now.run?.id} ${now.forks}`; // the marks depend on these
       const end = told === run ? Math.min(parting(line, now.line || []), now.length) : -1;
       if (end < length) forget((number) => number > end);
       [run, line, length] = [told, now.line || [], now.length];
     },
-    /** Take in what was told of a window; return whether it is of this line. */
+    /** Store a received window; return whether it is of this line. */
     take(found, from, to) {
       if (parting(found.line, line) < Math.min(to, length)) return false;
       for (let place = from - 1; place <= to; place += 1) marks.delete(place);
@@ -48,18 +48,18 @@ function remembered() {
       for (const [place, sort, words] of found.marks) marks.set(place, [...(marks.get(place) || []), [sort, words]]);
       return true;
     },
-    /** The first steps of a window that are not known; null where all are. */
+    /** The first unknown steps of a window; null if all are known. */
     lacks([first, last]) {
       let from = Math.max(first, 1);
       while (from <= Math.min(last, length) && steps.has(from)) from += 1;
       return from <= Math.min(last, length) ? [from, Math.min(last, length, from + MOST - 1)] : null;
     },
-    /** What it was asked about, to be compared. */
+    /** The key of a request, for comparison. */
     told: (said) => JSON.stringify([run, line, length, said]),
   };
 }
 
-/** What is marked, of all steps in few buckets: {at: from 0 to 1, sort: the gravest, sign, words, place}. */
+/** The marks of all steps in few buckets: {at: from 0 to 1, sort: the most severe, sign, words, place}. */
 function ticksOf(overview) {
   const first = (bucket) => Math.ceil((bucket * (overview.length + 1)) / overview.size);
   const found = new Map();
@@ -82,14 +82,14 @@ export function tape(ask) {
   const listeners = [];
   const wanted = []; // each returns [first, last] of the steps that it shows, or null
   let overview = { size: 1, length: 0 };
-  let asked = ""; // what the state was when it was last asked about
+  let asked = ""; // the state at the last request
   let state = null;
   let timer = 0;
-  let since = 0; // when the question was put that has no answer yet
+  let since = 0; // the time of the pending request
 
   const seen = () => known.told(state.said);
   const missing = () => wanted.map((want) => known.lacks(want() || [1, 0])).find(Boolean) || null;
-  /** What is to be asked about: steps that are missing, else the place where the run stands, if something has happened. */
+  /** The next request: missing steps, otherwise the current position if something has happened. */
   function due() {
     const lacks = missing();
     if (lacks || seen() === asked) return lacks;
@@ -120,7 +120,7 @@ export function tape(ask) {
     ticks: () => ticksOf(overview),
     on: (listener) => listeners.push(listener),
     want: (from) => wanted.push(from),
-    /** Somebody looks elsewhere: ask for what is not known there. */
+    /** The view has moved: request what is missing there. */
     look: () => { timer ||= setTimeout(pull, 0); },
     show(now) {
       state = now;

@@ -1,17 +1,17 @@
-// timeline: the steps in order. Only those that can be seen are on the page, and all of them as marks of an overview.
+// The steps in order. Only the visible ones are on the page, and all of them as marks of an overview.
 import { make } from "./dom.js";
 import { stepCells } from "./steps.js";
 
-const FITTED = [56, 112]; // pixels a step, as long as nobody chooses: the fewer steps, the more; a name can be read
-const ZOOMED = [14, 168]; // pixels a step that a person may choose
-const LONGEST = 8e6; // pixels that a strip is wide at most; browsers draw no further
-const LEFT = 10; // pixels before the first step: what was done there is marked above them
-const BESIDE = 6; // steps that are drawn beyond what is seen
-const PAGE = 20; // steps that PageUp and PageDown move
+const FITTED = [56, 112]; // pixels per step until a person chooses: wider for fewer steps; names are legible
+const ZOOMED = [14, 168]; // pixels per step that a person may choose
+const LONGEST = 8e6; // maximum width of the strip in pixels, a limit of browsers
+const LEFT = 10; // pixels before the first step, for marks of interventions before it
+const BESIDE = 6; // steps rendered beyond the visible ones
+const PAGE = 20; // steps moved by PageUp and PageDown
 
 const within = (value, [least, most]) => Math.min(Math.max(value, least), most);
 
-/** All steps in few marks, and which part of them is seen; a press there looks there. */
+/** The overview: all steps in few marks, and the visible part of them; a click scrolls there. */
 function overviewOf(tape, seek) {
   const part = make("div", { class: "agentnb-seen" });
   const here = make("div", { class: "agentnb-here" });
@@ -34,7 +34,7 @@ function overviewOf(tape, seek) {
   };
 }
 
-/** How wide a step is in the strip, and which steps can be seen. */
+/** The width of a step in the strip, and which steps are visible. */
 function stripSizes(strip) {
   let length = 0;
   let zoom = null;
@@ -45,7 +45,7 @@ function stripSizes(strip) {
     of: (steps) => { length = steps; },
     zoom: (times) => { zoom = within(wide() * times, ZOOMED); },
     whole: () => 2 * LEFT + length * wide(),
-    /** Where a place is, in pixels from the strip's begin. */
+    /** The offset of a position in pixels from the start of the strip. */
     at: (place) => LEFT + place * wide(),
     seen() {
       if (!strip.clientWidth || !length) return null;
@@ -56,7 +56,7 @@ function stripSizes(strip) {
   };
 }
 
-/** The strip with its overview: it draws the steps that can be seen, and tells which one is picked. */
+/** The strip with its overview: it renders the visible steps and reports the selected one. */
 function stripOf(choice, tape) {
   const head = make("div", { class: "agentnb-head-of-run", "aria-hidden": "true" });
   const inner = make("div", { class: "agentnb-steps", role: "listbox", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "steps of the run" }, head);

@@ -1,9 +1,9 @@
-// tips: a card beside what the pointer or the focus is on, that says what it is.
+// Tooltips: a card beside the element under the pointer or with the focus.
 import { make } from "./dom.js";
 
-const TIP_PAUSE = 220; // milliseconds that the pointer rests before it is told
+const TIP_PAUSE = 220; // milliseconds until the card is shown
 
-/** `told(element)` gives the lines for what is under the pointer or has the focus: [element, [line, ...]], or null. */
+/** `told(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null. */
 export function tipCard(home, told) {
   const card = make("div", { class: "agentnb-tip", role: "tooltip", hidden: true });
   let timer = 0;

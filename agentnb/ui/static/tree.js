@@ -1,13 +1,13 @@
-// tree: one line of the board's table, a key or a part of its value, and what stands below it: its parts and its editor.
+// One row of the board's table, a key or a part of its value, and its content below: its parts and its editor.
 import { make, say } from "./dom.js";
 import { editor, writerOf } from "./editor.js";
 
 const MARKS = { written: ["●", "written by the last step"], read: ["○", "read by the last step"] };
-const OPENS = /\[\d+\]$/; // a type that says how many parts a value has opens to them
+const OPENS = /\[\d+\]$/; // a type with a number of parts can be expanded
 
 const treeCell = (name, role, ...children) => make(role === "rowheader" ? "th" : "td", { class: `agentnb-${name}`, role, ...(role === "rowheader" ? { scope: "row" } : {}) }, ...children);
 
-/** The cells of a line; `set(text, marks, type, by)` fills them, and touches only what differs. */
+/** The cells of a row; `set(text, marks, type, by)` fills them, and touches only what differs. */
 function treeCells({ path, label, level }, tools, { open, edit }) {
   const twist = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
   const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, make("span", { text: label }));
@@ -43,8 +43,8 @@ function treeCells({ path, label, level }, tools, { open, edit }) {
 }
 
 /**
- * A line with what it opens to. `tools` has ask, go(step), can(verb), and `known`: row -> line.
- * `follow()` asks the kernel anew for all that is open; `lines()` are the rows that stand there, from the top.
+ * A row with its expandable content. `tools` has ask, go(step), can(verb), and `known`: row -> line.
+ * `follow()` requests all expanded content again; `lines()` are the visible rows, from the top.
  */
 export function treeLine(about, tools) {
   const { path, label, level } = about;

@@ -1,20 +1,20 @@
-// wire: what is sent to the kernel, and what has not been answered.
+// Commands sent to the kernel, and those not answered yet.
 
 const ASIDE = new Set(["look", "stop_at", "stop_when", "enable", "remove", "watch", "unwatch", "speed"]); // these move nothing
-const UNASKED = new Set(["timeline", "forks", "drawing", "flows", "objects", "events"]); // what a view looks at by itself: nobody waits for it
+const UNASKED = new Set(["timeline", "forks", "drawing", "flows", "objects", "events"]); // automatic queries that nobody waits for
 const NEEDS = { approve: "answer", deny: "answer", delete: "edit" };
-const AGAIN = new Set(["step", "back", "into", "over", "out"]); // pressed while the same goes on, they are done once more after it
-const WAITING = 3; // how often at most
-const PATIENCE = 3000; // milliseconds without a word of the kernel until the page says so
+const AGAIN = new Set(["step", "back", "into", "over", "out"]); // pressed while one is running, they repeat after it
+const WAITING = 3; // maximum number of repeats
+const PATIENCE = 3000; // milliseconds without a kernel message until the page reports it
 const QUIET = "The kernel has not answered yet. It is busy with a cell, or gone; if it was restarted, run this cell again.";
 
-/** A slider on its way sends one place at a time; a Step pressed while one goes on is carried out after it. */
+/** The slider sends one position at a time; a Step pressed during another one runs after it. */
 export function wire(model, { state, quiet, before }) {
   const view = Math.random().toString(36).slice(2);
-  const open = new Map(); // number -> [verb, what is done with what the kernel found]
+  const open = new Map(); // number -> [verb, callback for the kernel's result]
   let number = 0;
-  let later = null; // the place where the slider is by now
-  let again = ["", 0]; // what is to be done again, and how often
+  let later = null; // the latest position of the slider
+  let again = ["", 0]; // the command to repeat, and how often
   let timer = 0;
   const able = (verb) => (state().can || []).includes(NEEDS[verb] || verb);
   const working = () => state().status === "running";
@@ -29,14 +29,14 @@ export function wire(model, { state, quiet, before }) {
     clearTimeout(timer);
     if ([...open.values()].every(([, , unasked]) => unasked)) return;
     timer = setTimeout(() => {
-      if (working()) return; // it has said that a step is at work, and a step may take its time
+      if (working()) return; // a step is in flight and may take long
       open.clear();
       again = ["", 0];
       quiet(QUIET);
     }, PATIENCE);
   }
   const busy = (verb) => [...open.values()].some(([asked]) => asked === verb);
-  /** Each press counts, up to a few; a key that is held down asks for one more at a time, and ends when it is let go. */
+  /** Each press counts, up to a few; a held key requests one more at a time and stops when released. */
   function onceMore(verb, held) {
     const times = again[0] === verb ? again[1] : 0;
     again = [verb, held ? Math.max(times, 1) : Math.min(times + 1, WAITING)];
@@ -51,18 +51,18 @@ export function wire(model, { state, quiet, before }) {
   }
   return {
     busy,
-    /** `held`: it comes of a key that is held down. */
+    /** `held`: sent by a held key. */
     ask(verb, value = null, target = null, then = () => {}, held = false) {
       if (ASIDE.has(verb)) return send(verb, value, target, then);
       if (AGAIN.has(verb) && busy(verb)) return onceMore(verb, held);
-      again = ["", 0]; // who asks for something else has changed their mind
+      again = ["", 0]; // another command cancels the repeats
       if (!able(verb)) return undefined;
       if (verb === "goto" && busy("goto")) later = value;
       else if (verb === "pause") send(verb, value, target, then);
       else if (!busy(verb) && before(verb)) send(verb, value, target, then);
       return undefined;
     },
-    /** The kernel has spoken; with a number, that command is done. */
+    /** A kernel message has arrived; with a number, that command is done. */
     heard(message = {}) {
       if (message.view === view && open.has(message.heard)) {
         const [, then] = open.get(message.heard);

@@ -1,23 +1,23 @@
-// zoom: a sheet that is larger or smaller than its window: dragged, scrolled, zoomed by wheel, pinch, keys and buttons.
+// Zoom and scroll: a sheet larger or smaller than its window, moved by drag, wheel, pinch, keys and buttons.
 import { make } from "./dom.js";
 
 const LEAST_ZOOM = 0.08;
 const MOST_ZOOM = 4;
 const ZOOM_NOTCH = 1.25;
-const READABLE_ZOOM = 0.62; // a sheet that opens is made this much smaller at most; what does not fit then is scrolled to
+const READABLE_ZOOM = 0.62; // the smallest initial zoom; beyond that, the sheet scrolls
 const SHEET_RIM = 8; // pixels around a sheet that fits
-const HAND_SLACK = 5; // pixels that a hand trembles when it clicks
+const HAND_SLACK = 5; // pixels of movement that still count as a click
 
 const wantsStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 const fingersApart = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y);
 const fingersMiddle = ([a, b]) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
 
-/** Dragging by the mouse and pinching by two fingers; one finger scrolls by itself. `moved()` says whether a click is the end of a drag. */
+/** Dragging by mouse and pinching by two fingers; one finger scrolls natively. `moved()` is true if a click ends a drag. */
 function handsOn(element, zoomBy) {
   const down = new Map();
   let from = null; // where a drag by the mouse began
   let dragged = false;
-  let wide = 0; // how far the fingers were fingersApart
+  let wide = 0; // the distance of the fingers at the last event
   element.addEventListener("pointerdown", (event) => {
     dragged = false;
     if (event.pointerType === "touch") {
@@ -55,7 +55,7 @@ function handsOn(element, zoomBy) {
   return () => dragged;
 }
 
-/** Where `inner` must be scrolled to so that it can be seen: as it is where it can be, else in the middle. */
+/** The scroll position that makes `inner` visible: unchanged if it is, otherwise centred. */
 function scrolledTo(start, size, outerStart, outerSize, scroll) {
   const room = Math.min(12, Math.max((outerSize - size) / 2, 0));
   if (start >= outerStart + room && start + size <= outerStart + outerSize - room) return scroll;
@@ -70,15 +70,15 @@ function zoomTools(label, { less, more, fit, natural }) {
 }
 
 /**
- * A window onto a sheet. `set(svg, size)` lays a sheet down, `size()` gives its width and height in pixels at 1:1. `turned`
- * is told when the window has become another size, and the sheet with it.
+ * A window onto a sheet. `set(svg, size)` shows a sheet, `size()` returns its width and height in pixels at 1:1. `turned`
+ * is called when the size of the window, and of the sheet with it, has changed.
  */
 export function zoomed(label, turned = () => {}) {
   const element = make("div", { class: "agentnb-graph", tabindex: "0", role: "group", "aria-label": `${label}, scrolls`, "aria-keyshortcuts": "+ - 0" });
   let svg = null;
   let size = () => [1, 1];
   let now = 1;
-  let own = false; // whether a person has chosen how large it is
+  let own = false; // whether a person has chosen the zoom
 
   function put(factor) {
     const [width, height] = size();
@@ -135,16 +135,16 @@ export function zoomed(label, turned = () => {}) {
   return {
     element,
     tools: [zoomTools(label, { less: () => zoomBy(1 / ZOOM_NOTCH), more: () => zoomBy(ZOOM_NOTCH), fit: () => fit(), natural: () => zoomBy(1 / now) })],
-    /** Lay down a sheet; it stays as large as a person has chosen, or fits. */
+    /** Show a sheet with the zoom chosen by a person, or fitted. */
     set(sheet, itsSize) {
       [svg, size] = [sheet, itsSize];
       element.replaceChildren(sheet);
       if (own) put(now);
       else fit(READABLE_ZOOM);
     },
-    /** Its size has changed, as when a part is hidden. */
+    /** Its size has changed, for example because a part is hidden. */
     resized() { if (own) put(now); else fit(READABLE_ZOOM); },
-    /** Scroll, and nothing else on the page, so that this can be seen. */
+    /** Scroll this into view without scrolling the rest of the page. */
     reveal(part, smooth = true) {
       const [outer, inner] = [element.getBoundingClientRect(), part.getBoundingClientRect()];
       const left = scrolledTo(inner.left, inner.width, outer.left, element.clientWidth, element.scrollLeft);

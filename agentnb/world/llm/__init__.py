@@ -1,11 +1,12 @@
-"""llm: models. One protocol, one client a file; vendors' packages are imported by their own client only.
+"""Models: one protocol, one client per file; a vendor's package is imported by its own client only.
 
-A session is given a model as `Session(recipe, llm=...)`. It may be:
+Pass a model to a session as `Session(recipe, llm=...)`. It may be:
 
 - a text "provider:model": `"openai:gpt-4o"`, `"anthropic:claude-sonnet-4-5"`, `"gemini:gemini-2.5-flash"`,
   `"lmstudio:qwen3-8b"` (LM Studio on this machine), `"simulated"` (says that it is not real). The key comes from
   OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY. The packages are extras:
-  `pip install "agentnb[openai]"`, `anthropic`, `gemini`, or `llm` for all of them.
+  `pip install "agentnb[openai]"`, `anthropic`, `gemini`, or `llm` for all of them. `"openai_compatible:llama3.2"` asks
+  the server at OPENAI_BASE_URL, without a key.
 - a client with settings:
 
       from agentnb.world.llm.providers import client_of
@@ -26,36 +27,49 @@ are told by the prompt alone, and so is a server of one's own that refuses it; f
 `kwargs`, what else the protocol takes, over all others; `request_timeout` in seconds (a node's own time-out comes
 first); `prices`, USD for a million tokens, which the cost of each call is worked out with; and of the connection
 `api_key`, `base_url`, `headers`, `client_kwargs` (for the SDK's client). A request brings the first three lines of
-these too, and its own come first: a node's model before the client's. Those of the connection are the client's alone.
-A value that is `{{env.NAME}}` and nothing else is the text of that variable, and is never shown.
+these too, which take precedence: a node's model over the client's. Connection settings are the client's alone.
+A value of exactly `{{env.NAME}}` is replaced by that variable, and is never shown.
 
-A client makes one attempt: retries, back-off and time-outs of a node are the engine's, and each attempt is a row of
-`trace.frames.calls`, with its tokens and cost. What fails is an LLMError (base.py), or a TimeoutError.
+Tools: a request with `tools` (ToolDefinitions) lets the model call them natively; the response then has `tool_calls`,
+and the next request has the result of each in a message of the role `tool` with its `tool_call_id`. The caller that
+offers tools handles the calls: an unhandled call is an error, and so is an answer with neither text nor calls.
 
-Streaming: `session.subscribe(listener, to="token")` is given each piece of text as it arrives; without a listener
-nothing is streamed. A cockpit listens, and shows the text while it comes.
+A client makes one attempt: retries, backoff and timeouts of a node are the engine's, and each attempt is a row of
+`trace.frames.calls`, with its tokens and cost. A failure is an LLMError (base.py), or a TimeoutError.
 
-A client of one's own answers an LLMRequest with an LLMResponse, at once or as an awaitable:
+Streaming: `session.subscribe(listener, to="token")` calls the listener with each piece of text as it arrives; without
+a listener nothing is streamed. A cockpit subscribes, and shows the text while it arrives.
+
+A custom client answers an LLMRequest with an LLMResponse, at once or as an awaitable:
 
     from agentnb.world.llm.base import LLMResponse, Usage
 
     class Echo:
         def complete(self, request):
             text = request.prompt.upper()
-            if request.tell is not None:  # somebody listens: tell the pieces as they come
+            if request.tell is not None:  # there is a listener: pass on the pieces
                 for word in text.split():
                     request.tell(word + " ")
             return LLMResponse(text, model="echo", usage=Usage(tokens_in=3, tokens_out=3))
 
     nb.Session(recipe, llm=Echo())
 
-It keeps no place in a script of its own: `request.number` and `request.of_node` say how many requests came before, so
-that a run which goes back is answered the same. One that blocks may: under a time-out, and in a live run, it is called
-in a thread. To ask any client outside a run, as a whole or piece by piece: agentnb.world.llm.asking.
+It needs no counter: `request.number` and `request.of_node` are the numbers of earlier requests, so that a run that goes
+back gets the same answers. It may block: under a timeout, and in a live run, it is called in a thread. To call any
+client outside a run, with the answer as a whole or in pieces, see agentnb.world.llm.direct_call.
 """
 
 from __future__ import annotations
 
-from agentnb.world.llm.base import LLMClient, LLMError, LLMMessage, LLMRequest, LLMResponse, Usage
+from agentnb.world.llm.base import (
+    LLMClient,
+    LLMError,
+    LLMMessage,
+    LLMRequest,
+    LLMResponse,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+)
 
-__all__ = ["LLMClient", "LLMError", "LLMMessage", "LLMRequest", "LLMResponse", "Usage"]
+__all__ = ["LLMClient", "LLMError", "LLMMessage", "LLMRequest", "LLMResponse", "ToolCall", "ToolDefinition", "Usage"]

@@ -1,21 +1,24 @@
-"""anthropic: Anthropic's models (the messages protocol), through the `anthropic` package."""
+"""Anthropic's models (the messages protocol), through the `anthropic` package."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from agentnb.world.llm.failures import Unreadable
+from agentnb.board.values import freeze, thaw
+from agentnb.world.llm.base import LLMMessage
+from agentnb.world.llm.errors import Unreadable
 from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, accepted
 
-MAX_TOKENS: Final = 1024  # the protocol asks for a number
-ANSWER: Final = "answer"  # the tool that an answer with a schema is given to
+MAX_TOKENS: Final = 1024  # the protocol requires a number
+ANSWER: Final = "answer"  # the tool whose arguments are an answer with a schema
 
 
 class AnthropicClient(VendorClient):
-    """Asks Anthropic's models. An answer with a schema comes as the arguments of a tool that it must call.
+    """A client of Anthropic's models. With a schema, the answer arrives as the arguments of a tool that must be called.
 
-    There is no JSON mode: where `json_object` asks for one, what the prompt says of it must do.
+    There is no JSON mode: for `json_object` the prompt's description of the form has to suffice.
     """
 
     package: ClassVar[str] = "anthropic"
@@ -27,14 +30,16 @@ class AnthropicClient(VendorClient):
         import anthropic
 
         words = self.connection(api_key=self.key, base_url=self.base_url, default_headers=self.headers)
-        return anthropic.AsyncAnthropic(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **words})
+        sdk = anthropic.AsyncAnthropic(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **words})
+        _ = sdk.messages  # imported at its first use: here, not in the time of the first answer
+        return sdk
 
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
-        """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.messages.create
         words = accepted(create, _body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
-        reply = await _streamed(answer, ask) if words.get("stream") else _whole(answer)
+        reply = await _streamed(answer, ask) if words.get("stream") else _whole(answer, ask)
         if reply.value is not None and not _is_object(ask.schema):
             reply.value = reply.value.get(ANSWER)
         return reply
@@ -49,33 +54,59 @@ def _body(ask: Ask) -> dict[str, Any]:
     stop = sampling.pop("stop", None)
     words: dict[str, Any] = {
         "model": ask.model,
-        "messages": [
-            {"role": "assistant" if message.role == "assistant" else "user", "content": message.content}
-            for message in ask.talk
-        ],
+        "messages": _messages(ask.talk),
         "system": ask.system or None,
         "stop_sequences": [stop] if isinstance(stop, str) else stop,
         "stream": True if ask.tell is not None else None,
         **sampling,
     }
+    if ask.tools:
+        words["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": thaw(freeze(tool.input_schema))}
+            for tool in ask.tools
+        ]
     if ask.schema is not None:
         wrapped = {"type": "object", "properties": {ANSWER: ask.schema}, "required": [ANSWER]}
         schema = ask.schema if _is_object(ask.schema) else wrapped  # a tool's arguments are an object
-        words["tools"] = [{"name": ANSWER, "description": "Give the answer.", "input_schema": schema}]
-        words["tool_choice"] = {"type": "tool", "name": ANSWER}
+        answer = {"name": ANSWER, "description": "Give the answer.", "input_schema": schema}
+        words["tools"] = [*words.get("tools", ()), answer]
+        words["tool_choice"] = {"type": "any"} if ask.tools else {"type": "tool", "name": ANSWER}
     return ask.onto(words)
 
 
-def _whole(answer: Any) -> Reply:
+def _messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
+    """Return a conversation in the protocol's form: tool results are user content, all those of a round at once."""
+    found: list[dict[str, Any]] = []
+    for message in talk:
+        if message.tool_call_id:
+            result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}
+            if not (found and found[-1]["role"] == "user" and isinstance(found[-1]["content"], list)):
+                found.append({"role": "user", "content": []})
+            found[-1]["content"].append(result)
+            continue
+        content: Any = message.content
+        if message.tool_calls:
+            content = [{"type": "text", "text": content}] if content else []
+            content += [
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": thaw(freeze(call.arguments))}
+                for call in message.tool_calls
+            ]
+        found.append({"role": "assistant" if message.role == "assistant" else "user", "content": content})
+    return found
+
+
+def _whole(answer: Any, ask: Ask) -> Reply:
     content = getattr(answer, "content", None)
     if not isinstance(content, list):
         raise Unreadable("it has no content")
     reply = Reply(model=answer.model or "", ended=True)
-    for block in content:
+    for number, block in enumerate(content):
         if block.type == "text":
             reply.add(block.text)
-        elif block.type == "tool_use" and block.name == ANSWER:
+        elif block.type == "tool_use" and block.name == ANSWER and ask.schema is not None:
             reply.value = block.input
+        elif block.type == "tool_use":
+            reply.call(number, block.id, block.name, block.input)
     _refused(reply, answer)
     usage = getattr(answer, "usage", None)
     if usage is not None:
@@ -93,8 +124,13 @@ async def _streamed(events: Any, ask: Ask) -> Reply:
             elif event.type == "content_block_delta":
                 if event.delta.type == "text_delta":
                     reply.add(event.delta.text, ask.tell)
+                elif event.delta.type == "input_json_delta" and event.index in reply.calls:
+                    reply.call(event.index, arguments=event.delta.partial_json)
                 elif event.delta.type == "input_json_delta":
                     pieces.add(event.delta.partial_json, ask.tell)
+            elif event.type == "content_block_start" and event.content_block.type == "tool_use":
+                if event.content_block.name != ANSWER or ask.schema is None:
+                    reply.call(event.index, event.content_block.id, event.content_block.name)
             elif event.type == "message_delta":
                 reply.tokens_out = event.usage.output_tokens
                 _refused(reply, event.delta)
@@ -105,11 +141,12 @@ async def _streamed(events: Any, ask: Ask) -> Reply:
 
 
 def _tokens_in(usage: Any) -> int:
-    """Count what went in, the parts that the server had kept included."""
+    """Return the number of input tokens, including those from the server's cache."""
     cached = (getattr(usage, f"cache_{word}_input_tokens", None) or 0 for word in ("creation", "read"))
     return int(usage.input_tokens or 0) + sum(cached)
 
 
 def _refused(reply: Reply, answer: Any) -> None:
-    if getattr(answer, "stop_reason", None) == "refusal":
+    reply.finish = getattr(answer, "stop_reason", None) or reply.finish
+    if reply.finish == "refusal":
         reply.refused = "refusal"

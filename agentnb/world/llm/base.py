@@ -1,26 +1,130 @@
-"""base: the protocol of a model: a request goes in, a response comes out."""
+"""The model protocol: requests and responses."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, with_article
+from agentnb.recipe.user_functions import GENERATES, is_generator
+from agentnb.text import class_name, safe_repr
+
+SIMULATED: Final = "simulated"  # the provider and the model of simulated answers
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool that a model may call natively: `input_schema` is the JSON Schema of its arguments, an object."""
+
+    name: str
+    description: str = ""
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a mapping, as in the arguments of an effect."""
+        return {"name": self.name, "description": self.description, "input_schema": dict(self.input_schema)}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call requested by a model. The tool's answer refers to `id`.
+
+    `signature` is an opaque value that the vendor requires back with the call; empty if it requires none.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    signature: str = ""
+
+    @classmethod
+    def of(cls, call: Any, number: int = 0) -> ToolCall:
+        """Return the call that a mapping describes: by its fields, or in OpenAI's form with a nested `function`.
+
+        Arguments may be JSON text. A call without an id is named by `number`, its index in the answer.
+
+        Raises:
+            LLMError: X366, it is not a tool call.
+        """
+        if isinstance(call, Mapping):
+            words = call["function"] if isinstance(call.get("function"), Mapping) else call
+            call = cls(str(call.get("id") or f"call_{number + 1}"), words.get("name", ""),
+                       _arguments(words.get("arguments")), str(call.get("signature") or ""))  # fmt: skip
+        if not isinstance(call, ToolCall) or not _is_call(call):
+            raise LLMError(
+                Problem("X366", f"{safe_repr(call, 200)} is no call of a tool", "tool_calls of an LLMResponse",
+                        "a call has the name of a tool, and arguments that are a JSON object",
+                        'write ToolCall("id-1", "search", {"q": "rain"}), or a mapping of its id, name and arguments')
+            )  # fmt: skip
+        return call
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a mapping, as in a call's result and in messages."""
+        found = {"id": self.id, "name": self.name, "arguments": dict(self.arguments)}
+        return {**found, "signature": self.signature} if self.signature else found
+
+
+def tool_calls_of(calls: Any) -> tuple[ToolCall, ...]:
+    """Return the tool calls of an answer or a message, each a ToolCall or a mapping; empty for None.
+
+    Raises:
+        LLMError: X366, one is not a tool call.
+    """
+    listed = (calls,) if isinstance(calls, str | Mapping) or not isinstance(calls, Iterable) else calls
+    return () if not calls else tuple(ToolCall.of(call, number) for number, call in enumerate(listed))
+
+
+def _arguments(given: Any) -> Any:
+    """Return the arguments of a call; JSON text is parsed, and returned unchanged if that fails."""
+    if given is None:
+        return {}
+    with suppress(ValueError, RecursionError):  # a parser's own limit of depth
+        return json.loads(given or "{}") if isinstance(given, str) else given
+    return given
+
+
+def _is_call(call: ToolCall) -> bool:
+    named = isinstance(call.id, str) and isinstance(call.name, str) and bool(call.name)
+    return named and isinstance(call.arguments, Mapping)
 
 
 @dataclass(frozen=True, slots=True)
 class LLMMessage:
-    """One message of a conversation: who says it (system, user, assistant, tool) and what."""
+    """One message of a conversation: its role (system, user, assistant, tool) and its content.
+
+    An assistant's message may hold the `tool_calls` that it requests; a tool's names the call that it answers by
+    `tool_call_id`.
+    """
 
     role: str
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> LLMMessage:
+        """Return the message that a mapping describes."""
+        calls = tool_calls_of(message.get("tool_calls"))
+        return cls(str(message["role"]), str(message["content"]), calls, str(message.get("tool_call_id") or ""))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a mapping, as in the arguments of an effect."""
+        found: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            found["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        if self.tool_call_id:
+            found["tool_call_id"] = self.tool_call_id
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took: tokens in and out, and its price."""
+    """The usage of an answer: input and output tokens, and cost."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -29,11 +133,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class LLMRequest:
-    """What a model is asked: the messages, for which node, and the settings of this one request.
+    """A request to a model: the messages, the node, and the settings of this request.
 
-    `number` counts the run's earlier requests and `of_node` those of this node, so that a script knows where it is.
-    `timeout` are the seconds that the answer may take: whoever asks sees to it, a client need not. `tell` is called
-    with each piece of text as it arrives, by a client that streams; it is None where nobody listens.
+    `number` counts the run's earlier requests and `of_node` those of this node, so that a script finds its position.
+    `timeout` is the limit of the answer in seconds; the caller enforces it, a client need not. `tell` is called with
+    each piece of text as it arrives, by a client that streams; None if there is no listener. `tools` are those that the
+    model may call; a caller that offers some handles the `tool_calls` of the response.
     """
 
     messages: tuple[LLMMessage, ...]
@@ -44,6 +149,7 @@ class LLMRequest:
     of_node: int = 0
     timeout: float | None = None
     tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    tools: tuple[ToolDefinition, ...] = ()
 
     @property
     def prompt(self) -> str:
@@ -52,14 +158,15 @@ class LLMRequest:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], *, node: str = "", number: int = 0, of_node: int = 0) -> LLMRequest:
-        """Return the request that an effect's arguments describe: `messages`, or one `prompt`, and the settings."""
+        """Return the request that an effect's arguments describe: `messages` or one `prompt`, `tools`, and settings."""
         rest = dict(arguments)
         messages = rest.pop("messages", None)
         prompt = rest.pop("prompt", None)
         if messages is None:
             messages = [{"role": "user", "content": str(prompt)}]
         return cls(
-            tuple(LLMMessage(str(message["role"]), str(message["content"])) for message in messages),
+            tuple(map(LLMMessage.of, messages)),
+            tools=tuple(ToolDefinition(**tool) for tool in rest.pop("tools", None) or ()),
             node=node,
             model=rest.pop("model", None),
             settings=rest,
@@ -70,11 +177,42 @@ class LLMRequest:
 
 @dataclass(frozen=True, slots=True)
 class LLMResponse:
-    """What a model answered: text, or a dict when it was asked for one."""
+    """A model's response: text, or a dict if JSON was requested; and the tool calls that it requests.
+
+    `finish_reason` is the vendor's name for the reason why the answer ended (`stop`, `length`, `end_turn` ...).
+    `provider` names the source; `simulated` means that no model was asked.
+    """
 
     content: Any
     model: str = ""
     usage: Usage = Usage()
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = ""
+    provider: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        """Convert tool calls that are mappings.
+
+        Raises:
+            LLMError: X366, one is not a tool call.
+        """
+        if self.tool_calls:
+            object.__setattr__(self, "tool_calls", tool_calls_of(self.tool_calls))
+
+    @property
+    def said(self) -> Any:
+        """The recorded value: the content or, with tool calls, a mapping of `content` and `tool_calls`."""
+        if not self.tool_calls:
+            return self.content
+        return {"content": self.content, "tool_calls": [call.to_dict() for call in self.tool_calls]}
+
+    @classmethod
+    def recorded(cls, said: Any, arguments: Any, model: str = "recorded", usage: Usage = Usage()) -> LLMResponse:
+        """Return the response that was recorded as `said` for a request with these arguments."""
+        offered = isinstance(arguments, Mapping) and arguments.get("tools")
+        if not (offered and isinstance(said, Mapping) and "tool_calls" in said):
+            return cls(said, model, usage, provider=model)
+        return cls(said.get("content"), model, usage, said["tool_calls"], provider=model)
 
 
 @runtime_checkable
@@ -82,18 +220,50 @@ class LLMClient(Protocol):
     """Something that answers requests, at once or as an awaitable."""
 
     def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
-        """Answer one request."""
+        """Return the response to a request."""
+
+
+def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
+    """Raise if a model requests tools that were not offered: nothing would call them, and the answer would be lost.
+
+    Raises:
+        LLMError: X363.
+    """
+    calls = getattr(response, "tool_calls", None)
+    if not calls or arguments.get("tools"):
+        return
+    names = ", ".join(repr(getattr(call, "name", "?")) for call in calls)
+    raise LLMError(
+        Problem("X363", f"the model asks for a call of {names}, and nobody here calls it", f"node {node!r}",
+                "this node takes the model's text; tools that are sent through `kwargs` are not known to it",
+                "take the tools out of `kwargs`, or let an agent with tools ask: an AgentConfig with "
+                "llm={..., 'native_tools': True}"),
+        usage=getattr(response, "usage", None),
+    )  # fmt: skip
+
+
+def preparing(client: Any, request: LLMRequest) -> Awaitable[None] | None:
+    """Return an awaitable to run before the time of a request begins.
+
+    A client imports and connects at its first request.
+
+    None if the client has no method `prepare(request)`, or has nothing to prepare. It raises nothing: if preparation
+    fails, the request fails.
+    """
+    prepare = getattr(client, "prepare", None)
+    ready = prepare(request) if callable(prepare) else None
+    return ready if inspect.isawaitable(ready) else None
 
 
 def told(response: LLMResponse, request: LLMRequest) -> LLMResponse:
-    """Tell who listens the text of an answer that came as a whole, and return the answer."""
+    """Pass the text of an answer that arrived as a whole to the listener, and return the answer."""
     if request.tell is not None and isinstance(response.content, str) and response.content:
         request.tell(response.content)
     return response
 
 
 class LLMError(ExecutionError):
-    """A model's server, or the way to it, failed; the Problem says what the server said.
+    """A model's server, or the connection to it, failed; the Problem has the server's message.
 
     Args:
         status: the HTTP status that was answered, if any was.
@@ -114,37 +284,38 @@ class LLMError(ExecutionError):
         self.status, self.again, self.retry_after, self.usage = status, again, retry_after, usage
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with what is known of the answer."""
+        """Pickle with the details of the failure."""
         known = {"status": self.status, "again": self.again, "retry_after": self.retry_after, "usage": self.usage}
         return (type(self), self.problems, known)
 
 
 def as_client(llm: Any) -> LLMClient:
-    """Return a client for whatever a session may be given.
+    """Return a client for any value that a session accepts as its model.
 
     It is a client, a text "provider:model", a callable of the request, a list of answers, or a mapping by node.
 
     Raises:
-        ExecutionError: X303, it is none of these.
-        AgentRuntimeError: X330 to X335, the text names no provider, or one that cannot be asked (its key, its package).
+        ExecutionError: X303, it is not a model.
+        AgentRuntimeError: X330 to X335, the text names no provider, or one that cannot be used (its key, its package).
     """
     from agentnb.world.llm.scripted import ScriptedClient
 
-    is_class = isinstance(llm, type) and hasattr(llm, "complete")  # it was meant to be called
+    is_class = isinstance(llm, type) and hasattr(llm, "complete")  # a tool call was intended
     if isinstance(llm, LLMClient) and not is_class:
         return llm
     if isinstance(llm, str):
         from agentnb.world.llm.providers import client_of
 
         return client_of(llm)
-    if not is_class and (callable(llm) or isinstance(llm, Mapping | Sequence)):
+    generates = is_generator(llm)
+    if not is_class and not generates and (callable(llm) or isinstance(llm, Mapping | Sequence)):
         return ScriptedClient(llm)
     raise ExecutionError(
         Problem(
             "X303",
-            f"{llm!r} is no model",
-            "Session(llm=...)",
-            f"a {type(llm).__name__} was given",
+            f"{safe_repr(llm)} is no model",
+            "llm=...",
+            GENERATES if generates else f"{with_article(class_name(llm))} was given",
             "give a client, a text provider:model, a callable of the request, a list of answers, or a mapping by node",
         )
     )

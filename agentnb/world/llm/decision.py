@@ -1,21 +1,24 @@
-"""decision: what a model has decided, read from its answer: call a tool, call none, or nothing that can be followed.
+"""The decision in a model's answer: call a tool, call none, or something that cannot be followed.
 
 The protocol is symphony's: the whole answer is one JSON object, `{"tool_name": NAME, "parameters": {...}}` to call a
-tool, `{"tool_name": "none", "response": TEXT}` to answer without one. A fence around it is tolerated, words are not.
+tool, `{"tool_name": "none", "response": TEXT}` to answer without one. A surrounding code fence is tolerated,
+surrounding words are not. A model that is offered tools in its provider's own form calls any number of them, or answers
+in plain text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from agentnb.world.llm.structured import whole_json
-from agentnb.world.llm.wording import in_words
+from agentnb.world.llm.base import ToolCall, tool_calls_of
+from agentnb.world.llm.structured import BYTE_ORDER_MARK, whole_json
+from agentnb.world.llm.text import in_words
 
-NONE: Final = "none"  # in place of a tool's name; written otherwise it is a tool's name
+NONE: Final = "none"  # instead of a tool's name; any other spelling is a tool's name
 NO_TEXT: Final = "No tool was needed, and the model gave no answer of its own."
 EMPTY: Final = "The model's answer was empty."
 _FENCE: Final = re.compile(r"\s*```[ \t]*[\w-]*[ \t]*\r?\n(?P<inside>.*?)\r?\n?[ \t]*```\s*", re.DOTALL)
@@ -24,16 +27,16 @@ DecisionKind = Literal["tool", "none", "other"]
 
 
 class UnreadableAnswer(ValueError):
-    """An answer that is no JSON at all, where one JSON object was asked for."""
+    """An answer is not JSON, although one JSON object was required."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a model has decided.
+    """The decision of a model.
 
-    `kind` is `tool` (call `tool_name` with `parameters`), `none` (`response` is the answer) or `other`: it is JSON, and
-    not what was asked for; then `response` is the answer as it came and `why` says what is missing. `fenced` says that
-    a fence stood around it.
+    `kind` is `tool` (call `tool_name` with `parameters`), `none` (`response` is the answer) or `other`: valid JSON, but
+    not of the required form; then `response` is the original answer and `why` states what is missing. `fenced` is true
+    if it was in a code fence.
     """
 
     kind: DecisionKind
@@ -44,12 +47,12 @@ class Decision:
     fenced: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a mapping, as it stands on the blackboard."""
+        """Return it as a mapping, as on the blackboard."""
         return asdict(self)
 
 
 def decision_of(content: Any) -> Decision:
-    """Return what an answer decides.
+    """Return the decision in an answer.
 
     Raises:
         UnreadableAnswer: it is empty, or no JSON.
@@ -64,7 +67,7 @@ def decision_of(content: Any) -> Decision:
     """
     if isinstance(content, Mapping | list):
         return _read(content, in_words(content), fenced=False)
-    text = "" if content is None else str(content)
+    text = "" if content is None else str(content).removeprefix(BYTE_ORDER_MARK)
     if not text.strip():
         raise UnreadableAnswer("the model's answer is empty, where one JSON object was asked for")
     fence = _FENCE.fullmatch(text)
@@ -74,6 +77,37 @@ def decision_of(content: Any) -> Decision:
     except ValueError as error:
         raise UnreadableAnswer(f"the answer is not the one JSON object that was asked for: {_told(error)}") from None
     return _read(value, text, fenced=fence is not None)
+
+
+def native_decisions_of(said: Any) -> list[Decision]:
+    """Return the decisions in an answer with native tool calls: its calls in order, or its answer alone.
+
+    Raises:
+        UnreadableAnswer: there is neither text nor a call.
+
+    Example:
+        >>> calls = [{"id": "1", "name": "search", "arguments": {"q": "rain"}}]
+        >>> [each.tool_name for each in native_decisions_of({"content": "", "tool_calls": calls})]
+        ['search']
+        >>> native_decisions_of("It rains.")[0].response
+        'It rains.'
+    """
+    if calls := asked_calls(said):
+        return [Decision("tool", call.name, call.arguments) for call in calls]
+    text = "" if said is None else as_text(said)
+    if not text.strip():
+        raise UnreadableAnswer("the model's answer is empty: there is neither text nor a call of a tool")
+    return [Decision("none", NONE, response=text)]
+
+
+def asked_calls(said: Any) -> tuple[ToolCall, ...]:
+    """Return the tool calls in an answer as recorded (see `LLMResponse.said`); empty if there are none."""
+    return tool_calls_of(said.get("tool_calls")) if isinstance(said, Mapping) else ()
+
+
+def calls_before(conversation: Iterable[Mapping[str, Any]] | None) -> int:
+    """Return how many tool calls the messages of a conversation request."""
+    return sum(len(message.get("tool_calls") or ()) for message in conversation or ())
 
 
 def _read(value: Any, text: str, *, fenced: bool) -> Decision:
@@ -97,7 +131,7 @@ def _read(value: Any, text: str, *, fenced: bool) -> Decision:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a person reads it: a text as it is, anything else as JSON."""
+    """Return a value as readable text: a text unchanged, anything else as JSON."""
     return in_words(value)
 
 
@@ -122,4 +156,5 @@ def _sort(value: Any) -> str:
     return "an object"
 
 
-__all__ = ["EMPTY", "NONE", "NO_TEXT", "Decision", "UnreadableAnswer", "as_text", "decision_of"]
+__all__ = ["EMPTY", "NONE", "NO_TEXT", "Decision", "UnreadableAnswer", "as_text", "asked_calls", "calls_before",
+           "decision_of", "native_decisions_of"]  # fmt: skip

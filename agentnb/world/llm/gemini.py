@@ -1,21 +1,25 @@
-"""gemini: Google's models (generateContent), through the `google-genai` package."""
+"""Google's models (generateContent), through the `google-genai` package."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from typing import Any, ClassVar, Final
 
-from agentnb.world.llm.failures import Unreadable, unfit
+from agentnb.board.values import freeze, thaw
+from agentnb.world.llm.base import ToolCall
+from agentnb.world.llm.errors import Unreadable, unfit
 from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient
 
 _DONE: Final = frozenset({"STOP", "MAX_TOKENS"})
 
 
 class GeminiClient(VendorClient):
-    """Asks Gemini models by an API key. `kwargs` are fields of the SDK's GenerateContentConfig."""
+    """A client of Gemini models with an API key. `kwargs` are fields of the SDK's GenerateContentConfig."""
 
     package: ClassVar[str] = "google.genai"
     extra: ClassVar[str] = "gemini"
     variables: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    plain_calls: ClassVar[bool] = False  # a call is sent back with the signature that it came with
 
     def connected(self) -> Any:
         """Return a new client of the SDK, that never tries again by itself."""
@@ -37,7 +41,7 @@ class GeminiClient(VendorClient):
         sdk.close()
 
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
-        """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         words = _config(ask)
         streams = bool(words.pop("stream", ask.tell is not None))
         asked = {"model": words.pop("model", ask.model), "contents": _contents(ask), "config": _checked(words, ask)}
@@ -53,10 +57,28 @@ class GeminiClient(VendorClient):
 
 
 def _contents(ask: Ask) -> list[dict[str, Any]]:
-    return [
-        {"role": "model" if message.role == "assistant" else "user", "parts": [{"text": message.content}]}
-        for message in ask.talk
-    ]
+    """Return a conversation in the protocol's form: a tool's result is identified by the tool's name."""
+    found: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for message in ask.talk:
+        names |= {call.id: call.name for call in message.tool_calls}
+        if message.tool_call_id:
+            name = names.get(message.tool_call_id, message.tool_call_id)
+            part = {"function_response": {"name": name, "response": {"result": message.content}}}
+            if not (found and found[-1]["role"] == "user" and "function_response" in found[-1]["parts"][0]):
+                found.append({"role": "user", "parts": []})
+            found[-1]["parts"].append(part)
+            continue
+        parts: list[dict[str, Any]] = [{"text": message.content}] if message.content or not message.tool_calls else []
+        parts += map(_call_part, message.tool_calls)
+        found.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
+    return found
+
+
+def _call_part(call: ToolCall) -> dict[str, Any]:
+    """Return a call as received; newer models reject one without their signature."""
+    part: dict[str, Any] = {"function_call": {"name": call.name, "args": thaw(freeze(call.arguments))}}
+    return {**part, "thought_signature": b64decode(call.signature)} if call.signature else part
 
 
 def _config(ask: Ask) -> dict[str, Any]:
@@ -68,6 +90,13 @@ def _config(ask: Ask) -> dict[str, Any]:
         "stop_sequences": [stop] if isinstance(stop, str) else stop,
         **sampling,
     }
+    if ask.tools:
+        declared = [
+            {"name": tool.name, "description": tool.description,
+             "parameters_json_schema": thaw(freeze(tool.input_schema))}
+            for tool in ask.tools
+        ]  # fmt: skip
+        words["tools"] = [{"function_declarations": declared}]
     if ask.schema is not None:
         words |= {"response_mime_type": "application/json", "response_json_schema": ask.schema}
     elif ask.json_object:
@@ -90,7 +119,7 @@ def _checked(words: dict[str, Any], ask: Ask) -> Any:
 
 
 def _take(reply: Reply, answer: Any, ask: Ask) -> None:
-    """Take what one answer, or one chunk of it, holds of the first candidate."""
+    """Add the first candidate of a response, or of one of its chunks."""
     reply.model = answer.model_version or reply.model
     usage = answer.usage_metadata
     if usage is not None:
@@ -103,9 +132,13 @@ def _take(reply: Reply, answer: Any, ask: Ask) -> None:
         for part in (candidate.content.parts if candidate.content else None) or ():
             if not part.thought:
                 reply.add(part.text, ask.tell)
+            called = part.function_call
+            if called is not None:  # always whole
+                signature = b64encode(part.thought_signature or b"").decode()
+                reply.call(len(reply.calls), called.id, called.name, dict(called.args or {}), signature)
         reason = _name(candidate.finish_reason)
         if reason:
-            reply.ended = True
+            reply.ended, reply.finish = True, reason
             reply.refused = "" if reason in _DONE else reason
 
 

@@ -1,16 +1,22 @@
-"""openai: models behind OpenAI's protocol (chat completions): its own, and any server that speaks it."""
+"""Models with OpenAI's protocol (chat completions): OpenAI's own, and any compatible server."""
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from agentnb.world.llm.failures import Unreadable, refuses_format
+from agentnb.board.values import freeze, thaw
+from agentnb.world.llm.base import LLMMessage
+from agentnb.world.llm.errors import Unreadable, refuses_format
 from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, accepted
+
+LM_STUDIO: Final = "http://127.0.0.1:1234/v1"
 
 
 class OpenAIClient(VendorClient):
-    """Asks OpenAI's models through the `openai` package."""
+    """A client of OpenAI's models, through the `openai` package."""
 
     package: ClassVar[str] = "openai"
     extra: ClassVar[str] = "openai"
@@ -20,12 +26,14 @@ class OpenAIClient(VendorClient):
         """Return a new client of the SDK, that never tries again by itself."""
         import openai
 
-        # A server without keys is given a word of no meaning: the SDK would send it the key of the environment.
+        # A server without keys gets a placeholder: the SDK would send it the key of the environment.
         words = self.connection(api_key=self.key or "none", base_url=self.base_url, default_headers=self.headers)
-        return openai.AsyncOpenAI(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **words})
+        sdk = openai.AsyncOpenAI(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **words})
+        _ = sdk.chat.completions  # imported at its first use: here, not in the time of the first answer
+        return sdk
 
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
-        """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.chat.completions.create
         words = accepted(create, _body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
@@ -33,22 +41,29 @@ class OpenAIClient(VendorClient):
 
 
 class OpenAICompatibleClient(OpenAIClient):
-    """Asks a server that speaks OpenAI's protocol, such as LM Studio, Ollama or vLLM; it needs no key.
+    """A client of a server with OpenAI's protocol, such as LM Studio, Ollama or vLLM; no key is required.
 
-    Not every such server has a JSON mode. One that refuses it is asked again at once without it, and not for it any
-    more with this model: a refusal takes no tokens, and the prompt says what is wanted.
+    If the settings name no `base_url`, it is taken from the environment variable OPENAI_BASE_URL, else LM Studio's.
+    `lmstudio` always uses its own address.
+
+    Not every such server has a JSON mode. If one rejects it, the request is sent again at once without it, and so are
+    later requests to this model: a rejection uses no tokens, and the prompt describes the form.
     """
 
     variables: ClassVar[tuple[str, ...]] = ()
-    default_url: ClassVar[str | None] = "http://127.0.0.1:1234/v1"
+    default_url: ClassVar[str | None] = LM_STUDIO
     needs_key: ClassVar[bool] = False
 
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **words)
         self._without_json_mode: set[str] = set()
 
+    def url_found(self) -> str | None:
+        """Return the URL to use if the settings name none."""
+        return os.environ.get("OPENAI_BASE_URL") or self.default_url
+
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
-        """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         if ask.json_object and ask.model not in self._without_json_mode:
             try:
                 return await super().converse(sdk, ask)
@@ -59,13 +74,26 @@ class OpenAICompatibleClient(OpenAIClient):
         return await super().converse(sdk, replace(ask, json_object=False))
 
 
+class LMStudioClient(OpenAICompatibleClient):
+    """A client of LM Studio on this machine."""
+
+    def url_found(self) -> str | None:
+        """Return the URL to use if the settings name none."""
+        return self.default_url
+
+
 def _body(ask: Ask) -> dict[str, Any]:
     words: dict[str, Any] = {
         "model": ask.model,
-        "messages": [{"role": message.role, "content": message.content} for message in ask.messages]
-        or [{"role": "user", "content": ""}],
+        "messages": [_message(message) for message in ask.messages] or [{"role": "user", "content": ""}],
         **ask.sampling,
     }
+    if ask.tools:
+        words["tools"] = [
+            {"type": "function", "function": {"name": tool.name, "description": tool.description,
+                                              "parameters": thaw(freeze(tool.input_schema))}}
+            for tool in ask.tools
+        ]  # fmt: skip
     if ask.schema is not None:
         words["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": ask.schema}}
     elif ask.json_object:
@@ -75,13 +103,42 @@ def _body(ask: Ask) -> dict[str, Any]:
     return ask.onto(words)
 
 
+def _message(message: LLMMessage) -> dict[str, Any]:
+    found: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        found["content"] = message.content or None
+        found["tool_calls"] = [
+            {"id": call.id, "type": "function",
+             "function": {"name": call.name, "arguments": json.dumps(thaw(freeze(call.arguments)))}}
+            for call in message.tool_calls
+        ]  # fmt: skip
+    return {**found, "tool_call_id": message.tool_call_id} if message.tool_call_id else found
+
+
+def _take_calls(reply: Reply, part: Any) -> None:
+    """Add the tool calls of a message, or the pieces of some in a chunk; the older form has one, without an id."""
+    for number, call in enumerate(getattr(part, "tool_calls", None) or ()):
+        named = getattr(call, "function", None)  # otherwise a custom tool, whose input is text
+        if named is not None:
+            reply.call(getattr(call, "index", number), call.id, named.name, named.arguments or "")
+        elif (custom := getattr(call, "custom", None)) is not None:
+            reply.call(getattr(call, "index", number), call.id, custom.name, {"input": custom.input})
+    old = getattr(part, "function_call", None)
+    if old is not None:
+        reply.call("function_call", None, old.name, old.arguments or "")
+
+
 def _whole(answer: Any) -> Reply:
     choices = getattr(answer, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         raise Unreadable("it has no choices")
     message, reply = choices[0].message, Reply(model=answer.model or "", ended=True)
     reply.add(message.content)
+    _take_calls(reply, message)
     reply.refused = getattr(message, "refusal", None) or ""
+    reply.finish = choices[0].finish_reason or ""
+    if reply.finish == "content_filter" and not reply.refused:
+        reply.refused = reply.finish
     _count(reply, answer)
     return reply
 
@@ -92,11 +149,15 @@ async def _streamed(chunks: Any, ask: Ask) -> Reply:
         async for chunk in chunks:
             reply.model = chunk.model or reply.model
             _count(reply, chunk)
-            for choice in (chunk.choices or ())[:1]:  # the last chunk has none: it tells the tokens
+            for choice in (chunk.choices or ())[:1]:  # the last chunk has none: it states the tokens
                 if choice.delta is not None:
                     reply.add(choice.delta.content, ask.tell)
+                    _take_calls(reply, choice.delta)
                     reply.refused += getattr(choice.delta, "refusal", None) or ""
+                reply.finish = choice.finish_reason or reply.finish
                 reply.ended = reply.ended or choice.finish_reason is not None
+    if reply.finish == "content_filter" and not reply.refused:
+        reply.refused = reply.finish
     return reply
 
 

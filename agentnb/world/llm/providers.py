@@ -1,4 +1,4 @@
-"""providers: the table of providers: what their settings call them, and the client that asks them."""
+"""The table of model providers: their names in settings, and their clients."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from typing import Any, Final
 
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
 from agentnb.world.llm.anthropic import AnthropicClient
+from agentnb.world.llm.base import SIMULATED
 from agentnb.world.llm.gemini import GeminiClient
-from agentnb.world.llm.openai import OpenAIClient, OpenAICompatibleClient
+from agentnb.world.llm.openai import LMStudioClient, OpenAIClient, OpenAICompatibleClient
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.llm.vendor import VendorClient
 
 PROVIDERS: Final[Mapping[str, type[VendorClient]]] = {
     "openai": OpenAIClient,
     "openai_compatible": OpenAICompatibleClient,
-    "lmstudio": OpenAICompatibleClient,
+    "lmstudio": LMStudioClient,
     "anthropic": AnthropicClient,
     "claude": AnthropicClient,
     "gemini": GeminiClient,
 }
-SIMULATED: Final = "simulated"
 
 
 def client_of(
-    llm: str, settings: Mapping[str, Any] | None = None, temperature: float | None = None
+    llm: str, settings: Mapping[str, Any] | None = None, temperature: float | None = None, where: str | None = None
 ) -> VendorClient | SimulatedClient:
-    """Return the client that a text "provider:model" names.
+    """Return the client for a text "provider:model".
 
-    The text may be the provider alone, where the settings or the requests name the model; a model's own name may hold
-    colons. No provider before the colon means openai. Nothing is imported and nobody is asked yet.
+    The text may be the provider alone, if the settings or the requests name the model; a model's name may contain
+    colons. An empty provider means openai. Nothing is imported or requested yet.
 
     Args:
-        settings: those of the provider; `type` says which one it is, where the text calls it by a name of its own.
+        settings: those of the provider; `type` says which one it is, if the text uses a custom name.
         temperature: where the settings set none.
+        where: the place of the settings in a file, for Problems.
 
     Raises:
         AgentRuntimeError: X330, there is no such provider; X331, its package is not installed; X332, its key is
@@ -46,11 +47,11 @@ def client_of(
     if kind not in PROVIDERS:
         known = [*PROVIDERS, SIMULATED]
         raise AgentRuntimeError(
-            Problem("X330", f"{kind!r} is no provider of models", f"llm {llm!r}",
+            Problem("X330", f"{kind!r} is no provider of models", where or f"llm {llm!r}",
                     f"the providers are: {', '.join(known)}; they are written as provider:model",
                     did_you_mean(kind, known, "name one of them, or give settings={'type': ...}"))
         )  # fmt: skip
-    return PROVIDERS[kind](model or None, settings, temperature=temperature, provider=name or kind)
+    return PROVIDERS[kind](model or None, settings, temperature=temperature, provider=name or kind, where=where)
 
 
 __all__ = ["PROVIDERS", "SIMULATED", "client_of"]

@@ -1,4 +1,4 @@
-"""recorded: a model that answers what an earlier run was answered, node by node; nothing is asked of anybody."""
+"""A model that returns the answers of a recorded run, node by node, without calling anything."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agentnb.board.secrets import masked, short
+from agentnb.board.masking import masked
 from agentnb.board.values import thaw
-from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+from agentnb.text import safe_repr
 from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, told
 
 _WHERE: Final = "RecordedClient"
 
 
 class RecordedClient:
-    """Answers from a trace: a node's first request gets the first answer that this node had then, and so on.
+    """Answers from a trace.
 
-    It keeps no place of its own, as a script does: a run that goes back and on again gets the same answers. A call that
-    had several attempts answers with the last. One that had failed fails again (a time-out by a TimeoutError). Tokens
-    and cost are those of then.
+    A node's first request gets the first answer that this node got in the recorded run, and so on.
+
+    Like a script, it has no position of its own: a run that goes back and repeats steps gets the same answers. A call
+    with several attempts returns the last answer. A failed call fails again (a timeout with a TimeoutError). Tokens and
+    cost are the recorded ones.
 
     Args:
         trace: a SimulationTrace, live or from a file, or a session. It is read once, now.
@@ -28,7 +31,7 @@ class RecordedClient:
     Raises: ExecutionError: X343, it is no trace
     """
 
-    made_up = True  # nobody is asked
+    made_up = True  # no model is called
 
     def __init__(self, trace: Any, *, strict: bool = False) -> None:
         self.strict = strict
@@ -39,7 +42,7 @@ class RecordedClient:
         return f"<RecordedClient of {sum(map(len, self._calls.values()))} answers>"
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return what was answered then.
+        """Return the recorded answer.
 
         Raises:
             ExecutionError: X340, there is no answer left; X341, other messages were recorded.
@@ -55,7 +58,7 @@ class RecordedClient:
         if call.error is not None:
             raise _failed(request, call.error)
         usage = Usage(call.tokens_in, call.tokens_out, call.cost_usd)
-        return told(LLMResponse(thaw(call.result), "recorded", usage), request)
+        return told(LLMResponse.recorded(thaw(call.result), call.arguments, usage=usage), request)
 
 
 def _calls_of(trace: Any) -> dict[str, list[Any]]:
@@ -63,7 +66,7 @@ def _calls_of(trace: Any) -> dict[str, list[Any]]:
     reading = getattr(trace, "reading", None)
     if not callable(reading):
         raise ExecutionError(
-            Problem("X343", f"a {type(trace).__name__} is no trace", f"{_WHERE}(trace)",
+            Problem("X343", f"{with_article(type(trace).__name__)} is no trace", f"{_WHERE}(trace)",
                     "recorded answers stand in a run's trace",
                     "give session.trace, or SimulationTrace.read(path)")
         )  # fmt: skip
@@ -100,7 +103,7 @@ def _failed(request: LLMRequest, error: str) -> Exception:
 
 
 def _compare(request: LLMRequest, call: Any) -> None:
-    """Raise for the first message that is another one than was recorded. A secret is like any other secret."""
+    """Raise for the first message that differs from the recorded one. Masked secrets are equal to one another."""
     before = LLMRequest.of(thaw(call.arguments)).messages
     for number in range(max(len(before), len(request.messages))):
         then, now = (
@@ -116,4 +119,4 @@ def _compare(request: LLMRequest, call: Any) -> None:
 
 
 def _told(message: Mapping[str, str] | None) -> str:
-    return "not there" if message is None else f"{message['role']}: {short(message['content'], width=200)}"
+    return "not there" if message is None else f"{message['role']}: {safe_repr(message['content'], limit=200)}"

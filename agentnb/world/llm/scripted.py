@@ -1,4 +1,4 @@
-"""scripted: a model that answers from a script: a list, a mapping by node, or a function of the request."""
+"""A model that answers from a script: a list, a mapping by node, or a function of the request."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from agentnb.world.llm.base import LLMRequest, LLMResponse, told
 
 
 class ScriptedClient:
-    """Answers from a script. It keeps no place of its own: the request says how many came before.
+    """Answers from a script. It has no position of its own: the request states how many came before.
 
-    So a run that goes back and on again gets the same answers again. A text of a list or a mapping is told as one piece
-    to who listens; a function may call `request.tell` itself.
+    So a run that goes back and repeats steps gets the same answers. A text of a list or a mapping is passed to a
+    listener as one piece; a function may call `request.tell` itself.
 
-    A list is taken in the order in which the calls begin, those of parallel branches that are still out among them: no
-    two of them get the same answer. Where branches ask more than once, that order depends on how they go: `run()`,
-    which runs them at the same time, may then give them other answers than `step()`. A mapping by node has no such
-    order.
+    A list is used in the order in which the calls start, including those of parallel branches that are still in flight:
+    no two of them get the same answer. If branches make several requests, that order depends on their timing: `run()`,
+    which runs them in parallel, may then give them other answers than `step()`. A mapping by node has no such order.
     """
 
     def __init__(self, script: Any) -> None:
         self.script = script
-        self.made_up = not callable(script)  # what a function does is its own matter
+        self.made_up = not callable(script)  # a function handles this itself
 
     def complete(self, request: LLMRequest) -> Any:
         """Return the script's answer.
@@ -35,20 +34,23 @@ class ScriptedClient:
         script = self.script
         if callable(script):
             answer = script(request)
-            return _later(answer) if inspect.isawaitable(answer) else _response(answer)
+            return _later(answer, request) if inspect.isawaitable(answer) else _response(answer, request)
         if isinstance(script, Mapping):
             of_node = script.get(request.node, ())
             answers = of_node if isinstance(of_node, list | tuple) else [of_node]
-            return told(_response(_at(answers, request.of_node, request)), request)
-        return told(_response(_at(script, request.number, request)), request)
+            return told(_response(_at(answers, request.of_node, request), request), request)
+        return told(_response(_at(script, request.number, request), request), request)
 
 
-async def _later(answer: Any) -> LLMResponse:
-    return _response(await answer)
+async def _later(answer: Any, request: LLMRequest) -> LLMResponse:
+    return _response(await answer, request)
 
 
-def _response(answer: Any) -> LLMResponse:
-    return answer if isinstance(answer, LLMResponse) else LLMResponse(answer, model="scripted")
+def _response(answer: Any, request: LLMRequest) -> LLMResponse:
+    """Return the response; a mapping with `tool_calls` calls tools where the request offers some."""
+    if isinstance(answer, LLMResponse):
+        return answer
+    return LLMResponse.recorded(answer, {"tools": request.tools}, "scripted")
 
 
 def _at(answers: Sequence[Any], number: int, request: LLMRequest) -> Any:
@@ -58,7 +60,7 @@ def _at(answers: Sequence[Any], number: int, request: LLMRequest) -> Any:
         Problem(
             "X304",
             f"the script has no answer left for node {request.node!r}",
-            "Session(llm=...)",
+            "llm=...",
             f"it was asked {number + 1} times and has {len(answers)} answers",
             "add an answer, or go back and change the run",
         )

@@ -1,4 +1,4 @@
-"""settings: the words that a provider's settings may have, and what is wrong with what stands there."""
+"""The known settings of a model provider, and their validation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agentnb.board.secrets import short
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
+from agentnb.text import safe_repr
 
 SAMPLING: Final = frozenset({"temperature", "max_tokens", "top_p", "top_k", "stop", "seed"})
-# What a node may set for its own requests.
+# The settings that a node may set for its own requests.
 OF_REQUESTS: Final = SAMPLING | {"kwargs", "schema", "json_object", "request_timeout"}
 _TEXT: Final = {"type", "model", "base_url", "api_key"}
 _NUMBERS: Final = {"temperature", "top_p", "top_k", "max_tokens", "seed", "request_timeout"}
@@ -19,10 +19,10 @@ WORDS: Final = SAMPLING | _TEXT | _NUMBERS | _MAPPINGS | {"schema", "json_object
 
 
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return settings without those that are None; a word that none of the clients knows is told in a warning.
+    """Return settings without None values; a setting that no client knows is reported in a warning.
 
     Args:
-        where: what the settings are, told in the Problems.
+        where: what the settings are, for the Problems.
 
     Raises:
         AgentRuntimeError: X334, everything that is wrong with them.
@@ -33,17 +33,17 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             order = did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`")
             warnings.warn(f"{where}: {word!r} is not known and does nothing; {order}", stacklevel=4)
     problems = [
-        Problem("X334", f"{word!r} is {short(value, word)}", where, f"it must be {asked}", "mend the setting")
+        Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {asked}", "mend the setting")
         for word, value in given.items()
-        if (asked := _asked(word, value))
+        if (asked := _broken_rule(word, value))
     ]
     if problems:
         raise AgentRuntimeError(*problems)
     return given
 
 
-def _asked(word: str, value: Any) -> str | None:
-    """Return what a setting must be; None where it is that."""
+def _broken_rule(word: str, value: Any) -> str | None:
+    """Return the rule of a setting that its value breaks; None if it is valid."""
     if word in _TEXT and not isinstance(value, str):
         return "a text"
     if word in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
@@ -68,7 +68,7 @@ def _texts(value: Any) -> bool:
 
 
 def _prices(value: Mapping[str, Any]) -> bool:
-    """Say whether prices are numbers from 0 on, or texts of them."""
+    """Return True if prices are numbers from 0 on, or texts of them."""
     if not {"input", "output"} >= set(value):
         return False
     try:

@@ -1,20 +1,20 @@
-"""simulated: what an agent answers when nothing is bound to it; it says that it is not real."""
+"""The answers of agents without a model; they state that they are simulated."""
 
 from __future__ import annotations
 
 import json
 
 from agentnb.board.values import thaw
-from agentnb.world.llm.base import LLMRequest, LLMResponse, told
+from agentnb.world.llm.base import SIMULATED, LLMRequest, LLMResponse, told
 
 
 def mocked(name: str) -> str:
-    """Return what is said in place of a real answer; it names who would have given it."""
+    """Return the simulated answer; it names the agent."""
     return f"Mocked output from {name}"
 
 
 class SimulatedClient:
-    """Answers every request with a text that names the node; one that names a schema, with a value that fits it."""
+    """Answers every request with a text that names the node; a request with a schema, with a value that fits it."""
 
     made_up = True
 
@@ -26,8 +26,8 @@ class SimulatedClient:
         """
         schema = request.settings.get("schema")
         if schema is not None:
-            from agentnb.world.filled import filled  # it reads schemas: only where there is one
+            from agentnb.world.sample_data import filled  # imported only if there is a schema
 
             made = filled(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
-            return told(LLMResponse(json.dumps(made, ensure_ascii=False), model="simulated"), request)
-        return told(LLMResponse(mocked(request.node), model="simulated"), request)
+            return told(LLMResponse(json.dumps(made, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request)
+        return told(LLMResponse(mocked(request.node), model=SIMULATED, provider=SIMULATED), request)

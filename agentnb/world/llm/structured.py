@@ -1,4 +1,4 @@
-"""structured: the JSON value in what a model answered, however it was wrapped in words."""
+"""Extraction of the JSON value from a model's answer, with or without surrounding text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
+from agentnb.errors import with_article
+
 LONGEST: Final = 1_000_000  # characters of an answer, and values in it
-DEEPEST: Final = 100  # levels; the blackboard takes 200, and an answer lies in something
+DEEPEST: Final = 100  # levels; the blackboard allows 200, and an answer is nested in something
 MOST_STARTS: Final = 1000  # places in a text where JSON is looked for
+BYTE_ORDER_MARK: Final = "\ufeff"  # some servers send one before the answer; it is not part of the text
 _START: Final = re.compile(r"[{\[]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def json_in(answer: Any) -> Any:
-    """Return the JSON value in an answer: of an LLMResponse, a value as it is, or what a text has of JSON.
+    """Return the JSON value in an answer: of an LLMResponse, a value unchanged, or the JSON in a text.
 
     A text may be JSON as a whole, in a fenced block (the first that is JSON), or with words around it (then the
     longest object or array). JSON that breaks off or has a mistake is no answer, and nothing inside it is taken.
@@ -30,7 +33,7 @@ def json_in(answer: Any) -> Any:
     """
     value = getattr(answer, "content", answer)
     if isinstance(value, str):
-        value = _parsed(value)
+        value = _parsed(value.removeprefix(BYTE_ORDER_MARK))
     elif value is None:
         raise ValueError("the answer is empty")
     _check(value)
@@ -38,7 +41,7 @@ def json_in(answer: Any) -> Any:
 
 
 def whole_json(text: str) -> Any:
-    """Return the JSON value that a text is as a whole: no fence and no words stand around it.
+    """Return the JSON value of a text without a fence or surrounding words.
 
     Raises:
         ValueError: it is something else, has NaN or Infinity, is too long or nested too deep.
@@ -64,7 +67,7 @@ def _parsed(text: str) -> Any:
 
 
 def _fenced(text: str) -> Iterator[str]:
-    """Yield what stands between lines of three backticks; the last block may lack its end."""
+    """Yield the content between lines of three backticks; the last block may be unterminated."""
     block: list[str] | None = None
     for line in text.splitlines():
         if not line.lstrip().startswith("```"):
@@ -80,7 +83,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 def _among_words(text: str) -> Any:
-    """Return the longest object or array in a text. After a mistake the search goes on behind it: never inside."""
+    """Return the longest object or array in a text. After an error the search continues after it, never inside."""
     found: tuple[int, Any] | None = None
     broken: json.JSONDecodeError | None = None
     start, tries = _START.search(text), 0
@@ -92,7 +95,7 @@ def _among_words(text: str) -> Any:
                 found = (end - start.start(), value)
         except json.JSONDecodeError as error:
             end = max(error.pos, start.end())
-            if error.pos > start.start() + 1 or start[0] == "{":  # `[see below]` never was meant to be JSON
+            if error.pos > start.start() + 1 or start[0] == "{":  # `[see below]` was never meant to be JSON
                 broken = broken or error
         start = _START.search(text, end)
     if found is not None:
@@ -122,11 +125,11 @@ def _loads(text: str) -> Any:
 def _decoded(text: str, start: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, start)
-    except RecursionError:
+    except RecursionError:  # a parser's own limit of depth
         raise ValueError(_deep()) from None
     except json.JSONDecodeError:
         raise
-    except ValueError as error:  # a number of thousands of digits, or one of the refused
+    except ValueError as error:  # a number of thousands of digits, or one of the rejected
         raise ValueError(str(error) if "JSON" in str(error) else "a number in the answer is too long") from None
 
 
@@ -135,7 +138,7 @@ def _deep() -> str:
 
 
 def _check(value: Any) -> None:
-    """Raise for what JSON does not have; also in a value that came as it is, which may even contain itself."""
+    """Raise for values that JSON does not have; also in a value that is not text, which may even contain itself."""
     waiting, seen = [(value, 1)], 0
     while waiting:
         item, depth = waiting.pop()
@@ -159,4 +162,4 @@ def _check(value: Any) -> None:
             if not math.isfinite(item):
                 raise ValueError(f"{item} is no JSON number")
         elif item is not None and not isinstance(item, int):
-            raise ValueError(f"a {type(item).__name__} is no JSON value")
+            raise ValueError(f"{with_article(type(item).__name__)} is no JSON value")

@@ -1,41 +1,56 @@
-"""vendor: what the clients of vendors share: settings, keys, one SDK client a loop, failures told alike, costs."""
+"""The common part of the vendors' clients: settings, keys, one SDK client per event loop, error translation, costs."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from agentnb.board.secrets import hidden, hide, hide_found
+from agentnb.board.masking import hide_found
 from agentnb.board.values import freeze, thaw
 from agentnb.errors import AgentRuntimeError, Problem
-from agentnb.world.llm.base import LLMError, LLMMessage, LLMRequest, LLMResponse, Usage
+from agentnb.secrets import hide
+from agentnb.world.llm.base import (
+    LLMError,
+    LLMMessage,
+    LLMRequest,
+    LLMResponse,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+)
+from agentnb.world.llm.client_per_loop import PerLoop
 from agentnb.world.llm.env import with_env
-from agentnb.world.llm.failures import Unreadable, failure_of
-from agentnb.world.llm.loops import PerLoop
+from agentnb.world.llm.errors import Unreadable, failure_of
 from agentnb.world.llm.settings import OF_REQUESTS, SAMPLING, check_settings
 from agentnb.world.llm.structured import json_in
 
-LONGEST_ANSWER: Final = 600.0  # seconds that an SDK waits where nothing else is said
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+LONGEST_ANSWER: Final = 600.0  # default timeout of an SDK, in seconds
 MILLION: Final = 1_000_000
-SHORTEST_KEY: Final = 8  # what is shorter and of letters alone is no key, but a word that some servers are content with
+SHORTEST_KEY: Final = 8  # shorter texts, and those of letters only, are placeholders that some servers accept
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request as a vendor's client sends it: the client's settings and the request's own are one here.
+    """One request as a vendor's client sends it: the client's settings merged with those of the request.
 
-    `sampling` holds temperature, max_tokens, top_p, top_k, stop and seed, those that are set; `kwargs` override all.
-    `json_object` asks for the vendor's JSON mode, where it has one; a schema says more, and comes before it.
+    `sampling` holds those of temperature, max_tokens, top_p, top_k, stop and seed that are set; `kwargs` override all.
+    `json_object` requests the vendor's JSON mode, if it has one; a schema takes precedence over it.
     """
 
     messages: tuple[LLMMessage, ...]
@@ -46,32 +61,49 @@ class Ask:
     kwargs: Mapping[str, Any]
     timeout: float
     tell: Callable[[str], None] | None
+    tools: tuple[ToolDefinition, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)  # of the tools: as they are sent -> as they are
 
     @property
     def system(self) -> str:
-        """What the system messages say, as one text, for a protocol that takes it apart from the conversation."""
+        """The system messages as one text, for protocols that send them separately from the conversation."""
         if not self.turns:
             return ""
         return "\n\n".join(message.content for message in self.messages if message.role == "system")
 
     @property
     def turns(self) -> list[LLMMessage]:
-        """The conversation without the system messages. Where there is nothing else, empty: see `talk`."""
+        """The conversation without the system messages; empty if there is nothing else (see `talk`)."""
         return [message for message in self.messages if message.role != "system"]
 
     @property
     def talk(self) -> list[LLMMessage]:
-        """The conversation, never empty: a prompt that is a system text alone is said by the user."""
+        """The conversation, never empty: if there is only a system text, it is sent as the user's message."""
         return self.turns or [LLMMessage("user", "\n\n".join(message.content for message in self.messages))]
 
     def onto(self, words: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is sent: these words and `kwargs` over them; what is None is left out."""
+        """Return the arguments to send: these, overridden by `kwargs`; None values are left out."""
         return {name: value for name, value in {**words, **self.kwargs}.items() if value is not None}
 
 
 @dataclass(slots=True)
+class AskedCall:
+    """A call of a tool as it arrives: its arguments as JSON text, or as a value."""
+
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    value: Any = None
+    signature: str = ""
+
+
+@dataclass(slots=True)
 class Reply:
-    """What a vendor answered. `ended` says that it came to an end, `value` is an answer that is no text."""
+    """A vendor's response. `ended` is true once it is complete; `value` is an answer that is not text.
+
+    `calls` are the tool calls, in order, by the key that identifies their pieces while they arrive; `finish` is the
+    vendor's name for the reason why the response ended.
+    """
 
     text: list[str] = field(default_factory=list)
     model: str = ""
@@ -80,17 +112,55 @@ class Reply:
     ended: bool = False
     refused: str = ""
     value: Any = None
+    calls: dict[Any, AskedCall] = field(default_factory=dict)
+    finish: str = ""
+
+    def call(
+        self, key: Any, id: str | None = None, name: str | None = None, arguments: Any = None, signature: str = ""
+    ) -> None:
+        """Add a tool call or a further piece of one; arguments are pieces of JSON text, or a whole mapping."""
+        found = self.calls.setdefault(key, AskedCall())
+        found.id, found.signature = id or found.id, signature or found.signature
+        found.name += name or ""
+        if isinstance(arguments, str):
+            found.text += arguments
+        elif arguments is not None:
+            found.value = arguments
 
     def add(self, piece: str | None, tell: Callable[[str], None] | None = None) -> None:
-        """Take a piece of text, and tell it."""
+        """Add a piece of text and pass it to the listener."""
         if piece:
             self.text.append(piece)
             if tell is not None:
                 tell(piece)
 
 
+def name_sent(name: str) -> str:
+    """Return a tool's name in the form that every vendor accepts.
+
+    At most 64 letters, digits, `_` and `-`, unique per tool.
+    """
+    if _NAME.fullmatch(name):
+        return name
+    plain = _NOT_IN_NAMES.sub("_", name)
+    return f"{plain[:55]}_{sha256(name.encode(errors='replace')).hexdigest()[:8]}"
+
+
+def _renamed(message: LLMMessage) -> LLMMessage:
+    if not message.tool_calls:
+        return message
+    return replace(message, tool_calls=tuple(replace(call, name=name_sent(call.name)) for call in message.tool_calls))
+
+
+def _ended(reply: Reply, why: str) -> str:
+    return f"{why}; it ended with {reply.finish!r}" if reply.finish else why
+
+
 def accepted(create: Callable[..., Any], words: Mapping[str, Any], rest: str) -> dict[str, Any]:
-    """Return words as a function of an SDK takes them: those that it does not name go into its argument `rest`."""
+    """Return keyword arguments in the form an SDK function accepts.
+
+    Those it does not declare go into its argument `rest`.
+    """
     known = inspect.signature(create).parameters
     found = {name: value for name, value in words.items() if name in known}
     others = {name: value for name, value in words.items() if name not in known}
@@ -98,12 +168,15 @@ def accepted(create: Callable[..., Any], words: Mapping[str, Any], rest: str) ->
 
 
 def _json_mode(asked: bool | None, own: bool | None) -> bool:
-    """Say whether an answer is to come in JSON mode. What the client's own settings rule out, no request asks for."""
+    """Return True if the answer is requested in JSON mode.
+
+    A request cannot ask for what the client's settings disable.
+    """
     return own is not False and bool(own if asked is None else asked)
 
 
 class Answering:
-    """What `complete` returns: nothing goes out before it is awaited, so it may also be dropped."""
+    """The awaitable that `complete` returns: nothing is sent before it is awaited, so it may be discarded."""
 
     __slots__ = ("_client", "_request")
 
@@ -111,18 +184,21 @@ class Answering:
         self._client, self._request = client, request
 
     def __await__(self) -> Generator[Any, Any, LLMResponse]:
-        """Ask, and come back with the answer."""
+        """Send the request and return the answer."""
         return self._client.answered(self._request).__await__()
 
 
 class VendorClient(ABC):
-    """A client of a vendor's SDK, which is imported at the first request; it answers in whatever loop it is awaited.
+    """A client of a vendor's SDK. The SDK is imported at the first request.
+
+    The client can be awaited in any event loop.
 
     Args:
         model: the model that is asked where neither a request nor `settings["model"]` names one.
         settings: see the package's docstring; `{{env.NAME}}` in them is the text of that environment variable.
         temperature: where the settings set none.
         provider: what this client is called in Problems.
+        where: the place of its settings in a file, for Problems.
 
     Raises: AgentRuntimeError: X331, the SDK is not installed; X332, there is no key; X333, a variable is not set; X334,
         a setting is wrong
@@ -133,6 +209,7 @@ class VendorClient(ABC):
     variables: ClassVar[tuple[str, ...]] = ()
     default_url: ClassVar[str | None] = None
     needs_key: ClassVar[bool] = True
+    plain_calls: ClassVar[bool] = True  # it accepts tool calls in messages that have only id, name and arguments
 
     def __init__(
         self,
@@ -141,38 +218,54 @@ class VendorClient(ABC):
         *,
         temperature: float | None = None,
         provider: str | None = None,
+        where: str | None = None,
     ) -> None:
         self.provider = provider or self.extra
-        where = f"settings of {self.provider!r}"
-        self._settings = check_settings(with_env(dict(settings or {}), where), where)
+        self._where = where or f"settings of {self.provider!r}"
+        self._settings = check_settings(with_env(dict(settings or {}), self._where), self._where)
         if temperature is not None:
             self._settings.setdefault("temperature", temperature)
         self.model: str | None = self._settings.get("model") or model or None
         self._check_package()
-        self.base_url: str | None = self._settings.get("base_url") or self.default_url
+        self.base_url: str | None = self._settings.get("base_url") or self.url_found()
         self._key = self._key_found()
         self._hide()
         self._open = PerLoop(self.connected, self.closed)
 
     def __repr__(self) -> str:
-        """Return what is asked, and nothing of the settings: there are keys among them."""
+        """Return the model, without the settings, because they contain keys."""
         return f"<{type(self).__name__} {self.provider}:{self.model or '?'}>"
 
     def complete(self, request: LLMRequest) -> Answering:
         """Answer one request: await what this returns, in a running loop.
 
         Raises:
-            LLMError: X336 to X339, X344, awaited: the server refused or failed, or its answer cannot be used.
+            LLMError: X336 to X339, X344, X364, X365, awaited: the server refused or failed, or its answer is of no
+                use.
             AgentRuntimeError: X334, X335, awaited: a setting is wrong, no model is named.
             TimeoutError: awaited, there was no answer in time.
         """
         return Answering(self, request)
 
-    # -- what each vendor does its own way ---------------------------------------------------------------------
+    async def prepare(self, request: LLMRequest) -> None:
+        """Import the SDK and build its client, so that neither counts towards the time of an answer.
+
+        Both take seconds at the first request, so they run in threads. A failure here occurs again in the request.
+        """
+        with suppress(Exception):
+            await self._client()
+
+    async def _client(self) -> Any:
+        """Return the SDK's client for the running loop."""
+        if self.package not in sys.modules:
+            await asyncio.to_thread(import_module, self.package)
+        return await self._open.client()
+
+    # -- vendor-specific parts ---------------------------------------------------------------------------------
 
     @abstractmethod
     def connected(self) -> Any:
-        """Return a new client of the SDK, that never tries again by itself."""
+        """Return a new client of the SDK, with the SDK's own retries disabled. Called in a thread."""
 
     async def closed(self, sdk: Any) -> None:
         """Close a client of the SDK."""
@@ -180,24 +273,27 @@ class VendorClient(ABC):
 
     @abstractmethod
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
-        """Send one request and return the answer; pieces of text are told to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
+
+    def url_found(self) -> str | None:
+        """Return the URL to use if the settings set none; None for the SDK's default."""
+        return self.default_url
 
     # -- a request -----------------------------------------------------------------------------------------------
 
     async def answered(self, request: LLMRequest) -> LLMResponse:
-        """Ask, and return the answer; `complete` says what is raised."""
+        """Send the request and return the answer; see `complete` for the errors."""
         ask = self._ask(request)
         try:
-            if self.package not in sys.modules:  # it takes a second or two, and others go on meanwhile
-                await asyncio.to_thread(import_module, self.package)
+            sdk = await self._client()
             async with asyncio.timeout(ask.timeout):
-                reply = await self.converse(await self._open.client(), ask)
+                reply = await self.converse(sdk, ask)
             return self._response(reply, ask)
         except (LLMError, AgentRuntimeError):
             raise
         except Exception as error:  # noqa: BLE001  (whatever the SDK or what it stands on raises)
             failed = failure_of(error, self._name(ask), request.node, self.variables, ask.timeout)
-        raise failed  # not from the SDK's own error: that one carries the request, its key included
+        raise failed  # not chained to the SDK's own error, which holds the request with its key
 
     def _name(self, ask: Ask) -> str:
         return f"{self.provider}:{ask.model}"
@@ -207,7 +303,8 @@ class VendorClient(ABC):
         model = request.model or self.model
         if not model:
             raise AgentRuntimeError(
-                Problem("X335", f"no model of {self.provider!r} is named", f"node {request.node!r}",
+                Problem("X335", f"no model of {self.provider!r} is named",
+                        f"{self._where}, asked by node {request.node!r}",
                         "neither the request nor the settings say which model to ask",
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
@@ -215,7 +312,7 @@ class VendorClient(ABC):
         schema = thaw(freeze(given.get("schema", own.get("schema"))))
         limit = request.timeout or given.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
         return Ask(
-            messages=request.messages,
+            messages=tuple(map(_renamed, request.messages)),
             model=str(model),
             sampling={k: thaw(v) for k, v in {**own, **given}.items() if k in SAMPLING},
             schema=schema,
@@ -223,13 +320,15 @@ class VendorClient(ABC):
             kwargs={**own.get("kwargs", {}), **given.get("kwargs", {})},
             timeout=float(limit),
             tell=request.tell,
+            tools=tuple(replace(tool, name=name_sent(tool.name)) for tool in request.tools),
+            names={name_sent(tool.name): tool.name for tool in request.tools},
         )
 
     def _response(self, reply: Reply, ask: Ask) -> LLMResponse:
         content: Any = "".join(reply.text)
-        if reply.refused and not content and reply.value is None:
+        if reply.refused and not content and reply.value is None and not reply.calls:
             raise LLMError(
-                Problem("X344", f"{self._name(ask)} gave no answer: {hidden(reply.refused)}", self._name(ask),
+                Problem("X344", f"{self._name(ask)} gave no answer: {reply.refused}", self._name(ask),
                         "the model, or a filter of its server, refused", "ask in other words, or another model"),
                 usage=self._usage(reply),
             )  # fmt: skip
@@ -237,9 +336,39 @@ class VendorClient(ABC):
             raise Unreadable("the answer breaks off")
         if reply.value is not None:
             content = reply.value
-        elif ask.schema is not None:
+        elif ask.schema is not None and not reply.calls:
             content = self._value(content, ask, self._usage(reply))
-        return LLMResponse(content, reply.model or ask.model, self._usage(reply))
+        calls = tuple(self._call(found, number, reply, ask) for number, found in enumerate(reply.calls.values()))
+        if reply.value is None and ask.schema is None and not calls and not content.strip():
+            raise LLMError(
+                Problem("X364", f"{self._name(ask)} answered nothing", self._name(ask),
+                        _ended(reply, "there is neither text nor a call of a tool"),
+                        "allow more max_tokens, ask in other words, or ask another model"),
+                again=True, usage=self._usage(reply),
+            )  # fmt: skip
+        return LLMResponse(content, reply.model or ask.model, self._usage(reply), calls, reply.finish, self.provider)
+
+    def _call(self, found: AskedCall, number: int, reply: Reply, ask: Ask) -> ToolCall:
+        """Return a call of a tool.
+
+        Raises:
+            LLMError: X365, its arguments are not a JSON object.
+        """
+        arguments, why = found.value, "they are not a JSON object"
+        if arguments is None:
+            try:
+                arguments = json.loads(found.text or "{}")
+            except (ValueError, RecursionError) as error:  # a parser's own limit of depth
+                why = f"{type(error).__name__}: {error}"
+        if not isinstance(arguments, Mapping):
+            raise LLMError(
+                Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be read",
+                        self._name(ask), _ended(reply, why),
+                        "ask again, allow more max_tokens, or ask another model"),
+                again=True, usage=self._usage(reply),
+            )  # fmt: skip
+        name = ask.names.get(found.name, found.name)
+        return ToolCall(found.id or f"call_{number + 1}", name, arguments, found.signature)
 
     def _value(self, text: str, ask: Ask, usage: Usage) -> Any:
         try:
@@ -247,7 +376,7 @@ class VendorClient(ABC):
         except ValueError as error:
             raise LLMError(
                 Problem("X339", f"{self._name(ask)} did not answer with the JSON it was asked for", self._name(ask),
-                        hidden(str(error)), "ask again, allow more max_tokens, or ask a model that keeps to a schema"),
+                        str(error), "ask again, allow more max_tokens, or ask a model that keeps to a schema"),
                 again=True, usage=usage,
             ) from None  # fmt: skip
 
@@ -259,13 +388,13 @@ class VendorClient(ABC):
         cost = (rates[0] * reply.tokens_in + rates[1] * reply.tokens_out) / MILLION
         return Usage(reply.tokens_in, reply.tokens_out, cost)
 
-    # -- what must hold before the first request -----------------------------------------------------------------
+    # -- checks before the first request -------------------------------------------------------------------------
 
     def _check_package(self) -> None:
         top = self.package.split(".", maxsplit=1)[0]
         if find_spec(top) is None or find_spec(self.package) is None:
             raise AgentRuntimeError(
-                Problem("X331", f"the package that talks to {self.provider!r} is not installed", "Session(llm=...)",
+                Problem("X331", f"the package that talks to {self.provider!r} is not installed", self._where,
                         f"{self.package!r} cannot be imported", f'pip install "agentnb[{self.extra}]"')
             )  # fmt: skip
 
@@ -275,14 +404,14 @@ class VendorClient(ABC):
         if self.needs_key and not found and not self._settings.get("client_kwargs", {}).get("api_key"):
             names = " or ".join(self.variables)
             raise AgentRuntimeError(
-                Problem("X332", f"there is no key for {self.provider!r}", "Session(llm=...)",
+                Problem("X332", f"there is no key for {self.provider!r}", self._where,
                         f"neither its settings nor the environment ({names}) hold one",
                         f'set {self.variables[0]}, or settings={{"api_key": "{{{{env.NAME}}}}"}}')
             )  # fmt: skip
         return None if found is None else str(found)
 
     def _hide(self) -> None:
-        """See to it that no key of the settings is ever shown."""
+        """Register the keys of the settings as secrets, so that they are never shown."""
         key = self._key or ""
         hide(urlsplit(self.base_url or "").password, None if key.isalpha() and len(key) < SHORTEST_KEY else key)
         hide_found(self._settings)
@@ -290,7 +419,10 @@ class VendorClient(ABC):
             hide(str(value).removeprefix("Bearer ") if str(value).startswith("Bearer ") else None)
 
     def connection(self, **words: Any) -> dict[str, Any]:
-        """Return what the SDK's client is made with: these words, those that are set, and `client_kwargs` over them."""
+        """Return the arguments of the SDK's client.
+
+        These, those that are set, and `client_kwargs`, which override them.
+        """
         return {
             **{name: value for name, value in words.items() if value is not None},
             **self._settings.get("client_kwargs", {}),
@@ -298,10 +430,10 @@ class VendorClient(ABC):
 
     @property
     def headers(self) -> dict[str, str] | None:
-        """The headers that go with every request, where some are set."""
+        """The headers of every request, if any are set."""
         return {str(name): str(value) for name, value in self._settings.get("headers", {}).items()} or None
 
     @property
     def key(self) -> str | None:
-        """The key; for the SDK's client alone."""
+        """The API key; only for the SDK's client."""
         return self._key

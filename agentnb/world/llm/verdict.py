@@ -1,4 +1,4 @@
-"""verdict: what a judge answered, read: a score, passed or not, what it says of it; however it was written."""
+"""The verdict in a judge's answer: a score, passed or not, and a critique, in any of several forms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, Final, NamedTuple
 
+from agentnb.errors import with_article
 from agentnb.world.llm.structured import json_in
 
 _YES: Final = frozenset({"yes", "pass", "passed", "true", "ok"})
@@ -18,7 +19,7 @@ _REMARKS: Final = ("critique", "feedback", "reason", "comments", "comment")
 
 
 class Verdict(NamedTuple):
-    """What a judge answered: `score` and `passed` are None where it did not say them, but one of the two is there."""
+    """A judge's verdict: `score` and `passed` are None if the answer does not state them, but at least one is set."""
 
     score: float | None
     passed: bool | None
@@ -41,7 +42,7 @@ def verdict_in(answer: Any) -> Verdict:
     """
     answer = getattr(answer, "content", answer)
     if isinstance(answer, str):
-        said = _said(answer)
+        said = _parse_word(answer)
         answer = json_in(answer) if said is None else said
         answer = _or_more(answer) if isinstance(answer, str) else answer
     found = _fields(answer)
@@ -54,20 +55,20 @@ def verdict_in(answer: Any) -> Verdict:
     return Verdict(_number(found), None)
 
 
-def _said(text: str) -> bool | None:
-    """Return what a word says; None where it is none of those that say it."""
+def _parse_word(text: str) -> bool | None:
+    """Return the verdict of a word; None if it is not one."""
     word = text.strip().strip(".!\"'*").lower()
     return True if word in _YES else False if word in _NO else None
 
 
 def _or_more(text: str) -> Any:
-    """Return what a JSON text says, which may be a word or a number in quotes."""
-    said = _said(text)
+    """Return the verdict in a JSON text, which may be a word or a number in quotes."""
+    said = _parse_word(text)
     return text if said is None else said
 
 
 def _fields(answer: Any) -> Any:
-    """Return an object with a score, or a model's or a dataclass's, as a mapping; anything else as it is."""
+    """Return an object with a score, a model or a dataclass as a mapping; anything else unchanged."""
     if getattr(answer, "ndim", None) == 0 and callable(getattr(answer, "item", None)):
         return answer.item()  # a number or a truth value of numpy's
     if isinstance(answer, Mapping | type):
@@ -83,7 +84,7 @@ def _fields(answer: Any) -> Any:
 def _of_mapping(found: Mapping[Any, Any]) -> Verdict:
     passed = next((found[word] for word in _PASSED if found.get(word) is not None), None)
     if isinstance(passed, str):
-        passed = _said(passed)
+        passed = _parse_word(passed)
     if passed is not None and not isinstance(passed, bool):
         passed = None
     score = found.get("score")
@@ -95,14 +96,14 @@ def _of_mapping(found: Mapping[Any, Any]) -> Verdict:
 
 
 def _number(value: Any) -> float:
-    """Return a number that may have come as a text."""
+    """Return a number that may be in text form."""
     if isinstance(value, str):
         try:
             value = Decimal(value.strip())
         except ArithmeticError:
             raise ValueError("what stands for the score is a text, and no number") from None
     if not isinstance(value, Real | Decimal):
-        raise ValueError(f"what stands for the score is a {type(value).__name__}")  # noqa: TRY004  (a wrong answer is one mistake)
+        raise ValueError(f"what stands for the score is {with_article(type(value).__name__)}")  # noqa: TRY004  (a wrong answer is one mistake)
     try:
         score = float(value)
     except (OverflowError, ValueError):  # a whole number of hundreds of digits; a signalling NaN

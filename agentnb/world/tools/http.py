@@ -1,8 +1,7 @@
-"""http: requests as tools (`kind: http`), through the standard library.
+"""HTTP requests as tools (`kind: http`), through the standard library.
 
-urllib in place of an HTTP library: a recipe with an http tool then runs in every installation, and a request needs
-nothing that urllib lacks. The tool is a plain function; the engine's effect door gives it a thread, ends it in time
-and repeats it.
+urllib is used instead of an HTTP library so that a recipe with an http tool runs in every installation; a request needs
+nothing that urllib lacks. The tool is a plain function: the engine runs it in a thread, with timeout and retries.
 """
 
 from __future__ import annotations
@@ -15,19 +14,20 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, Final, NamedTuple
 from urllib import request as web
 from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from agentnb.board.secrets import hidden, hide, hide_found, is_secret
-from agentnb.board.values import freeze
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.board.masking import hide_found
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, with_article
 from agentnb.recipe.model import ToolSpec
-from agentnb.world.tools.calling import Tool, items_of, named
+from agentnb.secrets import hide
+from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
+from agentnb.world.tools.invocation import Tool, items_of, named
 
 WORDS: Final = ("url", "method", "headers", "params", "json", "body", "timeout", "raise_for_status")
-SECONDS: Final = 30.0  # how long a request may take where nobody says
+SECONDS: Final = 30.0  # default timeout of a request
 MOST_BYTES: Final = 16 * 1024 * 1024  # of an answer
 _MERGED: Final = ("headers", "params")
-# What may follow a redirect to another host: nothing that could carry a secret.
+# The headers that may follow a redirect to another host: none that could carry a secret.
 _HARMLESS: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 
 
@@ -41,18 +41,18 @@ class _Request(NamedTuple):
 
 
 def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
-    """Return the tool that makes the request of a config; inputs override it, `headers` and `params` are put together.
+    """Return the tool that makes the request of a config; inputs override it, `headers` and `params` are merged.
 
-    It returns status, json, text, items (the answer's list, or the first among items, results and data), result (json,
-    else text) and error. An answer of status 400 and more is no error, except with `raise_for_status: true`.
+    It returns status, json, text, items (the response list, or the first of items, results and data), result (json,
+    else text) and error. A status of 400 or more is not an error, except with `raise_for_status: true`.
 
     Raises:
-        RecipeError: R163, the config cannot be a request's.
+        RecipeError: R163, the config does not describe a request.
     """
     given = dict(config)
     if "url" not in given and spec.impl.lower().startswith(("http://", "https://")):
         given["url"] = spec.impl
-    _hide(given)
+    hide_found(given)
     where = str(spec.place or f"tool {spec.id!r}")
     wrong = _faults({"url": "http://in.the.inputs", **given})
     if wrong:
@@ -65,7 +65,7 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
         for word in _MERGED:
             if isinstance(given.get(word), Mapping) and isinstance(inputs.get(word), Mapping):
                 together[word] = {**given[word], **inputs[word]}
-        _hide(together)
+        hide_found(together)
         faults = _faults(together)
         if faults:
             raise ExecutionError(
@@ -76,11 +76,11 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
     return named(call, spec, takes=True)
 
 
-# -- what is asked ---------------------------------------------------------------------------------------------------
+# -- request ---------------------------------------------------------------------------------------------------------
 
 
 def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return what is wrong with a request, each as what, why and what to do."""
+    """Return the faults of a request, each as what, why and do."""
     found = [
         (f"{str(word)[:60]!r} is no part of a request", f"a request has: {', '.join(WORDS)}",
          did_you_mean(str(word)[:60], WORDS, "put what the server asks for into `params` or `json`"))
@@ -93,7 +93,7 @@ def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     if not isinstance(method, str) or not method.isascii() or not method.isalpha():
         found.append((f"{str(method)[:60]!r} is no method", "it is a word such as GET or POST", "write one of these"))
     found += [
-        (f"`{word}` is a {type(given[word]).__name__}", "it holds names and values", "write a mapping")
+        (f"`{word}` is {with_article(type(given[word]).__name__)}", "it holds names and values", "write a mapping")
         for word in _MERGED if not isinstance(given.get(word) or {}, Mapping)
     ]  # fmt: skip
     if not found and any(_bad_header(name, value) for name, value in (given.get("headers") or {}).items()):
@@ -114,15 +114,15 @@ def _url_fault(url: Any) -> str | None:
     try:
         parts = urlsplit(url.strip())
         fine = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and " " not in parts.netloc
-        if fine and (parts.port or 1) > 0:  # asking for the port tells whether it is one
+        if fine and (parts.port or 1) > 0:  # accessing the port validates it
             str(parts.hostname).encode("idna")
     except ValueError:
         fine = False
-    return None if fine else f"its `url` cannot be asked: {hidden(_bare(url))!r}"
+    return None if fine else f"its `url` cannot be asked: {safe_repr(_strip_secrets(url), 200)}"
 
 
-def _bare(url: str) -> str:
-    """Return an address as it may be shown: without a password, and without what is asked of it."""
+def _strip_secrets(url: str) -> str:
+    """Return a URL in a form that may be shown: without the password and the query."""
     return url.partition("?")[0].rpartition("://")[2].rpartition("@")[2][:200]
 
 
@@ -134,30 +134,6 @@ def _bad_header(name: Any, value: Any) -> bool:
     return not (isinstance(name, str) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()) or (
         b"\n" in text or b"\r" in text or b"\0" in text
     )
-
-
-def _hide(given: Mapping[str, Any]) -> None:
-    """Hide what of a request is a secret: under a secret's name, a scheme's credentials, a password in the address."""
-    for word in (*_MERGED, "json", "body"):
-        if isinstance(given.get(word), Mapping):
-            hide_found(freeze({str(name): value for name, value in given[word].items()}))
-    headers = given.get("headers")
-    for name, value in headers.items() if isinstance(headers, Mapping) else ():
-        if is_secret(name):
-            _hide_words(str(value), str(value).partition(" ")[2])
-        elif str(name).lower() == "cookie":
-            _hide_words(*(pair.partition("=")[2].strip() for pair in str(value).split(";")))
-    if isinstance(given.get("url"), str):
-        try:
-            parts = urlsplit(given["url"])
-            _hide_words(parts.password or "", unquote(parts.password or ""))
-            _hide_words(*(value for name, value in parse_qsl(parts.query) if is_secret(name)))
-        except ValueError:
-            return
-
-
-def _hide_words(*texts: str) -> None:
-    hide(*(text for text in texts if not text.isalpha()))  # letters alone may be any word, shown anywhere
 
 
 def _request(given: Mapping[str, Any]) -> _Request:
@@ -203,11 +179,14 @@ def _body(given: Mapping[str, Any]) -> tuple[bytes | None, str]:
             return str(other).encode(), "text/plain; charset=utf-8"
 
 
-# -- what comes back -------------------------------------------------------------------------------------------------
+# -- response --------------------------------------------------------------------------------------------------------
 
 
 class _Redirects(web.HTTPRedirectHandler):
-    """Follows redirects, and takes no header to another host that could carry a secret; any other answer is one."""
+    """Follows redirects without sending headers that could carry a secret to another host.
+
+    Other responses are returned.
+    """
 
     def redirect_request(self, req: web.Request, *words: Any) -> web.Request | None:
         to = super().redirect_request(req, *words)
@@ -216,7 +195,7 @@ class _Redirects(web.HTTPRedirectHandler):
         return to
 
     def http_error_default(self, req: web.Request, answer: Any, *words: Any) -> Any:
-        """Take an answer of any status as it is."""
+        """Return a response of any status."""
         return answer
 
 
@@ -226,7 +205,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _opener() -> web.OpenerDirector:
-    """Return what asks by http and https and by nothing else: no file, no ftp, wherever a redirect leads."""
+    """Return an opener for http and https only: no file, no ftp, wherever a redirect leads."""
     opener = web.OpenerDirector()
     for part in (web.ProxyHandler(), web.UnknownHandler(), web.HTTPHandler(), web.HTTPSHandler(), _Redirects(),
                  web.HTTPErrorProcessor()):  # fmt: skip
@@ -245,17 +224,17 @@ def _sent(asked: _Request) -> dict[str, Any]:
         error.close()
         return _failure(f"HTTP {error.code}: {error.reason}", error.code)
     except TimeoutError:
-        return _failure(f"{_bare(asked.url)} took longer than {asked.seconds:g} s")
+        return _failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
-            return _failure(f"{_bare(asked.url)} took longer than {asked.seconds:g} s")
-        return _failure(f"cannot reach {_bare(asked.url)}: {error.reason}")
+            return _failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
+        return _failure(f"cannot reach {_strip_secrets(asked.url)}: {error.reason}")
     except (OSError, HTTPException, ValueError) as error:
-        return _failure(f"cannot reach {_bare(asked.url)}: {type(error).__name__}: {error}")
+        return _failure(f"cannot reach {_strip_secrets(asked.url)}: {type(error).__name__}: {error}")
 
 
 def _read(answer: HTTPResponse, late: float) -> bytes:
-    """Read an answer bit by bit, so that one that trickles in ends in time, and one without end ends at all."""
+    """Read a response in pieces, so that a slow one can time out and an endless one is cut off."""
     parts, size = [], 0
     while part := answer.read1(65_536):
         parts.append(part)
@@ -272,13 +251,13 @@ def _read(answer: HTTPResponse, late: float) -> bytes:
 def _result(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]:
     try:
         text = raw.decode(answer.headers.get_content_charset() or "utf-8", "replace")
-    except LookupError:  # a charset that nobody knows
+    except LookupError:  # an unknown charset
         text = raw.decode("utf-8", "replace")
     found = None
     if "json" in answer.headers.get_content_type() or text.lstrip()[:1] in ("{", "["):
         try:
             found = json.loads(text)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # a parser's own limit of depth
             found = None
     error = f"HTTP {answer.status}: {answer.reason}" if asked.strict and answer.status >= 400 else None
     result = text if found is None else found
@@ -287,4 +266,11 @@ def _result(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]
 
 
 def _failure(error: str, status: int | None = None) -> dict[str, Any]:
-    return {"status": status, "json": None, "text": None, "items": None, "result": None, "error": hidden(error)}
+    return {
+        "status": status,
+        "json": None,
+        "text": None,
+        "items": None,
+        "result": None,
+        "error": safe_str(error, LONGEST_TEXT),
+    }

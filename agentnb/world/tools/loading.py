@@ -1,31 +1,33 @@
-"""loading: the tools of a recipe as callables, made when a session starts; nothing of them is imported before."""
+"""The tools of a recipe as callables, loaded when a session starts; no tool code is imported before."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, RecipeError
 from agentnb.recipe.model import ToolSpec
 from agentnb.world.llm.env import with_env
-from agentnb.world.tools.allowed import Allowed
-from agentnb.world.tools.calling import Tool
-from agentnb.world.tools.modules import ONE_AT_A_TIME, Modules
-from agentnb.world.tools.wrapped import as_tool
+from agentnb.world.tools.adapters import as_tool
+from agentnb.world.tools.allow_list import Allowed
+from agentnb.world.tools.import_path import ONE_AT_A_TIME, Modules
+from agentnb.world.tools.invocation import Tool
 
 if TYPE_CHECKING:
     from agentnb.world.tools.mcp import Servers
 
 _ENV: Final = re.compile(r"\{\{\s*env\.[A-Za-z_][A-Za-z0-9_]*\s*\}\}")
 _BUILT_IN: Final = ("http", "mcp")
+OF_TARGETS: Final = frozenset({"R155", "R156", "R157", "R158", "R159", "R160",
+                                  "R164", "R165", "R209", "R210"})  # fmt: skip  # what `check_tools` may find
 
 
 def load_tools(
     specs: Mapping[str, ToolSpec], *, folder: Path | None, allow: Sequence[str], given: Mapping[str, Callable[..., Any]]
 ) -> dict[str, Tool]:
-    """Return a recipe's tools by id, ready to be called with a node's inputs; each adds its own config, inputs win.
+    """Return a recipe's tools by id, to be called with a node's inputs; each adds its config, which inputs override.
 
     Tools of kind `subgraph` are left out: the recipe itself has them. A tool's code is imported here, and nowhere else.
 
@@ -38,7 +40,7 @@ def load_tools(
 
     Raises:
         RecipeError: every problem at once: R155 to R161 (where a tool comes from), R163 (http), R164, R165 (mcp),
-            X333 (an environment variable is not set).
+            R210 (the environment of a server), X333, X361 (an environment variable is not set, or may not be read).
     """
     from agentnb.world.tools.mcp import Servers  # late, like http below: most sessions need neither
 
@@ -49,8 +51,10 @@ def load_tools(
     with ONE_AT_A_TIME:
         for id, spec in specs.items():
             try:
-                if id in given:
-                    tools[id] = as_tool(_plain(spec), given[id], _config(spec, must=False))
+                if id in given and not (callable(given[id]) or hasattr(given[id], "invoke")):
+                    problems.append(_no_tool(id, given[id]))
+                elif id in given:
+                    tools[id] = as_tool(_plain(spec), given[id], _config(spec, allowed, must=False))
                 elif spec.kind != "subgraph":
                     tools[id] = _loaded(spec, modules, servers)
             except AgentNbError as error:
@@ -60,8 +64,29 @@ def load_tools(
     return tools
 
 
+def check_tools(specs: Mapping[str, ToolSpec], *, folder: Path | None, allow: Sequence[str]) -> list[Problem]:
+    """Return the problems that `load_tools` would raise about tool sources; nothing is imported or started.
+
+    R155 to R160 are about modules; R164, R165, R209 and R210 about the servers of MCP tools.
+    """
+    from agentnb.world.tools.mcp_config import check_settings
+
+    modules = Modules(Allowed.of(folder, allow))
+    problems: list[Problem] = []
+    for spec in specs.values():
+        built_in = spec.kind in _BUILT_IN and not _own_code(spec, modules.allowed)
+        try:
+            if built_in and spec.kind == "mcp":
+                check_settings(spec, spec.config, modules.allowed)
+            elif not built_in and spec.kind != "subgraph":
+                modules.check(spec)
+        except RecipeError as error:
+            problems += error.problems
+    return problems
+
+
 def close_tools(tools: Mapping[str, Callable[..., Any]]) -> None:
-    """End what tools keep open: the servers of a session's MCP tools. A call after that starts its server again."""
+    """Close the resources of tools: the servers of a session's MCP tools. A later call starts its server again."""
     for tool in tools.values():
         close = getattr(tool, "__dict__", {}).get("close")
         if callable(close):
@@ -69,7 +94,7 @@ def close_tools(tools: Mapping[str, Callable[..., Any]]) -> None:
 
 
 def _loaded(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
-    config = _config(spec, must=True)
+    config = _config(spec, modules.allowed, must=True)
     if spec.kind in _BUILT_IN and not _own_code(spec, modules.allowed):
         if spec.kind == "mcp":
             return servers.tool(spec, config)
@@ -80,9 +105,9 @@ def _loaded(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
 
 
 def _own_code(spec: ToolSpec, allowed: Allowed) -> bool:
-    """Say whether an http or mcp tool names code that is there to be loaded; else what is built in does it.
+    """Return True if an http or mcp tool names existing code to load; otherwise the built-in tool is used.
 
-    Recipes often name a file that another package brings along (`tools/http_call.py#call`): ours takes its place.
+    Recipes often name a file that another package provides (`tools/http_call.py#call`): ours replaces it.
     """
     path, _, attr = spec.impl.rpartition("#")
     if not path or not attr.isidentifier():
@@ -95,21 +120,27 @@ def _own_code(spec: ToolSpec, allowed: Allowed) -> bool:
     return allowed.holds_package(path.replace("/", "."))
 
 
+def _no_tool(id: str, value: Any) -> Problem:
+    """R161: an object passed as a tool cannot be used as one."""
+    return Problem("R161", f"what is given for tool {id!r} is of type {type(value).__name__}", f"tools={{{id!r}: ...}}",
+                   "a tool is a callable, or an object with `invoke`", "pass a function")  # fmt: skip
+
+
 def _plain(spec: ToolSpec) -> ToolSpec:
-    """Return the spec of a tool that is given ready-made: no class to make, whatever the recipe says."""
+    """Return the spec of a tool that is passed as an object: no class to instantiate, whatever the recipe says."""
     return ToolSpec(spec.id, "python", spec.impl, config=spec.config, timeout=spec.timeout, place=spec.place)
 
 
-def _config(spec: ToolSpec, *, must: bool) -> dict[str, Any]:
-    """Return a tool's config with the text of its environment variables in it; each is hidden from what is shown.
+def _config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
+    """Return a tool's config with its environment variables inserted; their values are masked.
 
-    X333: an environment variable is not set.
+    X333: an environment variable is not set. X361: the recipe may not read it.
     """
     config: dict[str, Any] = {}
     problems: list[Problem] = []
     for key, value in spec.config.items():
         try:
-            config[str(key)] = _filled(value, f"{spec.place or f'tool {spec.id!r}'}, config.{key}")
+            config[str(key)] = _filled(value, f"{spec.place or f'tool {spec.id!r}'}, config.{key}", allowed.variables)
         except AgentNbError as error:
             problems += error.problems
             config[str(key)] = value
@@ -118,11 +149,11 @@ def _config(spec: ToolSpec, *, must: bool) -> dict[str, Any]:
     return config
 
 
-def _filled(value: Any, where: str) -> Any:
+def _filled(value: Any, where: str, allowed: Collection[str]) -> Any:
     if isinstance(value, str):
-        return _ENV.sub(lambda match: str(with_env(match[0], where)), value)
+        return _ENV.sub(lambda match: str(with_env(match[0], where, allowed=allowed)), value)
     if isinstance(value, Mapping):
-        return {key: _filled(item, f"{where}.{key}") for key, item in value.items()}
+        return {key: _filled(item, f"{where}.{key}", allowed) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_filled(item, f"{where}[{number}]") for number, item in enumerate(value)]
+        return [_filled(item, f"{where}[{number}]", allowed) for number, item in enumerate(value)]
     return value

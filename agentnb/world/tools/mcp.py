@@ -18,24 +18,24 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AsyncExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from agentnb.board.secrets import hidden
 from agentnb.errors import ExecutionError, Problem, did_you_mean, told
 from agentnb.recipe.model import ToolSpec
-from agentnb.world.tools.allowed import Allowed
-from agentnb.world.tools.calling import LISTS, Tool, items_of, named
-from agentnb.world.tools.servers import Settings, settings_of, tool_name
+from agentnb.text import LONGEST_TEXT, safe_str
+from agentnb.world.tools.allow_list import Allowed
+from agentnb.world.tools.invocation import LISTS, Tool, items_of, named
+from agentnb.world.tools.mcp_config import Settings, settings_of, tool_name
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import CallToolResult
 
-START_SECONDS: Final = 30.0  # how long a server may take until it answers for the first time
+START_SECONDS: Final = 30.0  # time limit for a server's first response
 END_SECONDS: Final = 6.0  # how long the end of Python waits for it
-_GONE: Final = -32000  # what the SDK says when a connection is closed
+_GONE: Final = -32000  # the SDK's error for a closed connection
 
 
 class Servers:
-    """The MCP servers of one session: each runs once, however many tools it has."""
+    """The MCP servers of one session: each runs once, however many of its tools are used."""
 
     def __init__(self, allowed: Allowed) -> None:
         self.allowed = allowed
@@ -44,8 +44,8 @@ class Servers:
     def tool(self, spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
         """Return the tool that calls a server's tool with the inputs as its arguments.
 
-        Its result has text, json (what the server gave as such), items, result (json, else text), `content` where
-        there is more than text, and error.
+        Its result has text, json (the server's structured content), items, result (json, else text), `content` if there
+        is more than text, and error.
 
         Raises:
             RecipeError: R164, the config names no server, or the SDK is not installed; R165, its command may not run.
@@ -62,16 +62,16 @@ class Servers:
 
 
 class Server:
-    """One server: started by its first call, and again by the next one after it has ended."""
+    """One server: started by its first call, and restarted by the next call after it has ended."""
 
     def __init__(self, settings: Settings, where: str) -> None:
         self.settings, self.where = settings, where  # of the first tool that names it
-        self._line: _Line | None = None
+        self._line: _Connection | None = None
         self._end: weakref.finalize[[], Server] | None = None
         self._lock = threading.Lock()
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
-        """Call one of the server's tools. Given up, the request is given up at the server too.
+        """Call one of the server's tools. If the call is cancelled here, the request is cancelled at the server too.
 
         Raises:
             ExecutionError: X350, the server cannot be reached; X351, it has no such tool.
@@ -88,7 +88,7 @@ class Server:
             raise line.gone() from None
 
     def close(self) -> None:
-        """End the server, if it runs."""
+        """Stop the server, if it runs."""
         with self._lock:
             if self._end is not None:
                 self._end()
@@ -96,18 +96,21 @@ class Server:
                 self._line.wait()
             self._line = self._end = None
 
-    def _open(self) -> _Line:
+    def _open(self) -> _Connection:
         with self._lock:
             if self._line is None or self._line.ended:
                 if self._end is not None:
                     self._end.detach()
-                self._line = _Line(self.settings, self.where)
+                self._line = _Connection(self.settings, self.where)
                 self._end = weakref.finalize(self, self._line.end)
             return self._line
 
 
-class _Line:
-    """A connection and the thread that it lives in. It does not know its Server: one that nobody has shall end it."""
+class _Connection:
+    """A connection and its thread.
+
+    It has no reference to its Server, so that an unused server is garbage-collected and stopped.
+    """
 
     def __init__(self, settings: Settings, where: str) -> None:
         self.settings, self.where, self.process = settings, where, os.getpid()
@@ -121,7 +124,10 @@ class _Line:
         self.thread.start()
 
     def ask(self, call: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
-        """Run a coroutine in this line's loop. What it has not begun when the line is over, it never will."""
+        """Run a coroutine in this connection's loop.
+
+        After the connection has ended, coroutines not yet started never run.
+        """
         try:
             asked = asyncio.run_coroutine_threadsafe(call, self.loop)
         except RuntimeError:  # the loop is closed
@@ -139,12 +145,12 @@ class _Line:
                 asked.set_exception(self.gone())
 
     def gone(self) -> BaseException:
-        """Return why nothing comes of a call: why the server has not begun, else that it has ended."""
+        """Return why a call has failed: why the server has not started, or else that it has ended."""
         never = self.ready.exception() if self.ready.done() else None
         return never or _unreachable(self, "it was ended meanwhile")
 
     def end(self) -> None:
-        """Tell the server to end; nobody waits for it."""
+        """Tell the server to stop, without waiting."""
         self.ended = True
         if self.process != os.getpid():  # a forked process has none of the threads
             return
@@ -175,7 +181,7 @@ class _Line:
                         client = await _connected(self.settings, stack, errors)
                     self.ready.set_result(client)
                     await self.stop.wait()
-            except Exception as error:  # noqa: BLE001  (whoever calls is told)
+            except Exception as error:  # noqa: BLE001  (the caller gets it)
                 self.ended = True
                 self._failed(error, errors)
             finally:
@@ -184,7 +190,7 @@ class _Line:
                     self.ready.set_exception(_unreachable(self, "it was ended before it had begun"))
 
     def _failed(self, error: Exception, errors: IO[str]) -> None:
-        if self.ready.done():  # it could not end well: nobody waits for that
+        if self.ready.done():  # it could not stop cleanly; nothing depends on that
             return
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
@@ -211,13 +217,13 @@ class _Line:
                 self.end()
                 raise _unreachable(self, told(error)) from error
             await _check_name(client, name, where)
-            return _failure(hidden(told(error)))
+            return _failure(told(error))
         if answer.is_error:
             await _check_name(client, name, where)
         return _result(answer)
 
 
-_LINES: Final[set[_Line]] = set()
+_LINES: Final[set[_Connection]] = set()
 
 
 @atexit.register
@@ -236,7 +242,7 @@ async def _connected(settings: Settings, stack: AsyncExitStack, errors: IO[str])
     from mcp.client.streamable_http import streamable_http_client
 
     if settings.url:
-        seconds = httpx2.Timeout(START_SECONDS, read=None)  # the effect door ends what is read for too long
+        seconds = httpx2.Timeout(START_SECONDS, read=None)  # the effect's timeout ends a read that takes too long
         client = httpx2.AsyncClient(headers=dict(settings.headers), timeout=seconds)
         http = await stack.enter_async_context(client)
         return await stack.enter_async_context(Client(streamable_http_client(settings.url, http_client=http)))
@@ -246,13 +252,11 @@ async def _connected(settings: Settings, stack: AsyncExitStack, errors: IO[str])
     return await stack.enter_async_context(Client(stdio_client(parameters, errlog=errors)))  # type: ignore[arg-type]  # any text file that has a number
 
 
-def _unreachable(line: _Line, why: str) -> ExecutionError:
+def _unreachable(line: _Connection, why: str) -> ExecutionError:
     """X350: an MCP server cannot be reached."""
     title, url = line.settings.title, line.settings.url
     order = "see that it runs at that address" if url else "run its command in a terminal to see what it says"
-    return ExecutionError(
-        Problem("X350", f"the MCP server {title!r} cannot be reached", line.where, hidden(why), order)
-    )
+    return ExecutionError(Problem("X350", f"the MCP server {title!r} cannot be reached", line.where, why, order))
 
 
 async def _check_name(client: Client, name: str, where: str) -> None:
@@ -278,9 +282,9 @@ def _result(answer: CallToolResult) -> dict[str, Any]:
     texts = [text for block in answer.content if isinstance(text := getattr(block, "text", None), str)]
     text = "\n".join(texts) if texts else None
     if answer.is_error:
-        return _failure(hidden(text or "the server says that it failed"), text)
+        return _failure(safe_str(text or "the server says that it failed", LONGEST_TEXT), text)
     json = answer.structured_content
-    # What is no mapping of its own, servers wrap in one.
+    # Servers wrap results that are not mappings in one.
     value = json["result"] if isinstance(json, dict) and set(json) == {"result"} else json
     result = {"status": 200, "json": json, "text": text, "items": items_of(value, LISTS),
               "result": text if value is None else value, "error": None}  # fmt: skip

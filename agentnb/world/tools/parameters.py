@@ -1,7 +1,7 @@
-"""parameters: what a tool's parameters must be, in whichever of three forms it is written, and held against it.
+"""Validation of tool parameters against any of three forms of schema.
 
-The forms: a JSON Schema of an object; a pydantic model; the symphony system's own mapping of parameters. Each tells all
-that is wrong with parameters at once, and shows itself as one JSON Schema.
+The forms: a JSON Schema of an object; a pydantic model; the symphony system's own mapping of parameters. Each reports
+all errors at once, and can be converted to one JSON Schema.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agentnb.board.secrets import hidden, is_secret, short
-from agentnb.board.values import thaw
-from agentnb.errors import Problem, RecipeError, told
-from agentnb.expressions.schemas import Fault, Schema
-from agentnb.world.tools.hints import is_model
-from agentnb.world.tools.parameter_form import MISSING, TYPES, Parameter, as_json_schema, broken, read_parameters
-from agentnb.world.tools.results import Detail
+from agentnb.board.values import enter, items_of, thaw
+from agentnb.bounds import Walk
+from agentnb.errors import Problem, RecipeError, error_line, told, with_article
+from agentnb.expressions.json_schema import Fault, Schema
+from agentnb.secrets import is_secret
+from agentnb.text import UNREADABLE, safe_repr, safe_str
+from agentnb.world.tools.function_schema import is_model
+from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, as_json_schema, broken, read_parameters
+from agentnb.world.tools.tool_result import Detail
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-INSIDE: Final = "inputParams"  # what stands between a tool's name and a parameter's in a path
-# Keywords of JSON Schema that may stand at its top; a mapping that has none of them is no JSON Schema.
+INSIDE: Final = "inputParams"  # what separates a tool's name and a parameter's in a path
+# JSON Schema keywords of the top level; a mapping with none of them is not a JSON Schema.
 _KEYWORDS: Final = frozenset({
     "type", "properties", "required", "additionalProperties", "patternProperties", "propertyNames",
     "minProperties", "maxProperties", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
@@ -37,33 +39,34 @@ _KEYWORDS: Final = frozenset({
 
 
 class Parameters(Protocol):
-    """What a tool's parameters must be."""
+    """The schema of a tool's parameters."""
 
     def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
-        """Yield all that is wrong with parameters; `path` is what their paths begin with."""
+        """Yield all errors of parameters; `path` is the prefix of their paths."""
 
     def json_schema(self) -> dict[str, Any]:
         """Return it as one JSON Schema, a copy."""
 
 
 def parameters_of(source: Any, where: str, names: Sequence[str] = ()) -> Parameters:
-    """Return an input schema, ready to hold parameters against.
+    """Return an input schema, ready to validate parameters.
 
     A mapping whose values are mappings that each have a `type` in words is the system's own form, and so is one that
     has no keyword of JSON Schema and describes each name by a mapping; any other is a JSON Schema.
 
     Args:
-        names: of parameters, as far as they are known where there is no schema; they are shown, and not asked for.
+        names: the names of the parameters, if they are known without a schema; they are shown, but not required.
 
     Raises:
-        RecipeError: R190, it is none of the forms, or is wrong in its own; all that is wrong at once.
+        RecipeError: R190, it has none of the forms, or is not valid in its form; all that is wrong at once.
     """
     if source is None:
         return _Anything(names)
     if is_model(source):
         return _Model(source, where)
     if not isinstance(source, Mapping):
-        raise RecipeError(_wrong(f"an input schema is a {type(source).__name__}", where, "it is a mapping or a model",
+        raise RecipeError(_wrong(f"an input schema is {with_article(type(source).__name__)}", where,
+                                 "it is a mapping or a model",
                                  "write a JSON Schema, a pydantic model, or {'name': {'type': 'string'}}"))  # fmt: skip
     if _is_own_form(source):
         found, problems = read_parameters(source, where)
@@ -77,18 +80,32 @@ def parameters_of(source: Any, where: str, names: Sequence[str] = ()) -> Paramet
 
 
 def own(value: Any) -> Any:
-    """Return a copy whose dicts and lists are its reader's own; whatever else is in them is shared.
+    """Return a copy with separate dicts and lists; other values are shared.
 
     Example:
         >>> given = {"tags": ["a"]}
         >>> own(given)["tags"].append("b")
         >>> given
         {'tags': ['a']}
+
+    Raises:
+        BoardError: B102, it is too deep or too large.
     """
+    return _own(value, Walk(value))
+
+
+def _own(value: Any, walk: Walk) -> Any:
     value = thaw(value)
-    if isinstance(value, Mapping):
-        return {key: own(item) for key, item in value.items()}
-    return [own(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, Mapping | list):
+        return value
+    enter(walk, value)
+    if isinstance(value, list):
+        found: Any = [_own(item, walk) for item in value]
+    else:
+        items = items_of(value)
+        found = value if items is UNREADABLE else {key: _own(item, walk) for key, item in items.items()}
+    walk.depth -= 1
+    return found
 
 
 def _is_own_form(source: Mapping[Any, Any]) -> bool:
@@ -98,9 +115,9 @@ def _is_own_form(source: Mapping[Any, Any]) -> bool:
 
 
 def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
-    """R190: what is meant as a JSON Schema is none, or none of an object."""
+    """R190: what is meant as a JSON Schema is not one, or does not describe an object."""
     if source and _KEYWORDS.isdisjoint(source):
-        yield _wrong(f"an input schema has only: {', '.join(map(short, source))}", where,
+        yield _wrong(f"an input schema has only: {', '.join(map(safe_repr, source))}", where,
                      "none of these is a keyword of JSON Schema, and as parameters each needs a mapping",
                      "write {'type': 'object', 'properties': {...}}, or {'name': {'type': 'string'}}")  # fmt: skip
         return
@@ -116,12 +133,12 @@ def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
         )
     for name, given in source.items():
         if name not in _KEYWORDS and isinstance(given, Mapping) and isinstance(given.get("type"), str):
-            yield _wrong(f"{short(name)} stands beside the properties", where, "there it asks nothing of any parameter",
-                         "move it into 'properties'")  # fmt: skip
+            yield _wrong(f"{safe_repr(name)} stands beside the properties", where,
+                         "there it asks nothing of any parameter", "move it into 'properties'")  # fmt: skip
 
 
 def place(path: str, keys: Sequence[str | int]) -> str:
-    """Return the text of a path that goes on by keys and places in lists.
+    """Return the text of a path with the keys and list indexes appended.
 
     Example:
         >>> place("search.inputParams", ("list", 0, "x"))
@@ -131,7 +148,7 @@ def place(path: str, keys: Sequence[str | int]) -> str:
 
 
 def _wrong(what: str, where: str, why: str, do: str) -> Problem:
-    """R190: a tool's input schema can be read in none of its forms, or is wrong in its own."""
+    """R190: a tool's input schema has none of the supported forms, or is not valid in its form."""
     return Problem("R190", what, where, why, do)
 
 
@@ -162,7 +179,7 @@ class _Own:
 
 class _Json:
     def __init__(self, source: Mapping[str, Any]) -> None:
-        self._schema = Schema(own(source))  # a later change of the mapping that was given changes nothing here
+        self._schema = Schema(own(source))  # later changes of the caller's mapping have no effect
 
     def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         for fault in self._schema.faults(params):
@@ -191,10 +208,10 @@ class _Model:
         except ValidationError as error:
             for each in error.errors(include_url=False, include_context=False):
                 missing = each["type"] == "missing"
-                detail = {"path": place(path, each["loc"]), "message": MISSING if missing else hidden(each["msg"])}
+                detail = {"path": place(path, each["loc"]), "message": MISSING if missing else safe_str(each["msg"])}
                 yield detail | {"received": "undefined" if missing else _type(each["input"])}
         except Exception as error:  # noqa: BLE001  (a model's own check may raise anything)
-            yield {"path": path, "message": hidden(f"it cannot be checked: {type(error).__name__}: {told(error)}")}
+            yield {"path": path, "message": f"it cannot be checked: {error_line(error)}"}
 
     def json_schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = json.loads(self._shown)
@@ -208,18 +225,21 @@ def _detail(fault: Fault, params: Mapping[str, Any], path: str) -> Detail:
     secret = any(map(is_secret, fault.path))
     detail = {
         "path": place(path, fault.path),
-        "message": hidden(fault.rule or "does not fit" if secret else fault.message),
+        "message": safe_str(fault.rule or "does not fit" if secret else fault.message),
     }
     if not fault.rule:  # it could not be checked
         return detail
     value: Any = params
     for key in fault.path:
         value = value[key]
-    return detail | {"expected": hidden(fault.rule), "received": _type(value)}
+    return detail | {"expected": safe_str(fault.rule), "received": _type(value)}
 
 
 def _missing(fault: Fault) -> str | None:
-    """Return which key a fault says is missing; the library tells it in its message alone, as Python writes texts."""
+    """Return the key that an error reports as missing.
+
+    The library states it only in its message, as a Python literal.
+    """
     quoted = fault.rule.removesuffix(" is a required property")
     if quoted == fault.rule:
         return None
@@ -231,7 +251,7 @@ def _missing(fault: Fault) -> str | None:
 
 
 def _type(value: Any) -> str:
-    """Return the type of a value in JSON's words; of what has none, its class."""
+    """Return the JSON type of a value; if it has none, its class."""
     for cls, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
         if isinstance(value, cls):
             return name

@@ -1,7 +1,7 @@
-"""registry: tools by name, for the symphony system: registered, told of, checked and executed.
+"""Tools by name, for the symphony system: registration, description, validation and execution.
 
-An execution never raises, and is: lookup, validation, is there a handler, run, context, metrics. The parts are here
-one by one too, for who makes the call itself: `check`, `attempt`, `result_of`, `learn`.
+An execution never raises. Its stages are look-up, validation, handler check, run, context, metrics. Callers that make
+the call themselves can use the parts: `check`, `attempt`, `result_of`, `learn`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
-from agentnb.board.secrets import short
+from agentnb.bounds import excess
 from agentnb.clock import Clock
 from agentnb.errors import ExecutionError, Problem, told
-from agentnb.world.tools.calling import is_async
-from agentnb.world.tools.configs import CONTEXT, ToolConfig
-from agentnb.world.tools.hints import model_hinted
-from agentnb.world.tools.parameter_form import type_of
+from agentnb.recipe.user_functions import is_async
+from agentnb.text import safe_repr
+from agentnb.world.tools.execution import Awaiting, Blocking, Way, driven
+from agentnb.world.tools.function_schema import model_hinted
 from agentnb.world.tools.parameters import INSIDE, Parameters, own
-from agentnb.world.tools.results import Detail, ToolMetrics, ToolResult, failed, result_of
-from agentnb.world.tools.running import Awaiting, Blocking, Way, driven
+from agentnb.world.tools.short_parameters import type_of
+from agentnb.world.tools.tool_config import CONTEXT, ToolConfig
+from agentnb.world.tools.tool_result import Detail, ToolMetrics, ToolResult, failed, result_of
 
 LOG: Final = logging.getLogger("agentnb.tools")
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
@@ -30,12 +31,12 @@ _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 
 @runtime_checkable
 class ContextIntelligenceAPI(Protocol):
-    """What wants to learn from each run of a tool."""
+    """The protocol of an object that learns from each run of a tool."""
 
     def update_learning_context(
         self, tool_name: str, parameters: dict[str, Any], result: Any, success: bool, context_data: dict[str, Any]
     ) -> Awaitable[None] | None:
-        """Take note of a run; may be async. What it raises is logged, and what it changes changes nothing.
+        """Process a run; may be async. Exceptions are logged, and changes to the arguments have no effect.
 
         Args:
             result: what the tool gave.
@@ -50,10 +51,10 @@ class _Registered:
 
 
 class ToolRegistry:
-    """Tools by name. Each registry is of its own; `get_instance()` gives the one that is shared.
+    """Tools by name. Registries are independent; `get_instance()` returns the shared one.
 
     Attributes:
-        context: told of each run of a tool; None for nobody.
+        context: learns from each run of a tool; None for no context.
     """
 
     _shared: ClassVar[ToolRegistry | None] = None
@@ -67,7 +68,7 @@ class ToolRegistry:
 
     @classmethod
     def get_instance(cls) -> ToolRegistry:
-        """Return the registry that is shared, made when it is first asked for."""
+        """Return the shared registry, created at the first call."""
         with ToolRegistry._sharing:
             if ToolRegistry._shared is None:
                 ToolRegistry._shared = ToolRegistry()
@@ -76,9 +77,9 @@ class ToolRegistry:
     # -- which there are -----------------------------------------------------------------------------------------------
 
     def register_tool(self, name: str, config: Any) -> ToolConfig:
-        """Register a tool under a name, in place of one that had it; return it as it is registered.
+        """Register a tool under a name, replacing an earlier one; return it as registered.
 
-        One without a handler is registered with a warning: it can be told of, and not executed.
+        A tool without a handler is registered with a warning: it can be described, but not executed.
 
         Args:
             config: a ToolConfig, a mapping of its words, or a function: what `ToolConfig.of` takes.
@@ -94,7 +95,7 @@ class ToolRegistry:
         return made
 
     def unregister_tool(self, name: str) -> bool:
-        """Forget a tool; say whether there was one of that name."""
+        """Remove a tool; return True if it was registered."""
         with self._lock:
             return self._tools.pop(name, None) is not None
 
@@ -104,14 +105,14 @@ class ToolRegistry:
             return list(self._tools)
 
     def get_tool_info(self, name: str) -> ToolConfig | None:
-        """Return a tool; None where there is none of that name."""
+        """Return a tool; None if there is none with that name."""
         found = self._found(name)
         return None if found is None else found.config
 
     def describe(self, name: str | None = None) -> Any:
-        """Return what a model is told of a tool: a dict of name, description and input_schema (a JSON Schema).
+        """Return a tool's description for a model: a dict of name, description and input_schema (a JSON Schema).
 
-        Without a name a list of them all; None for a name that no tool has.
+        Without a name, a list of all; None for an unknown name.
         """
         if name is None:
             with self._lock:
@@ -123,10 +124,10 @@ class ToolRegistry:
     # -- execution -----------------------------------------------------------------------------------------------------
 
     def execute_tool(self, name: str, params: Any = None, *, allowed: Collection[str] | None = None) -> ToolResult:
-        """Run a tool and return what came of it; whatever goes wrong is a result too.
+        """Run a tool and return its result; a failure is a result too.
 
-        Waits until it is done, also for an async tool, and also where a loop is running already. Each attempt has the
-        tool's timeout, and a failed one is followed by as many others as its retry_count says.
+        Blocks until it is done, also for an async tool, and also while an event loop is running. Each attempt has the
+        tool's timeout, and a failed one is retried up to retry_count times.
 
         Args:
             params: a mapping; None and an empty list count as one without anything in it.
@@ -145,7 +146,7 @@ class ToolRegistry:
         found, refused = self._checked(name, params, allowed)
         if found is None:
             return result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
-        call, config = _bare(found.config), found.config
+        call, config = _dict_handler(found.config), found.config
         for left in range(config.retry_count, -1, -1):
             answer: Any
             try:
@@ -170,19 +171,19 @@ class ToolRegistry:
         return None if found else result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
 
     def attempt(self, name: str) -> Callable[[Mapping[str, Any]], Any]:
-        """Return what makes one attempt: it takes the parameters and returns or raises what the tool does.
+        """Return a callable that makes one attempt: it takes the parameters and returns or raises what the tool does.
 
-        It is async exactly where the tool is, keeps no time, and repeats nothing.
+        It is async if and only if the tool is, and has no timeout or retries.
 
         Raises:
             ExecutionError: X360, there is no such tool, or it has no handler.
         """
         found = self._found(name)
         if found is None or found.config.handler is None:
-            raise ExecutionError(Problem("X360", f"tool {short(name)} cannot be run", "the registry of tools",
+            raise ExecutionError(Problem("X360", f"tool {safe_repr(name)} cannot be run", "the registry of tools",
                                          _not_there(name, self.get_available_tools()) if found is None
                                          else _no_handler(name), "call check(name, params) first"))  # fmt: skip
-        call = _bare(found.config)
+        call = _dict_handler(found.config)
         if is_async(found.config.handler):
 
             async def aattempt(params: Mapping[str, Any]) -> Any:
@@ -193,17 +194,17 @@ class ToolRegistry:
 
     @staticmethod
     def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
-        """Return what an attempt returned, or the exception that it raised, as a ToolResult."""
+        """Return an attempt's return value or exception as a ToolResult."""
         return result_of(answer, name, metrics)
 
     def learn(self, name: str, params: Any, result: ToolResult) -> None:
-        """Tell the context of a run that was made without `execute_tool`; never raises."""
+        """Update the context with a run that was made without `execute_tool`; never raises."""
         found = self._found(name)
         if found is not None:
             driven(self._told(found.config, params, result, Blocking()))
 
     async def alearn(self, name: str, params: Any, result: ToolResult) -> None:
-        """Tell the context of a run, and await it where it is async; never raises."""
+        """Update the context with a run, awaiting it if it is async; never raises."""
         found = self._found(name)
         if found is not None:
             await self._told(found.config, params, result, Awaiting())
@@ -251,8 +252,8 @@ class ToolRegistry:
         return found, None
 
 
-def _bare(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
-    """Return a tool's handler as one that takes a dict, also where it wants a model."""
+def _dict_handler(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
+    """Return a tool's handler as a function of a dict, even if it expects a model."""
     handler = config.handler
     assert handler is not None
     model = model_hinted(handler)
@@ -260,7 +261,7 @@ def _bare(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
 
 
 def _given(params: Any) -> dict[str, Any]:
-    """Return parameters as a dict of the tool's own: what it changes, no other attempt and no caller sees."""
+    """Return parameters as a separate dict, so that the tool's changes affect no other attempt and no caller."""
     return own(params) if params else {}
 
 
@@ -274,10 +275,9 @@ def _broken(found: _Registered, params: Any) -> list[Detail]:
         received = type_of(params)
         return [{"path": path, "message": f"Invalid type. Expected object but received {received}.",
                  "expected": "object", "received": received}]  # fmt: skip
-    try:
-        return list(found.parameters.broken(_given(params), path))
-    except RecursionError:
-        return [{"path": path, "message": "The parameters are nested too deep."}]
+    if excess(params):
+        return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
+    return list(found.parameters.broken(_given(params), path))
 
 
 def _described(tool: _Registered) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def _described(tool: _Registered) -> dict[str, Any]:
 
 
 def _not_there(name: Any, names: Collection[str]) -> str:
-    return f"Tool {short(name)} not found. Available tools: {', '.join(names) or 'none'}"
+    return f"Tool {safe_repr(name)} not found. Available tools: {', '.join(names) or 'none'}"
 
 
 def _no_handler(name: str) -> str:

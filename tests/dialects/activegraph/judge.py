@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-LEFT_OUT = ("traceback", "latency_seconds", "run_id", "prompt", "prompt_hash")
-# What a model's failure says in its own words, and how calls of models are counted (by the package: once a delivery).
+# Failures of models and tools carry messages in our own words; their classes and reasons are the package's.
 OWN_WORDS = ("LLMBehaviorError", "ToolError", "UnknownToolError")
 
 
@@ -20,6 +19,11 @@ def ours() -> ModuleType:
     return importlib.import_module("agentnb.dialects.activegraph")
 
 
+def _inside(package: Any) -> str:
+    """Return where a package keeps its modules."""
+    return package.__name__ if package is theirs() else f"{package.__name__}.parts"
+
+
 def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool = False,
            besides: Sequence[str] = ()) -> list[dict[str, Any]]:  # fmt: skip
     """Run a program in a package, and return its log in the form that is compared; `besides`: left out too."""
@@ -28,19 +32,40 @@ def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool 
     graph = package.Graph(ids=package.IDGen(), clock=made("2026-01-01T00:00:00Z"), run_id="RUN")
     try:
         models = importlib.import_module("activegraph.llm") if package is theirs() else package
-        packs = importlib.import_module(f"{package.__name__}.packs")
+        packs = importlib.import_module(f"{_inside(package)}.packs")
         words: dict[str, Any] = {"packs": packs}
         words |= {name: getattr(package, name) for name in NAMES} | {name: getattr(models, name) for name in OF_MODELS}
         program(SimpleNamespace(**words, graph=graph))
     finally:
         forget(package)
-    return [compared(event.to_dict(), besides) for event in graph.events]
+    found = [event.to_dict() for event in graph.events]
+    if package is theirs():
+        recount(found)
+    hashes: dict[str, int] = {}
+    return [compared(event, hashes, besides) for event in found]
+
+
+def recount(events: list[dict[str, Any]]) -> None:
+    """Replace the package's `max_llm_calls` (deliveries to llm behaviors) by the requests in its log: decision 0042."""
+    asking = {
+        event["payload"]["behavior"]
+        for event in events
+        if event["type"] == "llm.requested" or str(event["payload"].get("reason")).startswith("budget.")
+    }
+    deliveries = requests = 0
+    for event in events:
+        payload = event["payload"]
+        deliveries += event["type"] == "behavior.started" and payload["behavior"] in asking
+        requests += event["type"] == "llm.requested" and not payload["cache_hit"]
+        if "snapshot" in payload:
+            assert payload["snapshot"]["used"]["max_llm_calls"] == deliveries
+            payload["snapshot"]["used"]["max_llm_calls"] = requests
 
 
 def forget(package: ModuleType) -> None:
-    """Forget the behaviours and tools that a program has registered: other tests are not to find them."""
+    """Forget the behaviors and tools that a program has registered: other tests are not to find them."""
     package.clear_registry()
-    importlib.import_module(f"{package.__name__}.tools").clear_tool_registry()
+    importlib.import_module(f"{_inside(package)}.tools").clear_tool_registry()
 
 
 NAMES = [
@@ -60,25 +85,31 @@ NAMES = [
 OF_MODELS = ("LLMResponse", "ToolCall", "LLMBehaviorError")
 
 
-def compared(event: dict[str, Any], besides: Sequence[str] = ()) -> dict[str, Any]:
-    found = _without(event, (*LEFT_OUT, *besides))
+def compared(event: dict[str, Any], hashes: dict[str, int], besides: Sequence[str] = ()) -> dict[str, Any]:
+    """Return an event without what cannot be equal: the text of messages, prompts and tracebacks, measured times."""
+    found = _comparable(event, hashes, besides)
     payload = found["payload"]
     if payload.get("exception_type") in OWN_WORDS:
-        payload.pop("message")
+        payload["message"] = bool(payload["message"])
     if isinstance(payload.get("error"), dict):
-        payload["error"].pop("message")
-    payload.pop("bindings", None) if found["type"] == "pattern.matched" else None
-    if "snapshot" in payload:
-        payload["snapshot"]["used"].pop("max_llm_calls")
+        payload["error"]["message"] = bool(payload["error"]["message"])
     return found
 
 
-def _without(value: Any, names: Sequence[str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _without(item, names) for name, item in value.items() if name not in names}
+def _comparable(value: Any, hashes: dict[str, int], besides: Sequence[str]) -> Any:
     if isinstance(value, list):
-        return [_without(item, names) for item in value]
-    return value
+        return [_comparable(item, hashes, besides) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _comparable(item, hashes, besides) for name, item in value.items() if name not in besides}
+    if isinstance(found.get("prompt_hash"), str):  # equal prompts have equal hashes, whatever their wording
+        found["prompt_hash"] = hashes.setdefault(found["prompt_hash"], len(hashes))
+    if isinstance(found.get("prompt"), dict):
+        messages = [{**each, "content": type(each["content"]).__name__} for each in found["prompt"]["messages"]]
+        found["prompt"] = {**found["prompt"], "system": bool(found["prompt"]["system"]), "messages": messages}
+    for name in {"traceback", "latency_seconds"} & found.keys():
+        found[name] = type(found[name]).__name__
+    return found
 
 
 def same(program: Callable[[Any], Any], *, ticking: bool = True, besides: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ def graph() -> Graph:
 
 
 def on(*types: str, **words: Any) -> Callable[[Callable[..., Any]], Behavior]:
-    """Make a behaviour of a function, and register nothing."""
+    """Make a behavior of a function, and register nothing."""
     return lambda fn: Behavior(fn.__name__, fn, on=list(types), **words)
 
 
@@ -90,7 +90,7 @@ def research():
 
 
 def thinking(*answers: Any, tools: Any = (), **options: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return a behaviour that asks a model, and the options of a runtime in which it answers so."""
+    """Return a behavior that asks a model, and the options of a runtime in which it answers so."""
 
     def think(event, graph, ctx, answer):
         graph.emit("thought", {"by": ctx.llm_provider is not None})

@@ -12,7 +12,7 @@ def nothing_to_do(p: Any) -> None:
 
 
 def plan_research_memo(p: Any) -> None:
-    """A chain of behaviours: a goal, tasks, claims, and a memo when all tasks are done."""
+    """A chain of behaviors: a goal, tasks, claims, and a memo when all tasks are done."""
 
     @p.behavior(name="planner", on=["goal.created"])
     def planner(event, graph, ctx):

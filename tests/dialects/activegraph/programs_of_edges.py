@@ -34,6 +34,19 @@ def budget_of_events_that_nobody_hears(p: Any) -> None:
     p.graph.emit(p.Event(p.graph.ids.event(), "used", used))
 
 
+def a_limit_with_nothing_left_but_events_that_nobody_hears(p: Any) -> None:
+    @p.behavior(name="says", on=["goal.created"])
+    def says(event, graph, ctx):
+        graph.emit("lost", {})
+        graph.emit("lost", {})
+
+    runtime = p.Runtime(p.graph, budget={"max_behavior_calls": 1})
+    runtime.run_goal("go")
+    status = runtime.status()
+    told = {"state": status.state, "events": status.budget.used["max_events"], "waiting": status.queue_depth}
+    p.graph.emit(p.Event(p.graph.ids.event(), "used", told))
+
+
 def what_is_refused(p: Any) -> None:
     """Ids that were drawn for something that is refused name nothing; the next ones follow."""
 
@@ -104,9 +117,30 @@ def patterns_that_compare(p: Any) -> None:
     p.Runtime(p.graph).run_goal("look")
 
 
+def a_pattern_and_several_relations(p: Any) -> None:
+    @p.behavior(name="makes", on=["goal.created"])
+    def makes(event, graph, ctx):
+        made = [graph.add_object("task", {"n": number}) for number in range(3)]
+        for here, there in pairwise(made):
+            graph.add_relation(here.id, there.id, "to")
+        for each in made[1:]:
+            graph.emit("look", {"id": each.id})
+
+    @p.relation_behavior("to", name="follows", on=["look"], pattern="(a:task {n: 1})")
+    def follows(relation, event, graph, ctx):
+        graph.emit("saw", {"relation": relation.id, "found": len(ctx.matches)})
+        if relation.target == "task#3":
+            raise ValueError("as it is wanted")
+
+    p.relation_behavior("to", name="again", on=["look"], pattern="(a:task)")(follows.fn)
+    p.Runtime(p.graph).run_goal("look")
+
+
 PROGRAMS = [
+    a_pattern_and_several_relations,
     budget_and_timers,
     budget_of_events_that_nobody_hears,
+    a_limit_with_nothing_left_but_events_that_nobody_hears,
     what_is_refused,
     a_view_around_what_is_missing,
     patterns_that_compare,

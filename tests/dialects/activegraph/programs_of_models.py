@@ -111,6 +111,10 @@ def a_tool_gives_something_else(p: Any) -> None:
     _thinking(p, ("", None, (("c1", "odd", {"q": "1"}),)))
 
 
+def a_tool_is_given_something_else(p: Any) -> None:
+    _thinking(p, ("", None, (("c1", "look", {"other": "1"}),)))
+
+
 def a_tool_is_unknown(p: Any) -> None:
     _thinking(p, ("", None, (("c1", "nowhere", {"q": "1"}),)))
 
@@ -172,6 +176,7 @@ PROGRAMS = [
     a_model_answers_badly,
     a_tool_breaks,
     a_tool_gives_something_else,
+    a_tool_is_given_something_else,
     a_tool_is_unknown,
     tools_without_an_end,
     a_question_is_too_dear,

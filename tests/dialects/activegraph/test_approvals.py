@@ -9,8 +9,8 @@ import agentnb as nb
 from agentnb.dialects.activegraph import ObjectType, Pack, PackPolicy, Policy, Runtime
 from agentnb.dialects.activegraph.errors import PackSchemaViolation
 from agentnb.errors import AgentNbError, ExecutionError
-from agentnb.ui.asking import asked, change, give
-from agentnb.ui.screen import abilities, said
+from agentnb.ui.prompts import asked, change, give
+from agentnb.ui.view_model import abilities, said
 from tests.dialects.activegraph.making import graph, on, runtime, types
 
 

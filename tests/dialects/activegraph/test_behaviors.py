@@ -1,4 +1,4 @@
-"""test_behaviors: what no run could go by is told where a behaviour is made, or given to a runtime."""
+"""test_behaviors: what no run could go by is told where a behavior is made, or given to a runtime."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Later:
         """Do nothing."""
 
 
-def test_two_behaviours_of_one_name_are_refused():
+def test_two_behaviors_of_one_name_are_refused():
     with pytest.raises(AgentNbError, match="R329"):
         Runtime(Graph(), behaviors=[Behavior("same", nothing, on=["go"]), Behavior("same", nothing, on=["come"])])
 
 
-def test_a_cell_that_runs_again_registers_its_behaviour_once():
+def test_a_cell_that_runs_again_registers_its_behavior_once():
     ag.clear_registry()
     for priority in (1, 2):
 
@@ -103,8 +103,57 @@ def test_a_function_takes_what_it_is_called_with(decorate, fits, not_these):
 
 
 def test_the_function_tells_what_it_lacks():
-    with pytest.raises(TypeError, match=r"@behavior needs a function of \(event, graph, ctx\), and 'two' has the"):
+    with pytest.raises(TypeError, match=r"@behavior: 'two' must accept 3 positional arguments \(event, graph, ctx\)"):
         ag.behavior(on=["go"])(two)
+
+
+class Wishes(BaseModel):
+    size: int = 1
+
+
+def test_what_is_required_beyond_the_positional_arguments_is_refused():
+    def bare(event, graph, ctx, *, more):
+        pass
+
+    def annotated(event, graph, ctx, *, wishes: Wishes):
+        pass
+
+    def defaults(event, graph, ctx, late=1, *, more=2, **rest):
+        pass
+
+    with pytest.raises(TypeError, match=r"requires more beyond the \(event, graph, ctx\) contract"):
+        ag.behavior(on=["go"])(bare)
+    assert ag.behavior(on=["go"])(annotated).name == "annotated"
+    assert ag.behavior(on=["go"])(defaults).name == "defaults"
+
+    def with_settings(args, ctx, *, wishes: Wishes):
+        return {}
+
+    with pytest.raises(TypeError, match=r"requires wishes beyond the \(args, ctx\) contract"):
+        ag.tool()(with_settings)
+    with pytest.raises(TypeError, match="must decorate a callable"):
+        ag.tool()(5)
+
+
+def test_a_tool_takes_its_schema_from_the_annotation_of_its_arguments():
+    @ag.tool()
+    def plain(args: dict, ctx):
+        return {}
+
+    @ag.tool()
+    def annotated(args: Wishes, ctx):
+        return {}
+
+    @ag.tool()
+    def in_words(args: Wishes, ctx):
+        return {}
+
+    @ag.tool(input_schema=Note)
+    def given(args: Wishes, ctx):
+        return {}
+
+    schemas = [each.input_schema for each in (plain, annotated, in_words, given)]
+    assert schemas == [None, Wishes, Wishes, Note]
 
 
 class Note(BaseModel):
@@ -129,7 +178,7 @@ class Untold(BaseModel):
     ids=["llm_behavior", "LLMBehavior", "tool", "Tool"],
 )
 def test_what_cannot_be_a_schema_is_refused_where_it_is_written(made, schema):
-    with pytest.raises(TypeError, match="put_schema="):
+    with pytest.raises(TypeError, match=r"put_schema(=Untold has no JSON Schema| must be a pydantic model)"):
         made(schema)
 
 

@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 
 from agentnb.dialects.activegraph import Budget
-from agentnb.dialects.activegraph.budgets import limits_of, own_limits_of
 from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
+from agentnb.dialects.activegraph.parts.budgets import limits_of, own_limits_of
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.making import on, runtime, thinking
 
 
 def test_a_limit_that_there_is_not_is_refused_with_the_one_that_was_meant():
@@ -50,3 +50,12 @@ def test_it_says_what_is_left():
     assert found.budget.snapshot()["used"]["max_patches"] == 2.0
     assert found.status().state == "exhausted"
     assert str(found.budget).startswith("Budget({'max_patches': 2")
+
+
+def test_a_budget_says_what_was_used():
+    behaviors, options = thinking(("one", None, ()))
+    team = runtime(*behaviors, budget={"max_cost_usd": "1.0"}, **options)
+    team.run_goal("go")
+    assert team.budget.used["max_llm_calls"] == 1
+    assert (team.budget.cost_used, team.budget.cost_limit) == (Decimal("0.002"), Decimal("1.0"))
+    assert (Budget().cost_used, Budget().cost_limit) == (Decimal(0), None)

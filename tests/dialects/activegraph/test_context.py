@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.activegraph import Frame, Policy
+from agentnb.dialects.activegraph import Frame, Policy, Runtime
+from agentnb.dialects.activegraph.parts.delivery import READS
 from tests.dialects.activegraph.making import on, runtime
 
 
 def given(look, *, before=None, **options):
-    """Return what `look(event, graph, ctx)` says, called as a behaviour in a graph that `before` has filled."""
+    """Return what `look(event, graph, ctx)` says, called as a behavior in a graph that `before` has filled."""
     said = []
 
     @on("go", **options.pop("words", {}))
@@ -67,7 +68,7 @@ def test_a_view_shows_the_last_events(recent, shown):
                  words={"view_spec": {"recent_events": recent}}) == shown  # fmt: skip
 
 
-def test_a_behaviour_is_told_of_its_frame_its_policy_and_the_time():
+def test_a_behavior_is_told_of_its_frame_its_policy_and_the_time():
     frame, policy = Frame("a memo", id="frame_007"), Policy()
     found = given(lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame,
                   policy=policy)  # fmt: skip
@@ -93,7 +94,7 @@ def test_what_cannot_be_done_is_told_as_a_failure():
     assert "X509" in team.errors[0].message
 
 
-def test_what_a_behaviour_does_is_counted():
+def test_what_a_behavior_does_is_counted():
     @on("go")
     def works(event, graph, ctx):
         one = graph.add_object("book", {})
@@ -115,3 +116,76 @@ def test_what_a_behaviour_does_is_counted():
         "patches_proposed": 1,
         "events_emitted": 1,
     }
+
+
+# -- recorded reads ----------------------------------------------------------------------------------------------------
+
+
+def kinds_of(team):
+    return [event.type for event in team.graph.events]
+
+
+def reading(fails=False):
+    @on("goal.created")
+    def reader(event, graph, ctx):
+        ctx.view.objects("doc")
+        ctx.view.relations()
+        graph.get_object("doc#1")
+        graph.get_object("nothing#9")
+        if fails:
+            raise ValueError("no")
+
+    @on("goal.created")
+    def writer(event, graph, ctx):
+        graph.add_object("note", {})
+
+    return reader, writer
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_delivery_reads_is_recorded_once_where_that_is_wanted(fails):
+    team = runtime(*reading(fails), trace_context_reads=True)
+    for number in range(2):
+        team.graph.add_object("doc", {"n": number})
+    team.run_goal("go")
+    kinds = kinds_of(team)
+    (read,) = (event for event in team.graph.events if event.type == "context.read")
+    started = next(event for event in team.graph.events if event.type == "behavior.started")
+    assert read.payload == {"behavior": "reader", "event_id": started.payload["event_id"], "count": 2,
+                            "execution_event_id": started.id, "object_ids": ["doc#1", "doc#2"]}  # fmt: skip
+    assert kinds[kinds.index("context.read") - 1] == ("behavior.failed" if fails else "behavior.completed")
+    assert (read.actor, read.caused_by) == ("runtime", started.payload["event_id"])
+
+
+def test_nothing_is_recorded_of_reads_by_default():
+    team = runtime(*reading())
+    team.graph.add_object("doc", {})
+    team.run_goal("go")
+    assert "context.read" not in kinds_of(team)
+
+
+def test_of_many_reads_the_first_are_named():
+    team = runtime(*reading(), trace_context_reads=True)
+    for number in range(READS + 5):
+        team.graph.add_object("doc", {"n": number})
+    team.run_goal("go")
+    read = next(event.payload for event in team.graph.events if event.type == "context.read")
+    assert (len(read["object_ids"]), read["count"], read["truncated"]) == (READS, READS + 5, True)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("now", [True, False])
+def test_a_replay_records_reads_as_the_run_did(tmp_path, recorded, now):
+    behaviors = reading()
+    team = runtime(*behaviors, trace_context_reads=recorded, persist_to=tmp_path / "run.db")
+    team.graph.add_object("doc", {})
+    team.run_goal("go")
+    team.session.close()
+    loaded = Runtime.load(tmp_path / "run.db", behaviors=behaviors, replay_strict=True, trace_context_reads=now)
+    assert ("context.read" in kinds_of(loaded)) is recorded
+
+
+def test_a_fork_records_reads_as_its_parent_does():
+    team = runtime(*reading(), trace_context_reads=True)
+    team.run_goal("go")
+    assert team.fork(team.graph.events[0].id).trace_context_reads

@@ -73,6 +73,9 @@ def test_a_patch_is_decided_once_and_only_for_the_version_that_it_was_proposed_f
     assert (rejected.type, rejected.payload["reason"]) == ("patch.rejected", "version mismatch: expected 1, got 2")
     with pytest.raises(InvalidPatchLifecycleState, match="X505"):
         shelf.reject_patch(first.id, "too late")
+    for decide in (shelf.apply_patch, lambda patch: shelf.reject_patch(patch, "no")):
+        with pytest.raises(InvalidPatchLifecycleState, match="it is rejected"):
+            decide(late.id)
     with pytest.raises(KeyError):
         shelf.apply_patch("patch_099")
     assert (shelf.get_patch(late.id).status, shelf.get_patch("patch_099")) == ("rejected", None)

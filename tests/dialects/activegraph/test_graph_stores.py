@@ -9,7 +9,7 @@ import pytest
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.dialects.activegraph import Graph, IDGen, Runtime, TickingClock
 from agentnb.dialects.activegraph.errors import GraphError
-from agentnb.dialects.activegraph.graph_stores import GraphStore, InMemoryGraphStore
+from agentnb.dialects.activegraph.parts.graph_stores import GraphStore, InMemoryGraphStore
 from tests.dialects.activegraph.making import log, on, research, runtime, tell
 
 __all__ = ["research"]
@@ -224,7 +224,7 @@ def test_an_edit_of_the_board_is_found_in_the_store(store):
     assert store.get_object("book#1")["data"] == {"n": 5}
 
 
-def test_what_a_behaviour_does_is_found_within_its_step(store):
+def test_what_a_behavior_does_is_found_within_its_step(store):
     found = []
 
     @on("go")

@@ -1,7 +1,7 @@
-"""test_judge: ours tells the same log as the real package: ids, types, payloads, actors, causes, times.
+"""Compare the logs of this dialect with those of the real package: ids, types, payloads, actors, causes, times.
 
-Left out are what differs from run to run (traces, latencies, run ids), what a model is told (it is in our own words),
-how many questions to models are counted, and what a pattern has bound: the package does not tell it.
+What cannot be equal is compared by its kind: tracebacks, measured seconds, the wording of messages and prompts. Hashes
+of prompts are compared by which of them are equal. See `judge.recount` for `max_llm_calls`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ IN_SCOPE = {
     *("llm.requested", "llm.responded", "tool.requested", "tool.responded"),
     *("approval.proposed", "approval.granted", "pack.loaded"),
 }
-OWN = {"task.completed", "hop", "asked"}  # custom types: whatever a behaviour or a person says
+OWN = {"task.completed", "hop", "asked"}  # custom types: whatever a behavior or a person says
 
 
 def test_the_programs_touch_every_type_of_event():

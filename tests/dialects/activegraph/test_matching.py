@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.activegraph.matching import Matcher
+from agentnb.dialects.activegraph.parts.matching import Matcher
 from tests.dialects.activegraph.making import on, on_relation, runtime, tell
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import LLMBehavior, LLMMessage, LLMResponse, Tool, ToolCall
-from agentnb.dialects.activegraph.models import messages_from, provider_of, read, response_dict, response_of
+from agentnb.dialects.activegraph.parts.models import messages_from, provider_of, read, response_dict, response_of
 from agentnb.world.llm.base import LLMResponse as Answer
 from agentnb.world.llm.base import Usage
 from tests.dialects.activegraph.making import runtime
@@ -30,7 +30,7 @@ class Client:
 
 
 def asked(provider, retries=3, **words):
-    """Return a runtime whose behaviour has asked a model once."""
+    """Return a runtime whose behavior has asked a model once."""
 
     def keep(event, graph, ctx, answer):
         graph.add_object("note", {} if answer is None else answer.model_dump())
@@ -76,7 +76,7 @@ def test_what_is_no_such_answer_fails_and_says_how(text, reason):
     assert (error.behavior, error.reason) == ("ask", reason)
 
 
-def test_a_client_is_told_the_schema_and_what_the_behaviour_says_otherwise_than_usual():
+def test_a_client_is_told_the_schema_and_what_the_behavior_says_otherwise_than_usual():
     client = Client('{"text": "x"}')
     asked(client, output_schema=Note, temperature=0.0, max_tokens=50, timeout_seconds=5, model="small")
     (request,) = client.requests
@@ -85,7 +85,7 @@ def test_a_client_is_told_the_schema_and_what_the_behaviour_says_otherwise_than_
     assert [message.role for message in request.messages] == ["system", "user"]
 
 
-def test_what_the_behaviour_leaves_open_the_client_decides():
+def test_what_the_behavior_leaves_open_the_client_decides():
     client = Client("text")
     asked(client)
     (request,) = client.requests
@@ -103,7 +103,7 @@ def test_the_simulated_model_answers_as_the_schema_says():
 def test_what_an_answer_took_is_counted():
     found = asked(Client("text"))
     (row,) = found.session.trace.frames.calls.to_dict("records")
-    assert (row["tokens_in"], row["tokens_out"], row["cost_usd"]) == (3, 4, "0.01")
+    assert (row["tokens_in"], row["tokens_out"], row["cost_usd_exact"]) == (3, 4, Decimal("0.01"))
 
 
 def test_an_answer_of_a_person_is_one_too():
@@ -156,7 +156,7 @@ def test_what_fails_later_is_told_as_what_fails_at_once():
     assert now.errors[0].reason == "llm.network_error"
 
 
-def test_a_script_goes_by_the_behaviour_and_by_where_the_run_stands():
+def test_a_script_goes_by_the_behavior_and_by_where_the_run_stands():
     found = asked({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
     session = found.session
     session.back()

@@ -1,11 +1,31 @@
-"""test_packs: packs bring behaviours, tools, types and policies; names that clash are refused before anything is."""
+"""test_packs: packs bring behaviors, tools, types and policies; names that clash are refused before anything is."""
 
 from __future__ import annotations
+
+from datetime import date
 
 import pytest
 from pydantic import BaseModel
 
-from agentnb.dialects.activegraph import ObjectType, Pack, PackPolicy, PackPrompt, RelationType, Runtime, Tool, packs
+from agentnb.dialects.activegraph import (
+    ObjectType,
+    Pack,
+    PackNotFoundError,
+    PackPolicy,
+    PackPrompt,
+    PackPromptLoadError,
+    PackSchemaViolation,
+    PackSettingsMissingError,
+    PackValidationError,
+    RelationType,
+    Runtime,
+    Tool,
+    behavior,
+    clear_registry,
+    register,
+)
+from agentnb.dialects.activegraph.errors import NonSerializableEventError
+from agentnb.dialects.activegraph.parts import packs
 from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.making import log, on, runtime
 
@@ -53,7 +73,6 @@ def test_a_pack_is_loaded_once_and_told_of():
     [
         (Pack("demo", "2.0"), None, "R324"),
         (Pack("other", "1", object_types=(ObjectType("task", Task),)), None, "R325"),
-        (Pack("twice", "1", behaviors=(plan, plan)), None, "R325"),
         (Pack("typed", "1", settings_schema=Settings), {"n": "many"}, "R322"),
     ],
 )
@@ -108,3 +127,216 @@ def test_a_run_with_packs_is_loaded_with_them(tmp_path):
     team.session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=[], packs=[PACK], replay_strict=True)
     assert log(loaded) == log(team)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "Upper"},
+        {"name": "9th"},
+        {"name": ""},
+        {"version": ""},
+        {"settings_schema": dict},
+        {"behaviors": [plan, plan]},
+        {"policies": [PackPolicy("one"), PackPolicy("one")]},
+        {"prompts": [PackPrompt("a", "1", "x"), PackPrompt("a", "2", "y")]},
+        {"object_types": [ObjectType("a", Task), ObjectType("a", Task)]},
+        {"tools": [Tool("a", lambda args, ctx: {}), Tool("a", lambda args, ctx: {})]},
+    ],
+)
+def test_a_pack_is_checked_when_it_is_constructed(wrong):
+    with pytest.raises(PackValidationError, match="R230"):
+        Pack(**{"name": "demo", "version": "1", **wrong})
+
+
+def test_the_parts_of_a_pack_are_checked_when_they_are_constructed():
+    with pytest.raises(PackValidationError, match="R230"):
+        ObjectType("task", dict)
+    with pytest.raises(PackValidationError, match="R230"):
+        RelationType("")
+
+
+def test_what_is_registered_globally_does_not_belong_to_a_pack():
+    made = on("x")(lambda event, graph, ctx: None)
+    register(made)
+    try:
+        with pytest.raises(PackValidationError, match="registered globally"):
+            Pack("demo", "1", behaviors=[made])
+    finally:
+        clear_registry()
+
+
+def test_a_decorator_of_packs_leaves_the_registry_as_it_was():
+    def again(event, graph, ctx):
+        pass
+
+    first = behavior(name="again", on=["x"])(again)
+    packs.behavior(name="again", on=["y"])(again)
+    assert clear_registry() == [first]
+
+
+def test_lists_become_tuples():
+    pack = Pack("demo", "1", behaviors=[plan], policies=[PackPolicy("gate", ["memo"])])
+    assert (pack.behaviors, pack.policies[0].requires_approval) == ((plan,), ("memo",))
+
+
+def test_what_is_written_from_outside_is_as_the_packs_types_say():
+    team = runtime()
+    team.graph.add_object("task", {"untyped": True})
+    team.load_pack(PACK)
+    made = team.graph.add_object("task", {"title": "a", "k": "7"})
+    assert made.data == {"title": "a", "k": 7}
+    assert team.graph.add_object("task", {"title": "b"}).data == {"title": "b", "k": 1}
+    before = log(team)
+    with pytest.raises(PackSchemaViolation, match="R323"):
+        team.graph.add_object("task", {"k": 2})
+    other = team.graph.add_object("note", {"any": "thing"})
+    with pytest.raises(PackSchemaViolation, match="R323"):
+        team.graph.add_relation(made.id, other.id, "needs")
+    assert len(log(team)) == len(before) + 1
+    assert team.graph.add_relation(made.id, "nowhere", "needs").type == "needs"
+    assert team.replay().ok
+
+
+def test_a_fork_holds_to_the_types_as_well():
+    team = runtime()
+    team.load_pack(PACK)
+    team.run_goal("go")
+    fork = team.fork(team.graph.events[-1].id)
+    with pytest.raises(PackSchemaViolation, match="R323"):
+        fork.graph.add_object("task", {"k": 2})
+
+
+def test_policies_are_logged_under_the_name_of_their_pack():
+    team = runtime()
+    team.load_pack(PACK)
+    assert team.graph.events[0].payload["policies"] == ["demo.memos"]
+
+
+def test_an_approval_names_the_pack_whose_policy_requires_it():
+    @on("ask")
+    def asks(event, graph, ctx):
+        ctx.propose_object("memo", {})
+        ctx.propose_object("other", {})
+
+    team = runtime(asks)
+    team.load_pack(PACK)
+    team.session.emit("ask", {})
+    team.run_until_idle()
+    assert [each.pack for each in team.pending_approvals()] == ["demo", ""]
+
+
+def test_settings_that_are_required_are_asked_for():
+    class Needs(BaseModel):
+        key: str
+
+    with pytest.raises(PackSettingsMissingError, match="R322"):
+        runtime().load_pack(Pack("demo", "1", settings_schema=Needs))
+
+
+# -- disable_pack ------------------------------------------------------------------------------------------------------
+
+
+def test_a_disabled_pack_applies_no_more_and_can_be_loaded_again():
+    team = runtime()
+    team.load_pack(PACK)
+    team.run_goal("go")
+    assert (team.disable_pack("demo"), team.disable_pack("demo")) == (True, False)
+    disabled = [event.payload for event in team.graph.events if event.type == "pack.disabled"]
+    assert disabled == [{"name": "demo", "version": "1.0", "behaviors": ["demo.plan"], "tools": ["demo.look"],
+                         "object_types": ["task"], "relation_types": ["needs"]}]  # fmt: skip
+    made = team.graph.all_objects()
+    team.run_goal("again")
+    assert (team.graph.all_objects(), team.loaded_packs()) == (made, [])
+    assert team.graph.add_object("task", {"untyped": True}).data == {"untyped": True}
+    with pytest.raises(LookupError, match="R326"):
+        team.get_tool("look")
+    assert team.party.gating_pack("memo") == ""
+    assert team.load_pack(PACK)
+    team.run_goal("third")
+    assert team.graph.all_objects()[-1].data["title"] == "3 of 3"
+
+
+def test_a_disabled_pack_makes_a_short_name_clear():
+    team = runtime()
+    team.load_pack(PACK)
+    team.load_pack(Pack("other", "1", behaviors=(plan,), settings_schema=Settings))
+    team.disable_pack("demo")
+    assert team.get_behavior("plan").name == "other.plan"
+
+
+def test_a_pack_that_was_never_loaded_cannot_be_disabled():
+    with pytest.raises(PackNotFoundError, match="R232"):
+        runtime().disable_pack("demo")
+
+
+# -- prompts and installed packs ---------------------------------------------------------------------------------------
+
+
+def test_prompts_are_read_from_a_folder(tmp_path):
+    (tmp_path / "b.md").write_text('---\nversion = "1.2"\n---\nHello\n---\nthere', encoding="utf-8")
+    (tmp_path / "a.md").write_text('---\nversion = "2"\nname = "first"\n---\nHi', encoding="utf-8")
+    (tmp_path / ".hidden.md").write_text("nothing", encoding="utf-8")
+    (tmp_path / "other.txt").write_text("nothing", encoding="utf-8")
+    found = packs.load_prompts_from_dir(tmp_path)
+    assert [(each.name, each.version, each.body) for each in found] == [
+        ("first", "2", "Hi"),
+        ("b", "1.2", "Hello\n---\nthere"),
+    ]
+    assert found[0] == PackPrompt.from_body("first", "2", "Hi")
+    assert found[0].content_hash.startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Hello", "no frontmatter"),
+        ("---\nx = 1\n---\nHello", "no version"),
+        ("---\nx = = 1\n---\nHello", "not TOML"),
+        ('---\nversion = "1"\nname = "a"\n---\nHello', "two prompts"),
+    ],
+)
+def test_a_prompt_that_cannot_be_read_names_its_file(tmp_path, text, why):
+    (tmp_path / "a.md").write_text('---\nversion = "1"\n---\nHello', encoding="utf-8")
+    (tmp_path / "b.md").write_text(text, encoding="utf-8")
+    with pytest.raises(PackPromptLoadError, match=rf"(?s){why}.*b\.md"):
+        packs.load_prompts_from_dir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["nothing", "a.md"])
+def test_prompts_are_in_a_folder(tmp_path, name):
+    (tmp_path / "a.md").write_text("x", encoding="utf-8")
+    with pytest.raises(PackPromptLoadError, match="R231"):
+        packs.load_prompts_from_dir(tmp_path / name)
+
+
+def test_installed_packs_are_found_by_name(monkeypatch):
+    class Entry:
+        def __init__(self, name, found):
+            self.name, self.value, self._found = name, f"somewhere:{name}", found
+
+        def load(self):
+            return self._found
+
+    entries = [Entry("demo", PACK), Entry("odd", "no pack")]
+    monkeypatch.setattr(packs, "entry_points", lambda *, group: entries if group == packs.ENTRY_POINTS else [])
+    assert [(each.name, each.version, each.entry_point) for each in packs.discover()] == [
+        ("demo", "1.0", "somewhere:demo")
+    ]
+    assert packs.load_by_name("demo") is PACK
+    with pytest.raises(PackNotFoundError, match="R232"):
+        packs.load_by_name("odd")
+
+
+class Blob(BaseModel):
+    body: bytes
+    due: date | None = None
+
+
+def test_a_field_that_json_cannot_hold_is_named():
+    team = runtime()
+    team.load_pack(Pack("demo", "1", object_types=[ObjectType("blob", Blob)]))
+    assert team.graph.add_object("blob", {"body": b"text", "due": "2026-01-02"}).data == {
+        "body": "text", "due": "2026-01-02"}  # fmt: skip
+    with pytest.raises(NonSerializableEventError, match=r"the field 'body' is a bytes"):
+        team.graph.add_object("blob", {"body": b"\xff"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph import Graph
-from agentnb.dialects.activegraph.behaviors import put_off
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
-from agentnb.dialects.activegraph.patterns import pattern_of
+from agentnb.dialects.activegraph.parts.behaviors import put_off
+from agentnb.dialects.activegraph.parts.patterns import pattern_of
 
 
 @pytest.fixture
@@ -65,3 +65,25 @@ def test_somebody_is_put_off_by_events():
     for given in (0, -1, 2.5, "5 minutes", None, True):
         with pytest.raises(InvalidActivateAfter, match="R321"):
             put_off(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("(a:c) WHERE a.x > 0 OR a.x < 1", "OR is not supported"),
+        ("MATCH (a:c)", "MATCH is not supported"),
+        ("(a:c) RETURN a", "RETURN is not supported"),
+        ("(a:c)-[*]->(b)", "variable-length"),
+        ("(a:c)-[:r*]->(b)", "variable-length"),
+        ("(a:c)-[:r]-(b)", "undirected"),
+        ("(a)-[]->(b)", "type required"),
+        ("(a:c) junk", "trailing 'junk'"),
+        ("(a:c", "expected '\\)', not the end"),
+        ("(a:c) WHERE a.x ?? 1", "unexpected character"),
+    ],
+)
+def test_an_error_names_what_is_not_supported(text, why):
+    with pytest.raises(UnsupportedPatternError, match=why) as raised:
+        pattern_of(text)
+    assert isinstance(raised.value, SyntaxError)
+    assert str(raised.value).startswith("R320: ")

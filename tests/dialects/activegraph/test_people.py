@@ -1,4 +1,4 @@
-"""test_people: what a person may do to a run of behaviours: break, hold a question, choose what is next; policies."""
+"""test_people: what a person may do to a run of behaviors: break, hold a question, choose what is next; policies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answered(request):
 
 @pytest.fixture
 def held():
-    """A run that holds the question of its only behaviour."""
+    """A run that holds the question of its only behavior."""
     asks = LLMBehavior("ask", keep, on=["go"], handler=keep, output_schema=Text)
     asking = Runtime(Graph(), behaviors=[asks], llm_provider=answered)
     asking.session.emit("go", {})
@@ -36,7 +36,7 @@ def held():
     return asking
 
 
-def test_a_breakpoint_may_stand_at_a_behaviour():
+def test_a_breakpoint_may_stand_at_a_behavior():
     writers = team()
     writers.session.breakpoints.add("write")
     writers.session.emit("goal.created", {"goal": "x"})
@@ -61,7 +61,7 @@ def test_what_a_question_says_can_be_changed(held):
     assert held.replay().ok
 
 
-def test_a_behaviour_comes_next_only_where_an_event_waits_for_it():
+def test_a_behavior_comes_next_only_where_an_event_waits_for_it():
     @on("go")
     def first(event, graph, ctx):
         graph.add_object("first", {})

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.dialects.activegraph.errors import InvalidPatchOperation
-from agentnb.dialects.activegraph.projection import check_op, diff, patched, projected
+from agentnb.dialects.activegraph.parts.projection import check_op, diff, patched, projected
 from tests.dialects.activegraph.making import graph
 
 STAMP = {"created_by": "ann"}

@@ -230,7 +230,7 @@ def test_an_id_names_one_event():
     assert len(team.graph.events) == 1
 
 
-def test_a_pattern_tells_what_it_has_found():
+def test_a_pattern_tells_how_much_it_has_found_and_why_tells_what():
     @on("goal.created", pattern="(a:task {n: 1})")
     def looks(event, graph, ctx):
         pass
@@ -239,4 +239,6 @@ def test_a_pattern_tells_what_it_has_found():
     team.graph.add_object("task", {"n": 1})
     team.run_goal("go")
     (matched,) = [event for event in team.graph.events if event.type == "pattern.matched"]
-    assert matched.payload["bindings"] == [{"a": "task#1"}]
+    assert sorted(matched.payload) == ["behavior", "event_id", "matches_count", "pattern"]  # few words, also of many
+    assert matched.payload["matches_count"] == 1
+    assert "task#1" in str(team.session.why())

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
-from agentnb.dialects.activegraph.status import KNOWN_LIMITS, Timer, as_payload, info_of, snapshot
+from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, Timer, as_payload, info_of, snapshot
 from tests.dialects.activegraph.making import on, runtime, tell
 
 
@@ -19,7 +19,7 @@ def test_a_snapshot_has_every_limit_and_cents_do_not_drift():
     assert as_payload(found)["limits"]["max_cost_usd"] == 0.3
 
 
-def test_a_behaviour_in_short():
+def test_a_behavior_in_short():
     made = on("go", pattern="(a:book)", activate_after=2)(lambda event, graph, ctx: None)
     found = info_of(made)
     assert (found.kind, found.subscribed_to) == ("function", ("go",))

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import clear_tool_registry, get_tool_registry, tool
-from agentnb.dialects.activegraph.tools import args_hash, digest
+from agentnb.dialects.activegraph.parts.tools import args_hash, digest
 
 
 class Query(BaseModel):
@@ -29,7 +29,11 @@ def test_a_tool_is_registered_and_tells_a_model_of_itself():
         """
 
     assert get_tool_registry() == [look]
-    assert look.told() == {"name": "look", "description": "Look it up.", "input_schema": Query.model_json_schema()}
+    assert look.to_definition() == {
+        "name": "look",
+        "description": "Look it up.",
+        "input_schema": Query.model_json_schema(),
+    }
     assert (look.cost_per_call, look.timeout_seconds, look.deterministic) == (Decimal("0.1"), 30.0, True)
     get_tool_registry().clear()
     assert clear_tool_registry() == [look]
@@ -38,7 +42,11 @@ def test_a_tool_is_registered_and_tells_a_model_of_itself():
 
 def test_without_a_schema_it_takes_any_object():
     made = tool(name="any", description="said")(lambda args, ctx: None)
-    assert made.told() == {"name": "any", "description": "said", "input_schema": {"type": "object"}}
+    assert made.to_definition() == {
+        "name": "any",
+        "description": "said",
+        "input_schema": {"type": "object", "properties": {}},
+    }
 
 
 def test_a_call_has_the_same_digest_whatever_the_order():

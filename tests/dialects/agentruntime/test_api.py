@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 import agentnb.dialects.agentruntime as front
-from agentnb.board.secrets import hide
 from agentnb.dialects.agentruntime import (
     AgentDefinition,
     AgentRuntimeError,
@@ -18,6 +17,8 @@ from agentnb.dialects.agentruntime import (
     build_agent_from_yaml,
 )
 from agentnb.errors import ExecutionError, RecipeError
+from agentnb.load import load
+from agentnb.secrets import hide
 from tests.dialects.agentruntime.making import HEAD, TOOLS, edges, line, text, write
 
 TOOL_NAMES = ("echo", "add", "failing", "raising", "own")
@@ -60,7 +61,80 @@ def test_mistakes_are_a_value_error_with_every_problem():
             yaml.safe_load(text("nodes: [{id: a, type: tool, uses: gone}, {id: b, type: llm, prompt: other}]"))
         )
     assert isinstance(caught.value, RecipeError)
-    assert len(caught.value.problems) == 2
+    assert [problem.code for problem in caught.value.problems if problem.severity == "error"] == ["R182", "R182"]
+
+
+@pytest.mark.parametrize("content", [None, 5, 2.5, True, "meta: {name: t}", "", [], [{"meta": {}}], {1}, b"meta: {}"])
+def test_content_that_is_no_mapping_is_a_value_error_that_says_so(content):
+    with pytest.raises(ValueError, match="cannot be read as agentruntime") as caught:
+        build_agent_from_yaml(content)
+    (problem,) = caught.value.problems
+    assert problem.code == "R107"
+    assert "'graph'" in problem.do
+
+
+@pytest.mark.parametrize("content", ["", "# a comment", "- a", "[1]", "one text", "5", "null", "true"])
+def test_a_file_that_holds_no_mapping_is_a_value_error_that_says_so(tmp_path, content):
+    file = tmp_path / "agent.yaml"
+    file.write_text(content)
+    with pytest.raises(ValueError, match="cannot be read as agentruntime") as caught:
+        build_agent_from_path(file)
+    assert caught.value.problems[0].where.startswith(str(file))
+
+
+OUTSIDE = """
+meta: {name: t}
+state: {shape: {x: any}}
+tools: [{id: ours, kind: python, impl: "%s"}]
+graph: {inputs: [x], outputs: [x], nodes: [{id: a, type: tool, uses: ours, map: {set: {x: "{{ result.text }}"}}}]}
+"""
+
+
+def test_tools_from_elsewhere_are_allowed_at_the_front_door(tmp_path):
+    beside, own = tmp_path / "beside", tmp_path / "own"
+    for folder in (beside, own):
+        folder.mkdir()
+    (beside / "tools.py").write_text("def run(**given):\n    return {'text': 'from elsewhere'}\n")
+    content = OUTSIDE % f"{beside}/tools.py#run"
+    file = own / "agent.yaml"
+    file.write_text(content)
+    for allow in ([str(beside)], str(beside), [beside]):
+        assert build_agent_from_path(file, allow=allow).run({"x": 1}) == {"x": "from elsewhere"}
+        assert build_agent_from_yaml(yaml.safe_load(content), own, allow=allow).run({"x": 1}) == {"x": "from elsewhere"}
+    agent = build_agent_from_path(file)
+    assert [problem.code for problem in agent.recipe.check()] == ["R156"]
+    with pytest.raises(RecipeError, match="R156"):
+        agent.run({"x": 1})
+    assert load(build_agent_from_path(file, allow=[beside])).check() == []
+
+
+def test_no_inputs_at_all_are_missing_inputs(tmp_path):
+    agent = built(tmp_path, line("a"))
+    with pytest.raises(AgentRuntimeError, match="inputs are missing: x"):
+        agent.run(None)
+    with pytest.raises(AgentRuntimeError, match="inputs are missing: x"):
+        asyncio.run(agent.arun(None))
+
+
+def nested(count):
+    """Return an agent with so many subgraphs inside one another; the innermost is run by a loop."""
+    graph = {"inputs": ["x"], "outputs": ["x"]}
+    inner = [{"id": "loop", "type": "loop", "body": "n", "max_iterations": 2}, {"id": "n"}]
+    levels = [[{"id": "n", "type": "subgraph", "graph": f"g{number}"}] for number in range(count)]
+    return {
+        "meta": {"name": "t"},
+        "state": {"shape": {"x": "any"}},
+        "graph": {**graph, "nodes": levels[0]},
+        "subgraphs": {f"g{n}": {**graph, "nodes": nodes} for n, nodes in enumerate([*levels[1:], inner])},
+    }
+
+
+def test_subgraphs_may_stand_as_deep_as_the_caller_allows():
+    agent = build_agent_from_yaml(nested(70))
+    assert agent.run({"x": 1}, max_subgraph_depth=70) == {"x": 1}
+    with pytest.raises(AgentRuntimeError, match="max_subgraph_depth is 69") as caught:
+        agent.run({"x": 1}, max_subgraph_depth=69)
+    assert not isinstance(caught.value, NodeExecutionError)
 
 
 def test_a_file_that_is_not_there_is_a_problem(tmp_path):
@@ -217,8 +291,18 @@ def test_what_a_tool_raises_of_the_runs_own_is_not_caught(tmp_path):
         raise AgentRuntimeError("enough")
 
     graph = "nodes: [{id: a, type: tool, uses: echo, on_error: {resume: true}}]"
-    with pytest.raises(AgentRuntimeError, match="enough"):
+    with pytest.raises(AgentRuntimeError, match="enough") as caught:
         built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": ends})
+    assert not isinstance(caught.value, NodeExecutionError)
+
+
+def test_an_override_that_is_no_tool_is_told_as_such(tmp_path):
+    graph = "nodes: [{id: a, type: tool, uses: echo}]"
+    with pytest.raises(RecipeError) as caught:
+        built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": 5})
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("R161", "tools={'echo': ...}")
+    assert "tools.py" not in str(problem)
 
 
 def test_an_output_that_nobody_wrote_is_told_and_none_is_a_value(tmp_path):
@@ -298,3 +382,9 @@ def test_a_loop_that_never_ends_by_its_rule_is_an_error():
     })  # fmt: skip
     with pytest.raises(AgentRuntimeError, match="2 times"):
         agent.run({"n": 1})
+
+
+def test_a_provider_that_is_not_listed_is_named_when_a_model_is_asked(tmp_path):
+    head = HEAD.replace("{name: t}", "{name: t, defaults: {llm: 'opnai:gpt'}, providers: {openai: {}}}")
+    with pytest.raises(AgentRuntimeError, match=r"X417(.|\n)*'opnai', which is not listed"):
+        built(tmp_path, ASKS % "", PROMPTS, head=head).run({"x": 1})

@@ -7,9 +7,8 @@ import traceback
 
 import pytest
 
-from agentnb.board.secrets import printable
 from agentnb.dialects.agentruntime import build_agent_from_yaml
-from agentnb.errors import AgentRuntimeError, NodeExecutionError
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, printable
 from agentnb.session import Session
 
 KEY = "sk-guarded-5561"
@@ -100,7 +99,8 @@ def test_peoples_conditions_know_what_the_recipes_own_rules_know(when):
 
 
 @pytest.mark.parametrize("kept", ["[" * 100_000, json.dumps({}), "null"])
-def test_what_is_no_conversation_is_told_and_stays_as_it_is(tmp_path, kept):
+def test_what_is_no_conversation_is_told_and_stays_as_it_is(tmp_path, monkeypatch, kept):
+    monkeypatch.chdir(tmp_path)  # the own folder of an agent that was built from a dict
     file = tmp_path / "talk.json"
     file.write_text(kept)
     made = agent(TOOL, memory={"enabled": True, "kind": "file", "path": str(file)})

@@ -5,7 +5,7 @@ import yaml
 
 from agentnb.dialects.agentruntime import AgentRuntimeError, NodeExecutionError, build_agent_from_yaml
 from agentnb.dialects.agentruntime.loader import recognise
-from agentnb.errors import RecipeError
+from agentnb.errors import ExecutionError, RecipeError
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.agentruntime.making import (
@@ -54,7 +54,9 @@ def test_a_tool_of_a_given_name_is_not_imported(tmp_path):
     content = text("nodes: [{id: call, type: tool, uses: echo, map: {set: {a: '{{ result.n }}'}}}]")
     only_echo = content.replace(content[content.index("  - {id: add") : content.index("graph:")], "")
     agent = build_agent_from_yaml(yaml.safe_load(only_echo), tmp_path)  # there is no tools.py
-    assert agent.run({"x": 1}, tool_overrides={"echo": lambda: {"n": 5}, "strange": len})["a"] == 5
+    assert agent.run({"x": 1}, tool_overrides={"echo": lambda: {"n": 5}})["a"] == 5
+    with pytest.raises(ExecutionError, match=r"X146(.|\n)*did you mean 'echo'"):
+        agent.run({"x": 1}, tool_overrides={"echo": lambda: {"n": 5}, "ecoh": lambda: {"n": 5}})
 
 
 # -- the document's own examples ----------------------------------------------------------------------------------
@@ -112,12 +114,37 @@ def test_a_failure_goes_to_its_handler_or_on_or_both(tmp_path, uses, on_error, w
     assert (done.state["log"], done.state["a"]) == (way, None)  # a failed node's map is not applied
 
 
-def test_handlers_go_to_the_front_of_the_queue_and_the_edges_to_its_end(tmp_path):
-    graph = handled("{to: rescue, resume: true}").replace("nodes:", "nodes:\n  - {id: start, type: noop}", 1)
+@pytest.mark.parametrize(
+    ("on_error", "way"),
+    [
+        ("{to: rescue}", ["rescue"]),
+        ("{resume: true}", ["next", "second"]),
+        ("{to: rescue, resume: true}", ["rescue", "next", "second"]),
+    ],
+)
+def test_whatever_handles_a_failure_goes_to_the_front_of_the_queue(tmp_path, on_error, way):
+    graph = handled(on_error).replace("nodes:", "nodes:\n  - {id: start, type: noop}", 1)
     graph = graph.replace(
-        "edges:", "  - {id: beside, type: noop}\nedges:\n  - {from: start, to: try}\n  - {from: start, to: beside}"
+        "edges:",
+        "  - {id: beside, type: noop}\n  - {id: second, type: noop}\n  - {id: last, type: noop}\nedges:\n"
+        "  - {from: start, to: try}\n  - {from: start, to: beside}\n  - {from: start, to: last}",
     )
-    assert ran(tmp_path, text(graph)).path == ["start", "try error", "rescue", "beside", "next"]
+    graph += "  - {from: try, to: second}\n"
+    assert ran(tmp_path, text(graph)).path == ["start", "try error", *way, "beside", "last"]
+
+
+def test_the_edges_of_a_subgraph_that_failed_go_to_the_front_too(tmp_path):
+    graph = """
+    nodes:
+      - {id: start, type: noop}
+      - {id: try, type: subgraph, graph: inner, on_error: {resume: true}}
+      - {id: beside, type: noop}
+      - {id: next, type: noop}
+    edges: [{from: start, to: try}, {from: start, to: beside}, {from: try, to: next}]
+    """
+    inner = "subgraphs: {inner: {inputs: [x], outputs: [x], nodes: [{id: breaks, type: tool, uses: raising}]}}"
+    path = ran(tmp_path, text(graph, inner)).path
+    assert [step for step in path if "try" not in step] == ["start", "breaks error", "next", "beside"]
 
 
 def test_the_rules_of_the_edges_see_the_failure(tmp_path):
@@ -273,3 +300,98 @@ def test_a_file_and_its_dict_are_the_same_recipe(tmp_path):
     agent = build_agent_from_yaml(yaml.safe_load(file.read_text()), tmp_path)
     assert agent.recipe.fingerprint == load(file).fingerprint
     assert path(stepped(file, {"x": 1}).trace)[0] == "start"
+
+
+# -- what is told of tools and models, and does not keep a file from loading -----------------------------------------
+
+
+def told(content, code):
+    return [problem for problem in load(content).check() if problem.code == code]
+
+
+def test_two_tools_of_one_id_are_told_and_the_last_one_counts(tmp_path):
+    graph = "nodes: [{id: a, type: tool, uses: echo, inputs: {n: 1}, map: {set: {a: '{{ result.result }}'}}}]"
+    content = text(graph).replace("tools:\n", 'tools:\n  - {id: echo, kind: python, impl: "tools.py#raising"}\n')
+    (problem,) = told(content, "R240")
+    assert (problem.severity, ", tools[0].id" in problem.where, ", tools[1].id" in problem.why) == (
+        "warning",
+        True,
+        True,
+    )
+    assert ran(tmp_path, content).state["a"] == {"n": 1}
+    assert told(text(graph), "R240") == []
+
+
+MODELS = "{name: t, defaults: {llm: '%s'}, providers: {%s}}"
+
+
+def meta(llm, providers):
+    return text(line("a"), head=HEAD.replace("{name: t}", MODELS % (llm, providers)))
+
+
+@pytest.mark.parametrize("llm", ["opnai:gpt", "opnai"])
+def test_a_default_model_whose_provider_is_not_listed_is_told(llm):
+    (problem,) = told(meta(llm, "openai: {model: m}"), "R241")
+    assert (problem.severity, problem.do) == ("warning", "did you mean 'openai'?")
+    assert problem.where.endswith(", meta.defaults.llm")
+    assert "'opnai'" in problem.what
+    assert told(meta("openai:gpt", "openai: {model: m}"), "R241") == []
+    assert told(meta(":gpt", "openai: {}"), "R241") == []
+
+
+def test_without_any_provider_it_is_told_too():
+    (problem,) = told(meta("ours:m", ""), "R241")
+    assert problem.do == "add 'ours' under meta.providers"
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"), [("{type: opnai}", "meta.providers.ours.type"), ("{}", "meta.providers.ours")]
+)
+def test_an_unknown_kind_of_provider_is_told_at_its_place(settings, path):
+    (problem,) = told(meta("ours:m", f"ours: {settings}"), "R242")
+    assert (problem.severity, problem.where.split(", ")[-1]) == ("warning", path)
+    assert told(meta("ours:m", "ours: {type: openai_compatible}"), "R242") == []
+
+
+def test_a_setting_that_is_not_known_is_told_at_its_place():
+    content = meta("openai:m", "openai: {tempratur: 1, temperature: 1, kwargs: {tempratur: 1}}, claude: {modle: x}")
+    first, second = told(content, "R243")
+    assert (first.severity, first.do) == ("warning", "did you mean 'temperature'?")
+    assert (first.where.split(", ")[-1], second.where.split(", ")[-1]) == (
+        "meta.providers.openai.tempratur",
+        "meta.providers.claude.modle",
+    )
+    assert second.do == "did you mean 'model'?"
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [("{type: nobody}", "X330"), ("{}", "X332"), ("{api_key: '{{env.NOPE_X}}'}", "X333"), ("{model: 5}", "X334")],
+)
+def test_what_is_wrong_with_a_provider_is_told_at_its_place(tmp_path, monkeypatch, settings, code):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AgentRuntimeError, match=code) as caught:
+        Session(load(write(tmp_path, meta("openai:m", f"openai: {settings}"))), {"x": 1})
+    assert "agent.yaml:1:" in caught.value.problems[0].where
+    assert ", meta.providers.openai" in caught.value.problems[0].where
+
+
+def test_a_prompt_that_names_a_variable_which_is_not_set_is_told_at_its_place(tmp_path, monkeypatch):
+    monkeypatch.delenv("NOPE_X", raising=False)
+    content = text("nodes: [{id: a, type: llm, prompt: ask}]", "prompts: {templates: {ask: {user: '{{env.NOPE_X}}'}}}")
+    with pytest.raises(AgentRuntimeError, match="X333") as caught:
+        Session(load(write(tmp_path, content)), {"x": 1}, llm=["fine"])
+    assert caught.value.problems[0].where.endswith(", prompts.templates.ask.user")
+
+
+def test_a_loop_that_does_not_end_is_told_in_the_words_of_its_file(tmp_path):
+    graph = """
+    nodes:
+      - {id: go, type: loop, body: a, until: {"==": [{var: state.n}, 1]}, max_iterations: 3}
+      - {id: a, type: noop}
+    """
+    error = stepped(write(tmp_path, text(graph)), {"x": 1}).error
+    assert error.code == "X401"
+    assert "max_iterations" in error.why
+    assert "on_exhausted" in error.do
+    assert "`max`" not in str(error)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from agentnb.dialects.agentruntime import AgentRuntimeError, build_agent_from_path, build_agent_from_yaml
-from agentnb.dialects.agentruntime.memory import as_message
+from agentnb.dialects.agentruntime.parts.memory import as_message
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
@@ -255,3 +255,70 @@ def test_more_that_a_message_holds_is_kept(tmp_path):
 def test_it_says_where(memory):
     with pytest.raises(RecipeError, match="needs"):
         build_agent_from_yaml(yaml.safe_load(content(memory)))
+
+
+def refused(agent):
+    with pytest.raises(AgentRuntimeError) as caught:
+        agent.run({"said": "one"})
+    return caught.value.problems[0].code == "X362"
+
+
+PLACES = {
+    "file": ["../m.json", "a/../../m.json", "{tmp}/m.json", "link/m.json", "out.json", "dangling.json", "tools.json"],
+    "sqlite": ["../m.db", "sqlite:///../m.db", "sqlite:///{tmp}/m.db", "link/m.db", "out.db"],
+}
+
+
+@pytest.mark.parametrize(("kind", "place"), [(kind, place) for kind, places in PLACES.items() for place in places])
+def test_a_memory_stays_in_the_recipes_folder_unless_another_is_allowed(tmp_path, kind, place):
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    home.mkdir()
+    outside.mkdir()
+    (home / "link").symlink_to(outside)
+    (outside / "secret.json").write_text('[{"type": "human", "data": {"content": "secret"}}]')
+    (home / "out.json").symlink_to(outside / "secret.json")
+    (home / "dangling.json").symlink_to(outside / "new.json")
+    (home / "out.db").symlink_to(outside / "new.db")
+    word = "path" if kind == "file" else "dsn"
+    memory = f'{{enabled: true, kind: {kind}, {word}: "{place.format(tmp=outside)}"}}'
+    agent = agent_of(home, memory)
+    (home / "tools.json").symlink_to(home / "tools.py")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert refused(agent)
+    with pytest.raises(AgentRuntimeError, match="X362"):
+        Session(load(home / "agent.yaml"), {"said": "one"}).run()
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+    if place != "tools.json":  # a link to code stays refused: a memory is no code
+        session = Session(load(home / "agent.yaml", allow=tmp_path), {"said": "one"})
+        session.run()
+        assert session.status == "finished"
+        assert said(session.board)[-2:] == ["one", "one!"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [("file", name) for name in ("m.py", "m", ".bashrc", "m.json.py", "{said}", "m.db", "Makefile")]
+    + [("sqlite", name) for name in ("m.py", "m", "m.json", "sqlite:///m.pth")],
+)
+def test_a_memory_has_the_suffix_of_its_kind(tmp_path, kind, place):
+    word = "path" if kind == "file" else "dsn"
+    assert refused(agent_of(tmp_path, f'{{enabled: true, kind: {kind}, {word}: "{place}"}}'))
+    assert {file.name for file in tmp_path.iterdir()} == {"tools.py", "agent.yaml"}
+
+
+def test_a_recipe_without_a_folder_keeps_nothing_in_files_by_itself(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tools = dict.fromkeys(("echo", "add", "failing", "raising"), lambda **words: words)
+    with pytest.raises(AgentRuntimeError, match="X362"):
+        Session(load(content(KINDS["file"])), {"said": "one"}, tools=tools)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_writing_follows_no_link_that_lies_beside_the_file(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    agent = agent_of(home, "{enabled: true, kind: file, path: m.json}")
+    (home / "m.json.new").symlink_to(tmp_path / "victim.py")
+    agent.run({"said": "one"})
+    assert not (tmp_path / "victim.py").exists()
+    assert said(agent.run({"said": "two"}))[:2] == ["one", "one!"]

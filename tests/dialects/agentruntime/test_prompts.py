@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.agentruntime.prompts import compile_prompts
+from agentnb.dialects.agentruntime.parts.prompts import compile_prompts
 from agentnb.dialects.agentruntime.schema import PromptsConfig
 from agentnb.errors import ExecutionError
 from agentnb.sources import plain_source, read_text
@@ -268,8 +268,67 @@ def test_a_problem_in_a_block_stands_at_its_line():
     source = read_text(FILE)
     _, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     assert [(p.code, p.where) for p in problems] == [
-        ("R303", "<text>:15:7, prompts.partials.q"),
-        ("R303", "<text>:6:11, prompts.templates.p.system"),
+        ("R303", "<text>:15:7, prompts.partials.q, line 2 of the template"),
+        ("R303", "<text>:6:9, prompts.templates.p.system, line 2 of the template"),
         ("R303", "<text>:7:13, prompts.templates.p.user"),
-        ("R171", "<text>:11:9, prompts.templates.p.assistant"),
+        ("R171", "<text>:11:9, prompts.templates.p.assistant, line 3 of the template"),
+    ]
+
+
+WITH_PARTIALS = """
+prompts:
+  templates:
+    p:
+      system: |
+        Hello
+        {{ partial("sig", {"n":
+           one}) }} and {{ two }}
+        {{> sig }}{{ three }}
+      user: "a\\n\\n{{ four }}"
+  partials:
+    sig: |
+      first
+
+      {{ n }}{{> deep }}
+      {{ five }}
+    deep: |
+      {% if six %}
+      {{ seven }}
+      {% endif %}
+"""
+NUMBERS = ("n", "one", "two", "three", "four", "five", "six", "seven")
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("two", "8:9, prompts.templates.p.system, line 3"),
+        ("n", "15:7, prompts.partials.sig, line 3"),
+        ("three", "9:9, prompts.templates.p.system, line 4"),
+        ("four", "10:13, prompts.templates.p.user, line 3"),
+        ("five", "16:7, prompts.partials.sig, line 4"),
+        ("six", "18:7, prompts.partials.deep, line 1"),
+        ("seven", "19:7, prompts.partials.deep, line 2"),
+    ],
+)
+def test_a_failure_stands_at_its_line_in_the_text_that_it_is_of(name, where):
+    source = read_text(WITH_PARTIALS)
+    found, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
+    assert problems == []
+    context = {each: each for each in NUMBERS if each != name}
+    with pytest.raises(ExecutionError) as caught:
+        _ = [prompt.render(context) for _, prompt in found["p"]]
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("X321", f"<text>:{where} of the template")
+    assert f"reads {name!r}" in problem.what
+
+
+def test_partials_leave_no_lines_of_their_own():
+    source = read_text(WITH_PARTIALS)
+    found, _ = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
+    texts = [prompt.render(dict(zip(NUMBERS, NUMBERS, strict=True))) for _, prompt in found["p"]]
+    inside = "first\n\n{}seven\n\nfive"
+    assert texts == [
+        f"Hello\n{inside.format('one')} and two\n{inside.format('n')}three",
+        "a\n\nfour",
     ]

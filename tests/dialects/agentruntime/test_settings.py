@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentnb.dialects.agentruntime.settings import Defaults, MemoryConfig, MetaConfig, RetryConfig
+from agentnb.dialects.agentruntime.parts.settings import Defaults, MemoryConfig, MetaConfig, RetryConfig
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
+import warnings
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +14,9 @@ import networkx as nx
 import pytest
 
 from agentnb.dialects.coreason import GraphExecutor, RecipeDefinition, SimulationScenario, SimulationTrace, StepType
-from agentnb.errors import ExecutionError, NodeExecutionError, RecipeError
+from agentnb.errors import BoardError, ExecutionError, NodeExecutionError, RecipeError
+from agentnb.load import load
+from agentnb.world.llm.base import LLMResponse, Usage
 
 
 def plain(name):
@@ -139,7 +145,7 @@ def test_a_route_matches_the_text_of_the_value(value, key):
     assert step.thought == f"Router decision based on kind={value}: Go to hit"
 
 
-@pytest.mark.parametrize("state", [{}, {"kind": None}, {"kind": "other"}])
+@pytest.mark.parametrize("state", [{}, *({"kind": value} for value in (None, "other", "X", "x ", "", ["x"], "null"))])
 def test_without_a_match_the_default_is_taken(state):
     assert path(run(recipe([router({"None": "hit", "x": "hit"}, "miss"), "hit", "miss"]), state)) == ["route", "miss"]
 
@@ -309,3 +315,76 @@ def test_an_agent_that_is_not_callable_is_told_without_another_name_to_mean():
     with pytest.raises(RecipeError, match="R203: 'write-agent' is not callable") as caught:
         GraphExecutor(recipe([agent("write")]), {}, agents={"write-agent": 5})
     assert "did you mean" not in caught.value.problems[0].do
+
+
+# -- attributes of the executor ------------------------------------------------------------------------------------
+
+ROUND = recipe(["a"], [("a", "a")])
+
+
+def test_the_cap_may_be_lowered_and_raised_as_an_attribute():
+    executor = GraphExecutor(ROUND, {})
+    assert executor.max_steps == 50
+    for most, steps in ((3, 3), (0, 0), (-1, 0), (60, 60), (None, 50)):
+        executor.max_steps = most
+        assert executor.max_steps == steps
+        assert len(asyncio.run(executor.run()).steps) == steps
+    with pytest.raises(ExecutionError, match="X202"):
+        executor.max_steps = "many"
+    assert executor.max_steps == 50
+
+
+def test_an_attribute_that_there_is_not_cannot_be_set():
+    executor = GraphExecutor(ROUND, {})
+    for name in ("maxsteps", "current_node_id", "agents", "trace"):
+        with pytest.raises(AttributeError):
+            setattr(executor, name, 3)
+
+
+def test_the_recipe_is_the_definition_however_it_was_given():
+    assert GraphExecutor(ROUND, {}).recipe is ROUND
+    assert GraphExecutor(ROUND.dump(), {}).recipe == ROUND
+    assert GraphExecutor(load(ROUND), {}).recipe is ROUND
+    other = load(nx.DiGraph([("a", "b")]))
+    assert GraphExecutor(other, {}, agents={"a": dict, "b": dict}).recipe.name == other.name
+
+
+def test_what_is_written_into_the_context_is_on_the_blackboard():
+    executor = GraphExecutor(recipe([agent("a", q="q")]), {"q": 1, "gone": 2}, agents={"a-agent": lambda q: {"r": q}})
+    executor.context["q"] = 5
+    executor.context.update({"more": [1]}, z=3)
+    context = executor.context
+    context |= {"y": 4}
+    del context["gone"]
+    assert context.pop("z") == 3
+    assert context.setdefault("q", 9) == 5
+    assert executor.context == context == {"q": 5, "more": [1], "y": 4}
+    with pytest.raises(KeyError):
+        del context["gone"]
+    assert type(copy.deepcopy(context)) is dict
+    assert type(pickle.loads(pickle.dumps(context))) is dict
+    asyncio.run(executor.run())
+    assert executor.context["r"] == 5
+
+
+# -- costs that nobody knows ----------------------------------------------------------------------------------------
+
+CAPPED = recipe([plain("a"), plain("b")], [("a", "b")], policy={"budget_cap_usd": 0.5})
+
+
+def test_a_cap_on_costs_that_are_not_known_is_told_once():
+    with pytest.warns(UserWarning, match=r"budget_cap_usd\) is 0.5, but the cost of 'a' is not known") as told:
+        run(CAPPED, {}, llm=lambda _request: "text")
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("llm", [None, ["one", "two"], lambda _: LLMResponse("x", usage=Usage(1, 1, Decimal("0.1")))])
+def test_a_cap_on_costs_that_are_known_is_not_told(llm):
+    with warnings.catch_warnings(action="error"):
+        assert len(run(CAPPED, {}, llm=llm).trace.steps) == 2
+
+
+def test_inputs_under_a_key_that_is_no_text_are_told_as_inputs():
+    with pytest.raises(BoardError, match="B105") as caught:
+        GraphExecutor(ROUND, {1: 2})
+    assert (caught.value.problems[0].where, caught.value.problems[0].do) == ("the inputs", "use '1'")

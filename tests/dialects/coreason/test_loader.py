@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agentnb.dialects.coreason.around import MAX_STEPS
 from agentnb.dialects.coreason.loader import recognise
+from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
 from agentnb.dialects.coreason.schema import RecipeDefinition
 from agentnb.load import load
 from agentnb.session import Session

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.dialects.coreason.extras import PolicyConfig
-from agentnb.dialects.coreason.nodes import node_of
+from agentnb.dialects.coreason.parts.nodes import node_of
+from agentnb.dialects.coreason.parts.passive_schema import PolicyConfig
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RouterNode
 from agentnb.errors import Place
 from agentnb.load import load
@@ -97,7 +97,7 @@ def test_retries_are_seen_among_the_calls():
     run.run()
     calls = run.trace.frames.calls
     assert (run.status, dict(run.board)) == ("finished", {"output": "fine"})
-    assert (calls["attempt"].tolist(), calls["wait"].tolist()) == ([1, 2], [0.0, 0.0])
+    assert (calls["attempt"].tolist(), calls["backoff_seconds"].tolist()) == ([1, 2], [0.0, 0.0])
     assert calls["error"].iloc[0] == "OSError: line"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentnb.dialects.coreason.profiles import (
+from agentnb.dialects.coreason.parts.profiles import (
     CognitiveProfile,
     EvaluationProfile,
     KnowledgeContext,
@@ -69,3 +69,17 @@ def test_what_is_left_out_has_its_default():
         0.6,
     )
     assert Optimization(base_ref="b", improvement_goal="g").metric_name == "exact_match"
+
+
+def test_what_a_solver_does_if_nothing_is_said():
+    assert SolverConfig().model_dump() == {
+        "strategy": "standard",
+        "depth_limit": 3,
+        "n_samples": 1,
+        "diversity_threshold": 0.3,
+        "enable_dissenter": False,
+        "consensus_threshold": 0.6,
+        "beam_width": 1,
+        "max_iterations": 10,
+        "aggregation_method": None,
+    }

@@ -4,6 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, written_out
+from agentnb.errors import RecipeError
+from agentnb.load import load
 from tests.dialects.coreason.files import release_20, release_21, release_22
 from tests.dialects.coreason.making import agent, content
 
@@ -78,9 +80,22 @@ def test_metadata_have_types_in_files_of_later_releases(word):
     assert made(metadata=odd).metadata.provenance == "by hand"
     with pytest.raises(ValidationError) as caught:
         made(metadata=odd, **word)
-    assert {error["loc"][-1] for error in caught.value.errors()} == {"created", "provenance"}
-    kept = made(metadata={"name": "t", "provenance": {"type": "ai"}, "team": "desk"}, **word).metadata
-    assert (kept.provenance.type, kept.model_extra) == ("ai", {"team": "desk"})
+    assert {error["loc"][-1] for error in caught.value.errors()} == {"created", "provenance", "team"}
+    kept = made(metadata={"name": "t", "provenance": {"type": "ai"}, "generated_by": "me"}, **word).metadata
+    assert (kept.provenance.type, kept.generated_by) == ("ai", "me")
+
+
+@pytest.mark.parametrize("key", ["versions", "descripton", "team", "x_design"])
+def test_an_unknown_key_of_the_metadata_is_refused_in_files_of_later_releases_only(key):
+    metadata = {"name": "t", key: "1"}
+    assert made(metadata=metadata).metadata.model_extra == {key: "1"}
+    with pytest.raises(RecipeError) as caught:
+        load({**content(["a"], metadata=metadata), "status": "archived"})
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("R112", f"<dict>, metadata.{key}")
+    assert problem.do == {"versions": "did you mean 'version'?", "descripton": "did you mean 'description'?"}.get(
+        key, f"remove {key!r}" if key == "team" else "did you mean 'x-design'?"
+    )
 
 
 def test_what_only_earlier_releases_take_makes_a_file_an_earlier_one():
@@ -124,3 +139,20 @@ def test_requirements_are_asked_of_a_board():
     ])  # fmt: skip
     assert recipe.check_feasibility({"user": {"age": 20}}) == (True, [])
     assert recipe.check_feasibility({"user": {}}) == (False, ["Constraint failed: user.age gte 18"])
+
+
+@pytest.mark.parametrize("value", [b"\xff", object(), {"deep": [1, b"\xfe"]}, len])
+def test_what_json_cannot_hold_is_named(value):
+    recipe = made(metadata={"name": "t", "team": {"of": value}})
+    for write in (recipe.dump, recipe.to_json, recipe.compute_hash):
+        with pytest.raises(RecipeError) as caught:
+            write()
+        (problem,) = caught.value.problems
+        assert problem.code == "R244"
+        assert problem.where.startswith("<RecipeDefinition>, metadata.team.of")
+
+
+def test_a_recipe_with_what_json_cannot_hold_runs():
+    assert load(content(["a"], metadata={"name": "t", "team": b"\xff"})).name == "t"
+    with pytest.raises(RecipeError, match=r"R244: the value of metadata.provenance.by is a bytes"):
+        load(content(["a"], metadata={"name": "t", "provenance": {"by": b"\xff"}}))

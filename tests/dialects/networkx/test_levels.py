@@ -3,8 +3,8 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.dialects.networkx import levels as module
-from agentnb.dialects.networkx.levels import is_graph, kind_of, levels
+from agentnb.dialects.networkx.parts import levels as module
+from agentnb.dialects.networkx.parts.levels import is_graph, kind_of, levels
 
 
 def graph(*nodes, **inside):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import agentnb as nb
 from agentnb.dialects.polaris import (
     ExecutionError,
     Graph,
@@ -78,7 +79,17 @@ def test_what_a_system_inserts_at_the_top_is_in_the_context_and_in_a_branch_is_n
         ctx.resource(float)
 
 
-ENDLESS = Graph().add_system(plan).add_loop("again", Plan, lambda _: False, work)
+def endless():
+    """Return a graph whose loop never ends by itself; should its limit not hold, the test fails and does not hang."""
+    asked = []
+
+    def is_done(_plan):
+        asked.append(1)
+        if len(asked) > 1500:
+            raise KeyboardInterrupt("the limit of the loop does not hold")
+        return False
+
+    return Graph().add_system(plan).add_loop("again", Plan, is_done, work)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +104,7 @@ ENDLESS = Graph().add_system(plan).add_loop("again", Plan, lambda _: False, work
         (Graph().add_conditional_branch("ask", Plan, None, note), "MissingPredicate", "ask"),
         (Graph().add_switch("route", Plan, None, {"a": note}), "MissingDiscriminator", "route"),
         (Graph().add_system(plan).add_switch("route", Plan, lambda _: "b", {"a": note}), "NoMatchingCase", "route"),
-        (ENDLESS, "MaxIterationsExceeded", "again"),
+        (endless(), "MaxIterationsExceeded", "again"),
         (nested(65), "RecursionLimitExceeded", "level1"),
     ],
 )
@@ -102,8 +113,15 @@ def test_a_run_that_cannot_end_says_in_one_word_why_and_where(graph, kind, node)
 
 
 def test_the_limits_are_the_executors():
-    assert refused(ENDLESS, default_max_iterations=3) == ("MaxIterationsExceeded", "again")
+    assert refused(endless(), default_max_iterations=3) == ("MaxIterationsExceeded", "again")
+    session = GraphExecutor(default_max_iterations=3).session(endless())
+    session.run()
+    assert (session.status, session.error.code) == ("failed", "X401")
+    assert "has run 3 times without an end" in session.error.what
+    assert [step.node_id for step in session.trace.steps].count("work") == 3
     assert execute(nested(64)).nodes_executed == 66
+    assert refused(nested(65))[0] == "RecursionLimitExceeded"
+    assert execute(nested(65), max_recursion_depth=65).nodes_executed == 67
     assert refused(nested(3), max_recursion_depth=2) == ("RecursionLimitExceeded", "level1")
 
 
@@ -183,6 +201,24 @@ def test_without_a_handler_a_time_out_is_the_end_even_where_errors_are_handled()
     id = graph.add_system_node(waits)
     graph.set_timeout(id, 0.01).add_error_handler(id, note)
     assert refused(graph) == ("Timeout", "waits")
+
+
+def test_a_failure_that_nothing_handles_says_what_would_and_what_does_not():
+    graph = Graph()
+    id = graph.add_system_node(waits)
+    session = nb.Session(nb.load(graph.set_timeout(id, 0.01)))
+    session.run()
+    assert session.error.why == "no edge of kind 'timeout' handles this time-out (in polaris: add_timeout_handler)"
+    for handled in (graph.add_error_handler(id, note), Graph().add_loop_n("again", 2, graph)):
+        session = nb.Session(nb.load(handled))
+        session.run()
+        assert session.error.why.endswith("; the error edge of 'waits' does not: a time-out is another failure")
+    graph = Graph().add_system(plan)
+    graph.add_timeout_handler(graph.add_system_node(fail), note)
+    session = nb.Session(nb.load(graph))
+    session.run()
+    assert session.error.why.startswith("nothing in the recipe handles this failure (no error edge leads on)")
+    assert session.error.why.endswith("; the time-out edge of 'fail' handles nothing but time-outs")
 
 
 def test_a_system_that_raises_a_timeout_error_of_its_own_has_failed_and_not_timed_out():

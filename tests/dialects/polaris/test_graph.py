@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
+import networkx as nx
 import pytest
 
-from agentnb.dialects.polaris import Graph
-from agentnb.dialects.polaris.words import JoinNode, ParallelNode
+import agentnb as nb
+from agentnb.dialects.polaris import ConditionalEdge, Graph, JoinNode, LoopNode, Out, ParallelNode, SwitchNode
 from agentnb.errors import RecipeError
 from tests.dialects.polaris.making import Plan, fail, mend, note, nothing, plan, tell, work
 
@@ -33,7 +35,13 @@ def test_ids_are_names_and_a_second_one_of_a_name_has_a_number_wherever_it_stand
 def test_what_follows_a_control_node_is_linked_to_it_and_not_to_its_branches():
     graph = Graph().add_system(plan)
     graph.add_conditional_branch("ask", Plan, bool, lambda g: g.add_system(work), tell).add_system(note)
-    assert edges(graph) == [("plan", "ask", "sequential"), ("ask", "note", "sequential")]
+    assert edges(graph) == [
+        ("plan", "ask", "sequential"),
+        ("ask", "work", "conditional"),
+        ("ask", "tell", "conditional"),
+        ("ask", "note", "sequential"),
+    ]
+    assert [edge.case for edge in graph.edges if isinstance(edge, ConditionalEdge)] == ["true", "false"]
     decision = graph.get_node("ask")
     assert (decision.true_branch, decision.false_branch) == ("work", "tell")
 
@@ -46,7 +54,58 @@ def test_what_follows_parallel_branches_is_linked_to_their_join():
     join = graph.get_node(both.join)
     assert isinstance(join, JoinNode)
     assert (join.name, join.sources) == ("join", ["work", "tell"])
-    assert edges(graph) == [(join.id, "note", "sequential")]
+    assert edges(graph) == [
+        ("both", "work", "parallel"),
+        ("both", "tell", "parallel"),
+        ("both", join.id, "sequential"),
+        (join.id, "note", "sequential"),
+    ]
+
+
+def test_the_end_of_a_loops_body_leads_back_to_the_loop():
+    graph = Graph().add_loop_n("again", 2, lambda g: g.add_system(work).add_system(tell))
+    assert edges(graph) == [("work", "tell", "sequential"), ("tell", "again", "loop_back")]
+
+
+def whole():
+    """Return a graph with control flow of each sort."""
+    graph = Graph().add_system(plan).add_switch("route", Plan, str, {"a": note}, default=tell)
+    graph.add_parallel("both", [work, lambda g: g.add_conditional_branch("ask", Plan, bool, tell, note)])
+    graph.add_loop("again", Plan, bool, lambda g: g.add_system(work).add_loop_n("twice", 2, tell))
+    risky = graph.add_system_node(fail)
+    return graph.set_timeout(risky, 9).add_error_handler(risky, mend).add_timeout_handler(risky, mend)
+
+
+@pytest.mark.parametrize("of", [lambda graph: [(e.source, e.target) for e in graph.edges if e.sort != "loop_back"],
+                                lambda graph: nb.load(graph).graph])  # fmt: skip
+def test_every_node_can_be_walked_to_along_edges(of):
+    graph = whole()
+    found = nx.DiGraph(of(graph))
+    if found.number_of_edges() < 20:  # a graph has no edge into a loop's body: its node names the body
+        found.add_edges_from((node.id, node.body_entry) for node in graph.nodes if isinstance(node, LoopNode))
+    assert {"plan", *nx.descendants(found, "plan")} == {node.id for node in graph.nodes}
+
+
+def test_a_recipes_edges_are_of_the_kinds_of_its_control_flow():
+    recipe = nb.load(whole())
+    kinds = {(edge.source, edge.target): (edge.kind, edge.condition) for edge in recipe.edges if edge.inner}
+    assert kinds == {
+        ("route", "note"): ("conditional", "case 'a'"),
+        ("route", "tell"): ("conditional", "default"),
+        ("both", "work"): ("parallel", ""),
+        ("both", "ask"): ("parallel", ""),
+        ("ask", "tell_2"): ("conditional", "true"),
+        ("ask", "note_2"): ("conditional", "false"),
+        ("again", "work_2"): ("sequential", ""),
+        ("twice", "again"): ("loop_back", ""),
+        ("twice", "tell_3"): ("sequential", ""),
+        ("tell_3", "twice"): ("loop_back", ""),
+    }
+    drawn = {(link.ends, link.kind) for link in recipe.draw().picture.links}
+    assert {(("twice", "again"), "loop_back"), (("both", "ask"), "enter")} <= drawn
+    assert {kind for _, _, kind in recipe.graph.edges(data="kind")} == {
+        *("sequential", "conditional", "parallel", "loop_back", "error", "timeout"),
+    }
 
 
 def test_builders_that_add_nothing_leave_their_branch_out():
@@ -148,3 +207,169 @@ def test_handlers_and_branches_stand_in_clusters_and_their_edges_are_dashed_and_
     assert "◷ 5 s" in dot
     within = dot[dot.index(clusters[1]) :]
     assert within.index(clusters[2]) < within.index("\t}\n")  # the loop's body stands within the handler
+
+
+# -- ready-made graphs, and builders without an end --------------------------------------------------------------------
+
+
+def inner():
+    return Graph("inner").add_system(plan).add_switch("route", Plan, str, {"a": work}, default=note).add_system(tell)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda graph, ready: graph.add_conditional_branch("ask", Plan, bool, ready, ready),
+        lambda graph, ready: graph.add_switch("choose", Plan, str, {1: ready, 2: ready}, default=ready),
+        lambda graph, ready: graph.add_parallel("both", [ready, ready]),
+        lambda graph, ready: graph.add_loop_n("again", 2, ready),
+        lambda graph, ready: graph.add_error_handler("plan", ready),
+    ],
+)
+def test_a_ready_made_graph_stands_for_a_builder_that_adds_the_same(place):
+    ready, before = inner(), edges(inner())
+    built = place(Graph().add_system(plan), place_of)
+    made = place(Graph().add_system(plan), ready)
+    assert [node.id for node in made.nodes] == [node.id for node in built.nodes]
+    assert edges(made) == edges(built)
+    assert [type(node) for node in made.nodes] == [type(node) for node in built.nodes]
+    assert edges(ready) == before
+    assert made.validate().errors == built.validate().errors
+
+
+def place_of(graph):
+    graph.add_system(plan).add_switch("route", Plan, str, {"a": work}, default=note).add_system(tell)
+
+
+def test_a_ready_made_graph_is_copied_as_it_stands_with_what_its_nodes_name():
+    ready = Graph().add_parallel("both", [work, tell]).add_loop("again", Plan, bool, note)
+    ready.add_error_handler("work", mend, resume=True).given(Plan)
+    graph = Graph().add_system(work).add_loop_n("twice", 2, ready)
+    both, again = graph.get_node("both"), graph.get_node("again")
+    assert (both.branches, graph.get_node(both.join).sources, again.body_entry) == (["work_2", "tell"],) * 1 + (
+        ["work_2", "tell"], "note",
+    )  # fmt: skip
+    (handler,) = [edge for edge in graph.edges if edge.sort == "error"]
+    assert (handler.source, handler.target, handler.last, handler.resume) == ("work_2", "mend", "mend", True)
+    assert graph.given_types == [Plan]
+    ready.add_system(tell)
+    assert graph.get_node("tell_2") is None
+    assert isinstance(Graph().add_loop_n("x", 1, inner()).get_node("route"), SwitchNode)
+
+
+def test_a_graph_inside_itself_is_refused():
+    graph = Graph("own").add_system(plan)
+    with pytest.raises(RecipeError, match="R149: graph 'own' stands inside itself"):
+        graph.add_loop_n("again", 2, graph)
+    with pytest.raises(RecipeError, match="R149: graph 'own' stands inside itself"):
+        graph.add_loop_n("again", 2, lambda g: g.add_parallel("both", [graph, plan]))
+
+
+def endless(graph):
+    graph.add_system(plan).add_loop_n("again", 2, endless)
+
+
+def test_a_builder_that_calls_itself_without_end_is_a_problem():
+    def by_way_of(graph, *more):  # each takes several frames of Python's stack
+        return by_way_of(graph, *more[1:]) if more else endless_too(graph)
+
+    def endless_too(graph):
+        graph.add_parallel("both", [lambda inner: by_way_of(inner, *range(9))])
+
+    for builder in (endless, endless_too):
+        with pytest.raises(RecipeError, match=r"R149: builder '.*' stands inside itself") as caught:
+            builder(Graph())
+        assert "add_loop" in caught.value.problems[0].do
+
+
+def test_deep_graphs_can_be_built():
+    def nested(depth):
+        return (lambda g: g.add_loop_n("level", 1, nested(depth - 1))) if depth else (lambda g: g.add_system(plan))
+
+    graph = Graph()
+    nested(150)(graph)
+    assert graph.node_count == 151
+
+
+def test_the_nodes_and_edges_can_be_imported_from_the_front_door():
+    from agentnb.dialects import polaris
+
+    graph = whole()
+    assert {type(node).__name__ for node in graph.nodes} | {type(edge).__name__ for edge in graph.edges} == {
+        *("SystemNode", "DecisionNode", "SwitchNode", "ParallelNode", "LoopNode", "JoinNode"),
+        *("SequentialEdge", "ConditionalEdge", "ParallelEdge", "LoopBackEdge", "ErrorEdge", "TimeoutEdge"),
+    }
+    for part in (*graph.nodes, *graph.edges):
+        assert getattr(polaris, type(part).__name__) is type(part)
+    assert all(isinstance(edge, polaris.Edge) and isinstance(edge, polaris.GraphEdge) for edge in graph.edges)
+    assert all(isinstance(node, polaris.Node) for node in graph.nodes)
+
+
+def nested_flow():
+    """Return a graph with every kind of composite node, in and after one another."""
+    graph = Graph("flow").add_system(plan)
+    graph.add_loop_n("again", 2, lambda g: g.add_conditional_branch("ask", Plan, lambda _: True, work, tell))
+    graph.add_switch("route", Plan, lambda _: "b", {"a": tell, "b": lambda g: g.add_loop_n("more", 2, note)})
+    return graph.add_parallel("both", [lambda g: g.add_system(work).add_system(tell), note])
+
+
+def moves_of(recipe):
+    """Return each position of a run with the node that has just run and the one that is next."""
+    session, moves = nb.Session(recipe), []
+    while (step := session.step()) is not None:
+        moves.append((step.step, step.node_id, session.current))
+    return moves
+
+
+def test_breakpoints_stop_when_an_edge_into_or_out_of_the_inside_is_taken():
+    recipe = nb.load(nested_flow())
+    branches = {("both", "work_2"), ("both", "note_2")}  # both are taken by one step
+    moves = moves_of(recipe)
+    inner = [(edge.source, edge.target) for edge in recipe.edges if edge.inner]
+    assert len(inner) == 10
+    for edge in inner:
+        session = nb.Session(recipe)
+        session.breakpoints.add(edge=edge)
+        stops = []
+        while session.run() and session.status == "paused":
+            stops.append(session.position)
+        taken = [at for at, *pair in moves if tuple(pair) == edge or (edge in branches and pair[0] == "both")]
+        assert stops == taken[: 1 if edge in branches else None], edge
+        assert session.breakpoints.rows[1].hits == len(stops)
+
+
+def test_edges_into_the_inside_and_back_are_drawn_as_taken():
+    recipe = nb.load(nested_flow())
+    session = nb.Session(recipe)
+    assert not session.view().taken
+    session.run()
+    edges = {(edge.source, edge.target) for place, edge in enumerate(recipe.edges) if place in session.view().taken}
+    not_taken = {(edge.source, edge.target) for edge in recipe.edges} - edges
+    assert not_taken == {("ask", "tell"), ("route", "tell_2")}
+    session.goto(1)
+    assert {recipe.edges[place].target for place in session.view().taken} == {"again"}
+
+
+def unmarked(plan: Out[Plan]) -> str:
+    raise AssertionError("a system is not called while a graph is built")
+
+
+@pytest.mark.parametrize("builder", [unmarked, lambda: 1, lambda g, other: None, partial(unmarked), lambda g: 42])
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda graph, builder: graph.add_parallel("both", [builder]),
+        lambda graph, builder: graph.add_loop_n("again", 2, builder),
+        lambda graph, builder: graph.add_conditional_branch("ask", Plan, bool, builder),
+        lambda graph, builder: graph.add_error_handler("work", builder),
+    ],
+)
+def test_a_function_that_is_no_builder_is_refused_and_the_marks_are_named(add, builder):
+    with pytest.raises(RecipeError, match=r"R145: '.*' (is no builder|added no node and returned an int)") as caught:
+        add(Graph().add_system(work), builder)
+    assert "@system" in caught.value.problems[0].why
+
+
+def test_a_builder_may_have_defaults_and_return_what_it_likes_as_long_as_it_adds():
+    graph = Graph().add_parallel("both", [lambda g, each=each: g.add_system_node(each) for each in (work, tell)])
+    assert [node.id for node in graph.nodes] == ["both", "work", "tell", "both_join"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from agentnb.dialects import polaris
-from agentnb.dialects.polaris import hooks
+from agentnb.dialects.polaris.parts import hooks
 from agentnb.session.schedules import Schedule
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from agentnb.dialects.polaris import Graph
-from agentnb.dialects.polaris.levels import Levels
-from agentnb.dialects.polaris.words import GraphEdge
+from agentnb.dialects.polaris.parts.levels import Levels
+from agentnb.dialects.polaris.schema import SequentialEdge
 from tests.dialects.polaris.making import Plan, fail, mend, note, plan, tell, work
 
 
@@ -44,7 +44,7 @@ def test_a_join_follows_its_parallel_node():
 
 def test_a_walk_ends_where_it_has_been():
     graph = Graph().add_system(plan).add_system(work)
-    graph.edges.append(GraphEdge("back", "sequential", "work", "plan"))
+    graph.edges.append(SequentialEdge("back", "work", "plan"))
     levels = Levels(graph)
     assert levels.turns == ["plan"]
     assert [node.id for node in levels.chain("plan")] == ["plan", "work"]

@@ -10,6 +10,7 @@ import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
 from agentnb.dialects.polaris.loader import load, recipe_of_graph, recognise, types_given
+from agentnb.dialects.polaris.schema import SequentialEdge
 from agentnb.sources import Source
 from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, mend, note, path, plan, tell, work
 
@@ -72,7 +73,7 @@ def test_in_the_middle_of_branches_the_frames_show_and_the_other_branch_can_be_c
     session = session_of(graph)
     session.step(3)
     assert [(entry.node, entry.branch, entry.depth) for entry in session.frontier] == [("note", 0, 1), ("mend", 1, 1)]
-    assert session.frames[-1].region == "both.branch 1"
+    assert session.stack[-1].region == "both.branch 1"
     session.set_next("mend").step()
     assert session.trace.steps[-1].branch == 1
     assert session.back().current == "mend"
@@ -174,7 +175,8 @@ def test_classes_of_one_name_have_a_key_each():
 
     session = session_of(Graph().add_system(one).add_system(two))
     session.run()
-    assert [(key, value.n) for key, value in session.board.items()] == [("types.Same", 1), ("types.Same~2", 2)]
+    key = f"{first.__module__}.Same"  # `types` before Python 3.12, this module since
+    assert [(name, value.n) for name, value in session.board.items()] == [(key, 1), (f"{key}~2", 2)]
 
 
 def test_models_and_dataclasses_are_seen_by_their_fields():
@@ -335,3 +337,11 @@ def test_loops_have_the_limit_of_whoever_translates():
     graph.add_loop("short", Plan, bool, work, max_iterations=3)
     assert [recipe_of_graph(graph, 7).nodes[id].params["max"] for id in ("again", "short")] == [7, 3]
     assert recipe_of_graph(graph).nodes["again"].params["max"] == 1000
+
+
+def test_a_graph_with_edges_from_and_to_nodes_that_are_missing_is_drawn_without_them():
+    graph = Graph().add_system(plan).add_system(work)
+    graph.edges += [SequentialEdge("odd", "ghost", "plan"), SequentialEdge("more", "plan", "ghost")]
+    assert {finding.kind for finding in graph.validate().errors} == {"InvalidEdgeSource", "InvalidEdgeTarget"}
+    assert [(edge.source, edge.target) for edge in recipe_of_graph(graph).edges] == [("plan", "work")]
+    assert "ghost" not in graph.draw().dot

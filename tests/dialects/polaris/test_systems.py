@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
-from agentnb.dialects.polaris.systems import System, as_system, is_system, read_system
+from agentnb.dialects.polaris.parts.systems import System, as_system, is_system, read_system
 from agentnb.errors import RecipeError
 from tests.dialects.polaris.making import Plan, Result, execute
 

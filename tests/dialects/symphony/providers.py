@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from agentnb.dialects.symphony.handler import LLMHandler
-from agentnb.dialects.symphony.llm import LLMMessage
+from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
+from agentnb.dialects.symphony.parts.llm_types import LLMMessage
 from agentnb.world.llm.providers import PROVIDERS
 from tests.world.llm.serving import KEY, serve
 

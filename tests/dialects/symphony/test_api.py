@@ -4,11 +4,16 @@ import asyncio
 import json
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import agentnb as nb
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor, LLMHandler, LLMResponse, ToolRegistry
+from agentnb.errors import with_article
 from tests.dialects.symphony.making import call, executor, registry
+
+NONE = {"tool_name": "none", "response": "bye"}
 
 
 def test_a_tool_that_works_is_a_success() -> None:
@@ -121,13 +126,32 @@ def test_without_any_model_the_reason_says_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(LLMHandler, "_shared", None)
     done = AgentExecutor(AgentConfig(name="A"), tools=ToolRegistry()).execute_task("go")
     assert not done.success
-    assert "provider" in done.error
+    for words in ("there is no provider of models", "none is registered", "register_provider", "OPENAI_API_KEY"):
+        assert words in done.error
 
 
-def test_a_task_that_is_no_text_is_a_result_too() -> None:
-    done = executor("x").execute_task(3)  # type: ignore[arg-type]  # on purpose
+def test_an_unknown_provider_is_reported_with_those_that_are_known() -> None:
+    handler = LLMHandler()
+    handler.register_provider("local", lambda _request: "hello")
+    for word, advice in (("lokal", "did you mean 'local'?"), ("quite another", "register_provider")):
+        done = AgentExecutor(AgentConfig(name="A", llm={"provider": word}), llm=handler).execute_task("go")
+        assert not done.success
+        for words in (f"there is no provider {word!r}", "the known ones are: local", advice):
+            assert words in done.error
+
+
+@pytest.mark.parametrize("task", [None, 3, ["go"]])
+def test_a_task_that_is_no_text_is_a_result_too(task: Any) -> None:
+    done = executor("x").execute_task(task)
     assert not done.success
-    assert "task" in done.error
+    assert done.error.startswith(f"input 'task' is {with_article(type(task).__name__)}")
+    assert "declares it as string" in done.error
+    assert "pass a string" in done.error
+
+
+def test_a_byte_order_mark_is_no_part_of_an_answer() -> None:
+    done = executor("\ufeff" + json.dumps(call("ok", n=2))).execute_task("double")
+    assert (done.success, done.result.tools_executed[0].result) == (True, {"twice": 4})
 
 
 def test_async_code_awaits_the_same() -> None:
@@ -166,6 +190,16 @@ def test_any_failed_tool_makes_the_task_a_failure() -> None:
     done = executor(call("bad"), {"tool_name": "none", "response": "sorry"}, max_calls=2).execute_task("go")
     assert (done.success, done.result.response) == (False, "sorry")
     assert "sold out" in done.error
+
+
+def test_a_failure_counts_although_a_later_tool_works() -> None:
+    done = executor(call("bad"), call("ok", n=2), call("throws"), max_calls=3).execute_task("go")
+    assert [tool.success for tool in done.result.tools_executed] == [False, True, False]
+    assert not done.success
+    assert done.error == "Tool 'bad' failed: sold out; Tool 'throws' failed: LookupError: no such thing"
+    done = executor(call("bad"), call("ok", n=2), max_calls=2).execute_task("go")
+    assert (done.success, done.error) == (False, "Tool 'bad' failed: sold out")
+    assert done.result.response == 'Tool ok executed. Success: true. Result: {"twice": 4}'
 
 
 def test_every_part_of_a_result_is_an_attribute_and_a_key() -> None:
@@ -245,14 +279,36 @@ class Unprintable:
         raise ValueError("no words for it")
 
 
+class Undecided:
+    """A value that is neither true nor false, and equals nothing."""
+
+    __hash__ = None  # type: ignore[assignment]  # as an array
+
+    def __bool__(self) -> bool:
+        raise ValueError("it has no truth value")
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("it cannot be compared")
+
+
 @pytest.mark.filterwarnings("ignore:.*lies on the board by reference")
-@pytest.mark.parametrize("result", [{(1, 2): 3, "a": 1}, {1, 2}, b"\xff", float("nan"), Unprintable(), iter([1])])
-def test_whatever_a_tool_returns_can_be_told(result: Any) -> None:
-    agent = executor({"tool_name": "odd", "parameters": {}}, tools=("odd",))
+@pytest.mark.parametrize("max_calls", [1, 2])
+@pytest.mark.parametrize(
+    "result",
+    [
+        *({(1, 2): 3, "a": 1}, {1, 2}, b"\xff", float("nan"), Unprintable(), iter([1]), Undecided(), [Undecided()]),
+        *(np.array([1, 2]), np.array([]), np.array([Undecided(), None], dtype=object), {"a": np.eye(2)}),
+        *(pd.Series([1, 2]), pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [Undecided()]}), pd.NA),
+        *({"error": None, "rows": pd.Series([1])}, {"success": True, "result": np.array([0, 1])}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_a_tool_returns_can_be_told(result: Any, max_calls: int) -> None:
+    agent = executor(call("odd"), *[NONE] * (max_calls - 1), tools=("odd",), max_calls=max_calls)
     agent.tools.register_tool("odd", lambda given: result)
     done = agent.execute_task("go")
     assert done.success
-    assert done.result.response.startswith("Tool odd executed. Success: true. Result: ")
+    assert done.result.response.startswith("Tool odd executed. Success: true. Result: ") is (max_calls == 1)
     (tool,) = done.to_dict()["result"]["tools_executed"]
     assert (tool["name"], tool["success"]) == ("odd", True)
 

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import networkx as nx
 import pytest
 
-from agentnb.dialects.symphony.handler import LLMHandler
-from agentnb.dialects.symphony.llm import LLMRequest, LLMResponse
+from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
+from agentnb.dialects.symphony.parts.llm_types import LLMRequest, LLMResponse
 from agentnb.recipe.model import ROOT, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.world.llm import base
@@ -186,7 +186,7 @@ def test_a_handler_is_a_sessions_model(client, serve):
     run = Session(talk(model="m-7", temperature=0.3), {"q": "why"}, llm=llm)
     run.run()
     row = run.trace.frames.calls.iloc[0]
-    assert (run.board["a"], row["tokens_in"], str(row["cost_usd"])) == ("Hello", 7, "0.000013")
+    assert (run.board["a"], row["tokens_in"], str(row["cost_usd_exact"])) == ("Hello", 7, "0.000013")
     assert (server.asked[0].body["model"], server.asked[0].body["temperature"]) == ("m-7", 0.3)
     run = Session(talk(provider="Other"), {"q": "why"}, llm=llm)
     run.run()

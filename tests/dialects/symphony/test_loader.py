@@ -123,7 +123,7 @@ def test_the_command_line_checks_draws_and_runs_an_agent(tmp_path: Path, capsys:
     assert cli.main(["check", str(file)]) == 0
     assert cli.main(["draw", str(file), "-o", str(drawing)]) == 0
     assert "next_round" in drawing.read_text()
-    assert cli.main(["run", str(file), "--input", "task=hello", "--script", str(script)]) == 0
+    assert cli.main(["run", str(file), "--input", "task=hello", "--script", str(script)]) == 1  # a tool has failed
     told = capsys.readouterr().out
     assert "finished after 10 steps" in told
     assert "good bye" in told

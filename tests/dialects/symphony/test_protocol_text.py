@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import inspect
 
-from agentnb.dialects.symphony import protocol_text
+from agentnb.dialects.symphony.parts import protocol_text
 
 
 def test_every_text_is_made_of_what_is_given_alone():

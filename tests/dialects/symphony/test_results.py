@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.symphony.results import AgentResult, TaskOutcome, Times, tool_of, usage_of
+from agentnb.dialects.symphony.parts.results import AgentResult, TaskOutcome, Times, tool_of, usage_of
 
 
 def test_a_part_that_is_not_there_is_no_key() -> None:

@@ -5,6 +5,7 @@ import pytest
 from agentnb.dialects.symphony import AgentConfig
 from agentnb.dialects.symphony.schema import config_of
 from agentnb.errors import RecipeError
+from agentnb.secrets import mask_text
 
 
 def test_the_words_of_the_original_do_too() -> None:
@@ -51,3 +52,16 @@ def test_no_tool_is_called_none_and_each_is_told_once() -> None:
     assert AgentConfig(name="A", tools=["b", "a", "b"]).tools == ["b", "a"]
     with pytest.raises(RecipeError, match="none"):
         AgentConfig(name="A", tools=["none"])
+
+
+def test_a_key_is_masked_in_what_a_config_is_dumped_as_and_wherever_it_turns_up():
+    llm = {"model": "m-1", "api_key": "k3y-of-ours-4711"}
+    config = AgentConfig(name="Support", llm=llm, stream_options={"headers": {"Authorization": "Bearer of-a-str3am"}})
+    dumps = [config.model_dump(), config.model_dump_json(), config.model.model_dump(), config.model_dump(mode="json")]
+    assert not [dump for dump in dumps if "4711" in str(dump) or "str3am" in str(dump)]
+    assert config.model_dump()["llm"]["model"] == "m-1"
+    assert (config.model.api_key, config.stream_options["headers"]["Authorization"]) == (
+        "k3y-of-ours-4711", "Bearer of-a-str3am"
+    )  # fmt: skip
+    assert mask_text("it is k3y-of-ours-4711") == "it is ********"
+    assert AgentConfig(**dict(config)) == config

@@ -10,9 +10,11 @@ import pytest
 
 import agentnb as nb
 from agentnb.board.values import thaw
+from agentnb.clock import FrozenClock
 from agentnb.dialects.symphony.api import result_of
 from tests.dialects.symphony.making import call, executor
 
+ROOT = Path(__file__).parents[3]
 NONE = {"tool_name": "none", "response": "bye"}
 
 
@@ -38,7 +40,8 @@ def test_the_loop_stands_in_the_graph() -> None:
 
 
 def test_going_back_and_on_comes_to_the_same() -> None:
-    session = executor(call("ok", n=2), call("bad"), NONE, max_calls=3).session("go")
+    agent = executor(call("ok", n=2), call("bad"), NONE, max_calls=3)
+    session = agent.session("go", clock=FrozenClock())
     session.run()
     end, steps = dict(session.board), len(session.trace)
     for position in (0, 3, 8, steps):
@@ -46,9 +49,16 @@ def test_going_back_and_on_comes_to_the_same() -> None:
         assert session.position == position
     session.back(steps)
     session.run()
-    known = {key: value for key, value in end.items() if key not in {"tools_executed", "result"}}
-    assert {key: session.board[key] for key in known} == known
+    assert dict(session.board) == end
     assert session.board["result"]["tools_executed"][0]["result"] == {"twice": 4}
+
+
+def test_run_times_of_tools_are_read_from_the_sessions_clock() -> None:
+    clock = FrozenClock()
+    session = executor(call("ok", n=2), call("bad"), NONE, max_calls=3).session("go", clock=clock)
+    session.run()
+    metrics = [tool["metrics"] for tool in session.board["tools_executed"]]
+    assert metrics == [{"duration": 0.0, "start_time": clock.now(), "end_time": clock.now()}] * 2
 
 
 def test_the_prompt_can_be_read_and_edited_before_the_model_is_asked() -> None:
@@ -175,12 +185,20 @@ def test_unexpected_json_warns_in_the_step_and_no_json_is_its_error() -> None:
 
 
 def test_the_log_warns_of_the_one_and_tells_the_other_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("WARNING", "agentnb")
     executor('{"answer": 42}').execute_task("go")
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     caplog.clear()
     executor("words").execute_task("go")
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.parametrize("setup", ["", "import logging; logging.basicConfig()"])
+def test_the_log_is_heard_where_logging_is_set_up_plainly_and_else_not_at_all(setup: str) -> None:
+    lines = [setup, "from tests.dialects.symphony.making import executor",
+             "executor('{\"answer\": 42}').execute_task('go')", "executor('words').execute_task('go')"]  # fmt: skip
+    ran = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT, check=True)
+    heard = [line.split(":")[:2] for line in ran.stderr.splitlines() if "agentnb" in line]
+    assert heard == ([["WARNING", "agentnb.run"], ["ERROR", "agentnb.run"]] if setup else [])
 
 
 def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_go_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from importlib import import_module
 
 from agentnb.world.llm.base import LLMMessage, LLMRequest
@@ -28,6 +29,36 @@ class OpenAI:
             rows.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
             rows.append({**head, "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
         return of_events(*rows, end="data: [DONE]\n\n" if ends else "", **rest)
+
+    @staticmethod
+    def calls(*calls, text=None, finish="tool_calls"):
+        asked = [
+            {"id": f"t-{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for n, (name, arguments) in enumerate(calls)
+        ]
+        answer = {"index": 0, "message": {"role": "assistant", "content": text, "tool_calls": asked},
+                  "finish_reason": finish}  # fmt: skip
+        usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+        return of_json({"id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-x-2026",
+                        "choices": [answer], "usage": usage})  # fmt: skip
+
+    @staticmethod
+    def stream_calls(*calls, text=None, finish="tool_calls"):
+        head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-x-2026"}
+        deltas = [{"content": text}] if text else []
+        for n, (name, _) in enumerate(calls):
+            begun = {"index": n, "id": f"t-{n}", "type": "function", "function": {"name": name, "arguments": ""}}
+            deltas.append({"tool_calls": [begun]})
+        longest = max(len(arguments) for _, arguments in calls)
+        for at in range(0, longest, 3):  # pieces of parallel calls come by turns
+            for n, (_, arguments) in enumerate(calls):
+                if arguments[at : at + 3]:
+                    piece = {"index": n, "function": {"arguments": arguments[at : at + 3]}}
+                    deltas.append({"tool_calls": [piece]})
+        rows = [{**head, "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        rows.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+        rows.append({**head, "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+        return of_events(*rows, end="data: [DONE]\n\n")
 
     @staticmethod
     def stream_fails(piece, message):
@@ -77,6 +108,37 @@ class Anthropic:
         return of_events(*((row["type"], row) for row in rows), **rest)
 
     @staticmethod
+    def calls(*calls, text=None, finish="tool_use"):
+        content = [{"type": "text", "text": text}] if text else []
+        content += [
+            {"type": "tool_use", "id": f"t-{n}", "name": name, "input": json.loads(arguments)}
+            for n, (name, arguments) in enumerate(calls)
+        ]
+        return Anthropic.whole(content=content, stop_reason=finish)
+
+    @staticmethod
+    def stream_calls(*calls, text=None, finish="tool_use"):
+        usage = {"input_tokens": 7, "output_tokens": 1}
+        message = {"id": "m-1", "type": "message", "role": "assistant", "model": "claude-x-2026", "content": [],
+                   "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
+        rows = [{"type": "message_start", "message": message}]
+        blocks = [({"type": "text", "text": ""}, "text_delta", "text", text)] if text else []
+        blocks += [
+            ({"type": "tool_use", "id": f"t-{n}", "name": name, "input": {}}, "input_json_delta", "partial_json", said)
+            for n, (name, said) in enumerate(calls)
+        ]
+        for index, (block, kind, word, said) in enumerate(blocks):
+            rows.append({"type": "content_block_start", "index": index, "content_block": block})
+            for at in range(0, len(said), 3):
+                delta = {"type": kind, word: said[at : at + 3]}
+                rows.append({"type": "content_block_delta", "index": index, "delta": delta})
+            rows.append({"type": "content_block_stop", "index": index})
+        stop = {"stop_reason": finish, "stop_sequence": None}
+        rows.append({"type": "message_delta", "delta": stop, "usage": {"output_tokens": 3}})
+        rows.append({"type": "message_stop"})
+        return of_events(*((row["type"], row) for row in rows))
+
+    @staticmethod
     def stream_fails(piece, message):
         begun = Anthropic.stream(piece, ends=False)
         error = of_events(("error", {"type": "error", "error": {"type": "overloaded_error", "message": message}}))
@@ -116,6 +178,26 @@ class Gemini:
             rows[-1]["candidates"][0]["finishReason"] = "STOP"
             rows[-1]["usageMetadata"]["candidatesTokenCount"] = 3
         return of_events(*rows, **rest)
+
+    @staticmethod
+    def _called(calls, text, finish):
+        parts = [{"text": text}] if text else []
+        parts += [{"functionCall": {"name": name, "args": json.loads(arguments)}} for name, arguments in calls]
+        usage = {"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCount": 10}
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}
+        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-x-2026"}
+
+    @staticmethod
+    def calls(*calls, text=None, finish="STOP"):
+        return of_json(Gemini._called(calls, text, finish))
+
+    @staticmethod
+    def stream_calls(*calls, text=None, finish="STOP"):
+        rows = [Gemini._called([call], None, None) for call in calls]
+        if text:
+            rows.insert(0, Gemini._called([], text, None))
+        rows[-1]["candidates"][0]["finishReason"] = finish
+        return of_events(*rows)
 
     @staticmethod
     def stream_fails(piece, message):

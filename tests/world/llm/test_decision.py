@@ -17,6 +17,12 @@ def test_a_tool_is_called_by_either_name(name: str) -> None:
     assert found == Decision("tool", "ok", {"n": 1})
 
 
+def test_a_byte_order_mark_before_the_answer_is_ignored() -> None:
+    assert decision_of("\ufeff" + json.dumps(CALL)) == decision_of(json.dumps(CALL))
+    with pytest.raises(UnreadableAnswer, match="is empty"):
+        decision_of("\ufeff")
+
+
 @pytest.mark.parametrize("parameters", [{}, [], [1], "x", 0, False])
 def test_parameters_that_are_there_are_taken_as_they_are(parameters: object) -> None:
     assert decision_of(json.dumps({"tool_name": "ok", "parameters": parameters})).parameters == parameters

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.board.secrets import hidden
 from agentnb.errors import AgentRuntimeError
-from agentnb.world.llm.env import env_name, with_env
+from agentnb.secrets import mask_text
+from agentnb.world.llm.env import Environment, env_name, with_env
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +38,9 @@ def test_the_text_takes_its_place_at_any_depth_and_nothing_is_changed():
 
 
 def test_the_text_is_never_shown_from_then_on():
-    assert hidden("it is k3y-4711") == "it is k3y-4711"
+    assert mask_text("it is k3y-4711") == "it is k3y-4711"
     with_env("{{env.OWN_KEY}}")
-    assert hidden("it is k3y-4711") == "it is ********"
+    assert mask_text("it is k3y-4711") == "it is ********"
 
 
 def test_every_variable_that_is_not_set_is_named_with_its_place():
@@ -51,3 +51,29 @@ def test_every_variable_that_is_not_set_is_named_with_its_place():
     assert "'OWN_MISSING' is not set" in first.what
     assert second.do == "did you mean 'OWN_KEY'?"
     assert third.what == "'OWN_EMPTY' is set, but empty"
+
+
+OWNED = [
+    *("AWS_SECRET_ACCESS_KEY", "AZURE_CLIENT_SECRET", "GOOGLE_APPLICATION_CREDENTIALS", "OPENAI_API_KEY", "GH_TOKEN"),
+    *("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "GITLAB_TOKEN", "NPM_TOKEN", "PYPI_TOKEN", "DATABASE_URL", "PGPASSWORD"),
+    *("SSH_AUTH_SOCK", "JUPYTER_TOKEN", "JPY_API_TOKEN", "KUBECONFIG", "VAULT_TOKEN", "HF_TOKEN", "HTTPS_PROXY"),
+]
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_a_recipe_does_not_read_what_belongs_to_something_else(monkeypatch, name):
+    monkeypatch.setenv(name, "own3d-4711")
+    with pytest.raises(AgentRuntimeError, match=f"X361.*{name}") as caught:
+        with_env({"a": [f"{{{{env.{name}}}}}"]}, "config", allowed=())
+    assert "own3d-4711" not in str(caught.value)
+    with pytest.raises(AgentRuntimeError, match="X361"):
+        Environment()[name]
+    assert with_env(f"{{{{env.{name}}}}}", allowed=[name]) == "own3d-4711"
+    assert Environment([name])[name] == "own3d-4711"
+    assert with_env(f"{{{{env.{name}}}}}") == "own3d-4711"  # what the user writes in Python
+
+
+def test_a_recipe_reads_what_was_set_for_it():
+    assert with_env("{{env.OWN_KEY}}", allowed=()) == "k3y-4711"
+    assert Environment()["OWN_KEY"] == "k3y-4711"
+    assert list(Environment()) == []

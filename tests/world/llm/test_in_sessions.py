@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import networkx as nx
 import pytest
 
-from agentnb.engine.hooks import Token
+from agentnb.clock import FrozenClock
+from agentnb.dialects.symphony.parts.llm_handler import LLMHandler, Provider
+from agentnb.engine.control.listeners import Token
 from agentnb.errors import AgentRuntimeError
-from agentnb.world.llm.base import LLMResponse, Usage
+from agentnb.world.llm.base import LLMMessage, LLMRequest, LLMResponse, Usage
+from agentnb.world.llm.direct_call import Pieces, complete
 from tests.session.making import session
 from tests.world.llm.protocols import PROTOCOLS, Gemini, OpenAI, client
 from tests.world.llm.serving import KEY
@@ -30,7 +34,7 @@ def test_tokens_and_cost_stand_in_the_calls(protocol, serve):
     run.run()
     row = run.trace.frames.calls.iloc[0]
     assert (run.status, run.board["a"]) == ("finished", "Hello")
-    assert (row["tokens_in"], row["tokens_out"], str(row["cost_usd"])) == (7, 3, "0.000013")
+    assert (row["tokens_in"], row["tokens_out"], str(row["cost_usd_exact"])) == (7, 3, "0.000013")
 
 
 @each
@@ -218,3 +222,50 @@ def test_a_session_takes_a_text_for_its_model(serve, monkeypatch):
     run.run()
     assert (run.board["a"], run.simulated) == ("Hello", ())
     assert server.asked[0].body["model"] == "gpt-of-the-node"
+
+
+class Stopwatch(FrozenClock):
+    """Stands still but for what adds to it."""
+
+    def add(self, seconds):
+        self._ns += round(seconds * 1e9)
+
+
+@each
+def test_building_the_sdks_client_is_no_part_of_a_calls_time(protocol, serve, monkeypatch):
+    clock, made = Stopwatch(), client(protocol, serve(protocol.whole()))
+    connected = made.connected
+    monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connected())
+    run = session(talk(), {"q": "why"}, llm=made, clock=clock)
+    run.run()
+    assert (run.status, run.trace.frames.calls["seconds"].tolist()) == ("finished", [0.0])
+    assert run.trace.frames.steps["seconds"].sum() == 0
+
+
+@each
+def test_it_does_not_count_into_any_time_out(protocol, serve, monkeypatch):
+    server = serve(protocol.whole(), protocol.whole(), protocol.stream("Hello"), protocol.whole())
+
+    def slow():
+        made = client(protocol, server, request_timeout=5)
+        connected = made.connected
+        monkeypatch.setattr(made._open, "_make", lambda: time.sleep(1) or connected())
+        return made
+
+    run = session(talk(timeout=0.9), {"q": "why"}, llm=slow())
+    run.run()
+    assert (run.status, run.board["a"]) == ("finished", "Hello")
+    asked = LLMRequest((LLMMessage("user", "Hi"),), timeout=0.9)
+    assert complete(slow(), asked).content == "Hello"
+    assert list(Pieces(slow(), asked)) == ["Hello"]
+    handler = LLMHandler.of(Provider("p", slow()))
+    assert complete(handler.client(), asked).content == "Hello"
+
+
+def test_what_cannot_be_prepared_fails_when_it_is_asked(serve, monkeypatch):
+    made = client(OpenAI, serve(OpenAI.whole()))
+    monkeypatch.setattr(made._open, "_make", lambda: 1 / 0)
+    run = session(talk(), {"q": "why"}, llm=made)
+    run.run()
+    assert run.status == "failed"
+    assert len(run.trace.frames.calls) == 1

@@ -105,10 +105,6 @@ def test_a_model_without_json_mode_is_told_with_what_to_do(serve):
     assert len(server.asked) == 1
 
 
-def test_an_answer_without_text_is_empty(serve):
-    assert ask(client(OpenAI, serve(OpenAI.whole(None)))).content == ""
-
-
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_refusal_is_told(streams, serve):
     answer = OpenAI.whole(None, refusal="I will not.")

@@ -6,7 +6,7 @@ from agentnb.errors import AgentRuntimeError, ExecutionError
 from agentnb.world.llm.anthropic import AnthropicClient
 from agentnb.world.llm.base import as_client
 from agentnb.world.llm.gemini import GeminiClient
-from agentnb.world.llm.openai import OpenAIClient, OpenAICompatibleClient
+from agentnb.world.llm.openai import LMStudioClient, OpenAIClient, OpenAICompatibleClient
 from agentnb.world.llm.providers import client_of
 from agentnb.world.llm.simulated import SimulatedClient
 
@@ -19,7 +19,7 @@ KEY = {"api_key": "a-key-0815"}
         ("openai:m", OpenAIClient),
         (":m", OpenAIClient),
         ("openai_compatible:m", OpenAICompatibleClient),
-        ("lmstudio:m", OpenAICompatibleClient),
+        ("lmstudio:m", LMStudioClient),
         ("anthropic:m", AnthropicClient),
         ("claude:m", AnthropicClient),
         ("gemini:m", GeminiClient),
@@ -68,3 +68,14 @@ def test_a_provider_that_is_nearly_one_is_asked_for():
 def test_a_text_becomes_a_client_wherever_a_model_is_given():
     assert isinstance(as_client("lmstudio:m"), OpenAICompatibleClient)
     assert isinstance(as_client("simulated"), SimulatedClient)
+
+
+def test_the_address_of_a_server_of_ones_own_may_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert client_of("openai_compatible:m").base_url == "http://127.0.0.1:9/v1"
+    assert client_of("ours:m", {"type": "openai_compatible"}).base_url == "http://127.0.0.1:9/v1"
+    given = {"base_url": "http://127.0.0.1:8/v1"}
+    assert client_of("openai_compatible:m", given).base_url == "http://127.0.0.1:8/v1"
+    assert client_of("lmstudio:m").base_url == "http://127.0.0.1:1234/v1"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert client_of("openai_compatible:m").base_url == "http://127.0.0.1:1234/v1"

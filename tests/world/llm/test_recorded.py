@@ -49,7 +49,7 @@ def test_a_run_is_answered_as_the_first_one_was(first):
     run = session(talk(), INPUTS, llm=RecordedClient(first.trace, strict=True))
     run.run()
     assert said(run) == said(first) == ["why?", {"said": {"deep": [1]}}, "why?", {"said": {"deep": [3]}}]
-    columns = ["node", "tokens_in", "tokens_out", "cost_usd"]
+    columns = ["node", "tokens_in", "tokens_out", "cost_usd_exact"]
     assert run.trace.frames.calls[columns].equals(first.trace.frames.calls[columns])
 
 

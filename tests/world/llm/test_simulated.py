@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import json
 
+import networkx as nx
+import pytest
+
+from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
-from agentnb.world.llm.base import LLMRequest
+from agentnb.ui.view_model import screen
+from agentnb.world.llm.base import LLMRequest, LLMResponse
 from agentnb.world.llm.simulated import SimulatedClient
+from tests.session.making import session
 
 
 def test_it_says_that_it_is_not_real():
@@ -32,3 +38,60 @@ def test_a_schema_is_kept_to():
     assert made == again
     assert made["title"].startswith("title")
     assert made["n"] >= 3
+
+
+def symphony():
+    return Session(load({"name": "Ada", "task": "Help.", "description": "A clerk."}), {"task": "a"})
+
+
+def prompted(**options):
+    made = nx.DiGraph(name="talk")
+    made.add_node("one", kind="agent", prompt="Be short.", output="a")
+    return session(made, **options)
+
+
+def agentruntime():
+    made = {
+        "meta": {"name": "t"}, "state": {"shape": {"x": "str"}},
+        "prompts": {"templates": {"ask": {"system": "Hello"}}},
+        "graph": {"inputs": ["x"], "outputs": ["x"], "nodes": [
+            {"id": "one", "type": "llm", "prompt": "ask", "map": {"set": {"x": "{{ result }}"}}}]},
+    }  # fmt: skip
+    return Session(load(made), {"x": "a"})
+
+
+def coreason():
+    made = """
+metadata: {name: hello}
+interface: {}
+topology: [{id: one, type: agent, agent_ref: greeter}]
+"""
+    return Session(load(made))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [prompted, lambda: prompted(llm="simulated"), agentruntime, coreason, symphony],
+    ids=["networkx", "by name", "agentruntime", "coreason", "symphony"],
+)  # fmt: skip
+def test_a_simulated_answer_is_told_wherever_it_is_seen(made, monkeypatch):
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    run = made()
+    assert len(run.simulated) == 1
+    assert "simulated model" in screen(run, run.recipe.draw(board=False), ())["chips"]
+    run.run()
+    row = run.trace.frames.calls.iloc[0]
+    assert (run.status, row["provider"], row["model"]) == ("finished", "simulated", "simulated")
+
+
+def test_an_answer_that_somebody_gave_is_none():
+    scripted = prompted(llm=["Hello"])
+    assert scripted.simulated == ()
+    assert screen(scripted, scripted.recipe.draw(board=False), ())["chips"] == []
+    scripted.run()
+    assert scripted.trace.frames.calls["provider"].tolist() == ["scripted"]
+    own = prompted(llm=lambda request: LLMResponse("Hi", model="m-1", provider="mine", finish_reason="stop"))
+    own.run()
+    row = own.trace.frames.calls.iloc[0]
+    assert (row["provider"], row["model"], row["finish_reason"]) == ("mine", "m-1", "stop")

@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.clock import Clock
-from agentnb.world.tools.configs import ToolMetrics
 from agentnb.world.tools.registry import ToolRegistry
+from agentnb.world.tools.tool_config import ToolMetrics
 
 OWN = {
     "city": {"type": "string", "required": True, "minLength": 2},

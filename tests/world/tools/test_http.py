@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agentnb.board.secrets import hidden
 from agentnb.errors import ExecutionError
+from agentnb.secrets import mask_text
 from agentnb.world.tools import http
-from agentnb.world.tools.calling import failure_of
+from agentnb.world.tools.invocation import failure_of
 from tests.world.tools.making import tool, wrong
 
 
@@ -217,8 +217,8 @@ def test_secrets_in_a_request_are_hidden_from_then_on(url):
     del headers["Authorization"]
     told = call(params={"access_key": "pqr-4717"}, json={"password": "stu-4718"})["json"]
     for secret in ("abc-4711", "def-4712", "ghi-4713", "pass-4715", "mno-4716", "pqr-4717", "stu-4718"):
-        assert secret not in hidden(f"said {secret}")
-    assert hidden("jkl-4714") == "jkl-4714"
+        assert secret not in mask_text(f"said {secret}")
+    assert mask_text("jkl-4714") == "jkl-4714"
     assert told["headers"]["authorization"] == "Bearer abc-4711"  # what is hidden is sent all the same
 
 

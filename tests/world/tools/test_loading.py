@@ -5,8 +5,8 @@ import inspect
 
 import pytest
 
-from agentnb.board.secrets import hidden
 from agentnb.errors import RecipeError
+from agentnb.secrets import mask_text
 from agentnb.world.tools import close_tools, load_tools
 from tests.world.tools.making import spec, tool, write
 
@@ -83,7 +83,7 @@ def test_variables_take_their_place_in_the_config_and_are_hidden(tmp_path, monke
     config = {"key": "{{env.AGENTNB_KEY}}", "deep": [{"header": "Bearer {{ env.AGENTNB_KEY }}"}], "n": 5}
     call = tool("a.py#run", folder=tmp_path, config=config)
     assert call() == {"key": "s3cr3t-4711", "deep": [{"header": "Bearer s3cr3t-4711"}], "n": 5}
-    assert hidden("s3cr3t-4711") == "********"
+    assert mask_text("s3cr3t-4711") == "********"
     assert config["key"] == "{{env.AGENTNB_KEY}}"
 
 
@@ -95,6 +95,19 @@ def test_an_unset_variable_is_named_with_its_place(tmp_path, monkeypatch):
     (problem,) = caught.value.problems
     assert (problem.code, problem.where) == ("X333", "tool 't', config.a.b")
     assert "AGENTNB_KEY" in problem.what
+
+
+@pytest.mark.parametrize("kind", ["http", "mcp", "python"])
+def test_a_variable_of_something_else_has_to_be_allowed(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "own3d-4711")
+    write(tmp_path, "a.py", "def run(**words):\n    return words\n")
+    config = {"url": "http://127.0.0.1:9/", "headers": {"X": "Bearer {{env.AWS_SECRET_ACCESS_KEY}}"}}
+    named = spec("a.py#run" if kind == "python" else "", id="t", kind=kind, config=config)
+    with pytest.raises(RecipeError) as caught:
+        load(named, folder=tmp_path)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("X361", "tool 't', config.headers.X")
+    assert "t" in load(named, folder=tmp_path, allow=["env:AWS_SECRET_ACCESS_KEY"])
 
 
 @pytest.mark.parametrize("impl", ["tools/http_call.py#call", "some.package.http_call#call", "http", ""])

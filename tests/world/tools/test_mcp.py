@@ -13,7 +13,7 @@ import pytest
 
 from agentnb.errors import ExecutionError
 from agentnb.world.tools import close_tools, load_tools
-from agentnb.world.tools.calling import failure_of
+from agentnb.world.tools.invocation import failure_of
 from tests.session.making import graph, session
 from tests.world.tools import mcp_server
 from tests.world.tools.making import spec, write
@@ -205,8 +205,8 @@ def test_a_server_that_is_closed_during_a_call_is_told(own, tmp_path):
 
 def test_a_server_sees_its_own_variables_and_not_ours(own, monkeypatch):
     monkeypatch.setenv("AGENTNB_OURS", "s3cr3t-4711")
-    tools = own("variable", env={"AGENTNB_ITS": "given"})
-    assert call(tools["variable"], name="AGENTNB_ITS")["text"] == "given"
+    tools = own("variable", env={"AGENTNB_ITS_KEY": "given"})
+    assert call(tools["variable"], name="AGENTNB_ITS_KEY")["text"] == "given"
     assert call(tools["variable"], name="AGENTNB_OURS")["text"] == "not set"
 
 

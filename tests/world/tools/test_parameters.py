@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_validator
 
-from agentnb.board.secrets import hide
 from agentnb.board.values import freeze
 from agentnb.errors import RecipeError
-from agentnb.world.tools.parameter_form import MISSING
+from agentnb.secrets import hide
 from agentnb.world.tools.parameters import own, parameters_of, place
+from agentnb.world.tools.short_parameters import MISSING
 
 
 class Line(BaseModel):
@@ -121,7 +121,7 @@ def test_the_forms_are_told_apart(schema, required):
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        (5, [("here", "an input schema is a int")]),
+        (5, [("here", "an input schema is an int")]),
         (dict, [("here", "an input schema is a type")]),
         (True, [("here", "an input schema is a bool")]),
         ({"city": "string"}, [("here", "an input schema has only: 'city'")]),

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from agentnb.world.tools.configs import ToolConfig, ToolResult
 from agentnb.world.tools.registry import ToolRegistry
+from agentnb.world.tools.tool_config import ToolConfig, ToolResult
 from tests.world.tools.registries import OWN, WAYS, Failing, Pauses, echo, registry_of
 
 # -- time and attempts -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""foreign: logs of the real activegraph package: opened to be looked at, and written so that it can open them."""
+"""Logs of the activegraph package: reading them, and exporting runs so that the package can open them."""
 
 from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun
 from agentnb.dialects.activegraph.foreign.session import Recorded, open_activegraph

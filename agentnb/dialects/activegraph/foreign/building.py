@@ -1,4 +1,7 @@
-"""building: a run that stands in the history which a log tells: its steps, writes, events, calls, acts. Runs none."""
+"""Build a run from a log of the activegraph package: its steps, writes, events, calls and interventions.
+
+Runs nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,40 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from agentnb.board.masking import hide_found
 from agentnb.board.scopes import Scope
-from agentnb.board.secrets import hide_found
 from agentnb.board.values import ABSENT, freeze
 from agentnb.clock import FrozenClock
-from agentnb.dialects.activegraph.foreign.behaviours import names_of, recipe_of
+from agentnb.dialects.activegraph.foreign.behaviors import names_of, recipe_of
 from agentnb.dialects.activegraph.foreign.calls import calls_of
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery, deliveries_of
 from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, told_by
 from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
 from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, broken, moment
-from agentnb.dialects.activegraph.projection import Writes, projected
-from agentnb.engine.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
-from agentnb.engine.plan import Plan
-from agentnb.engine.run import Run
+from agentnb.dialects.activegraph.parts.projection import Writes, projected
+from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
 from agentnb.errors import BoardError
-from agentnb.session.kept import kinds_to_read
+from agentnb.session.recipe_snapshot import kinds_to_read
 from agentnb.world.world import World
 
-# What the package says of itself: nobody's act.
+# The package's own events, which are not interventions.
 _OWN: Final = ("behavior.", "relation_behavior.", "runtime.", "llm.", "tool.", "pattern.", "pack.", "context.",
                "authority.", "embedding.", "promote.", "trial.", "patch.rejected", "approval.proposed")  # fmt: skip
 _VERDICTS: Final = {"approval.granted": "approve", "approval.denied": "deny"}
 
 
 def run_of(log: KeptLog) -> Run:
-    """Return a run that stands at the end of what a log tells.
+    """Return a run at the end of a log.
 
     Raises:
-        StoreError: L463, an event is not what its type says.
+        StoreError: L463, an event does not fit its type.
     """
     return _Builder(log).run
 
 
-# What an event speaks of has this field: an object has a version, a relation a source, a patch an op.
+# The field that identifies the subject of an event: an object has a version, a relation a source, a patch an op.
 _SPEAKS_OF: Final = {
     "object.removed": "version",
     "patch.applied": "version",
@@ -53,35 +56,35 @@ _SPEAKS_OF: Final = {
 
 
 class _Graph:
-    """What of the object graph decides what an event does to it; `type` is the event's."""
+    """The parts of the object graph that determine an event's effect; `type` is the event's."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self.type = scope, ""
         self._touching: dict[str, dict[str, None]] = {}
 
     def get(self, key: str) -> Any:
-        """Return what lies under an id, frozen; ABSENT where that is nothing that such an event speaks of.
+        """Return the frozen value under an id; ABSENT if it is not of a kind that such an event refers to.
 
-        The package lets a patch name a relation, and changes nothing then.
+        The package allows a patch to name a relation, and then changes nothing.
         """
         found = self._scope.get(key)
         return found if found is not ABSENT and _SPEAKS_OF.get(self.type, "") in found else ABSENT
 
-    object = relation = patch = get  # as a ledger is asked
+    object = relation = patch = get  # in the interface of a ledger
 
     def touching(self, key: str) -> list[str]:
-        """Return the relations that begin or end at an object, in the order in which they were made."""
+        """Return the relations that start or end at an object, in creation order."""
         return [each for each in self._touching.get(key, ()) if self._scope.get(each) is not ABSENT]
 
     def note(self, key: str, value: Any) -> None:
-        """Take note of what was written."""
+        """Update the graph with what was written."""
         if value is not ABSENT and "source" in value:
             for end in (value["source"], value["target"]):
                 self._touching.setdefault(end, {})[key] = None
 
 
 class _Builder:
-    """Goes through a log once and appends to the columns of a history what each delivery did."""
+    """Reads a log once and appends what each delivery did to the columns of a history."""
 
     def __init__(self, log: KeptLog) -> None:
         self.log, self.events = log, log.events
@@ -96,7 +99,7 @@ class _Builder:
         plan = Plan(recipe, kinds_to_read(recipe), World())
         self.run = Run(plan, clock=FrozenClock(self.times[-1] if self.times else EPOCH))
         self.history, self.tables = self.run.history, self.run.tables
-        self.graph: Any = _Graph(self.run.root.scope)  # it knows what `projected` asks a ledger
+        self.graph: Any = _Graph(self.run.root.scope)  # it has what `projected` needs of a ledger
         self.frozen: dict[int, Any] = {}
         names = names_of(self.deliveries, log)
         self.acts = [self._act(each, plan.index[names[each.key]]) for each in self.deliveries]
@@ -108,7 +111,7 @@ class _Builder:
         return self.tables.act(ActRow(node, 0, 0, self.numbers.get(each.trigger, -1)))
 
     def _followers(self) -> dict[int, list[int]]:
-        """Return which deliveries each event sets off, by its place; those that wait for others come of themselves."""
+        """Return the deliveries that each event triggers, by its index; delayed ones are scheduled separately."""
         found: dict[int, list[int]] = {}
         for number, each in enumerate(self.deliveries):
             if not each.delayed and each.trigger in self.numbers:
@@ -137,7 +140,7 @@ class _Builder:
         run.set_mark()
 
     def _begin(self) -> None:
-        """Take over the state that stands for events which the store no longer has."""
+        """Restore the snapshot that represents events which the store no longer has."""
         first = self.events[0] if self.events else None
         if first is None or first.type != SNAPSHOT:
             return
@@ -151,7 +154,7 @@ class _Builder:
             raise self._broken(first, unfit.path, unfit.why) from None
 
     def _to_front(self, number: int) -> None:
-        """Have a delivery that waited, or comes out of turn, be the next one where the run stands."""
+        """Move a delivery that was delayed, or is out of order, to the front of the queue."""
         history = self.history
         if self.queue and self.queue[0] == number:
             return
@@ -168,7 +171,7 @@ class _Builder:
             self.history.p_val.append(value)
 
     def _step(self, number: int, each: Delivery) -> None:
-        """Tell what a delivery did: its events, what they wrote, what it read and whom it called."""
+        """Append a delivery: its events, their writes, its reads and its calls."""
         step, act, history = number + 1, self.acts[number], self.history
         for at in each.events:
             event = self.events[at]
@@ -206,7 +209,10 @@ class _Builder:
             run.checkpoint()
 
     def _outside(self, places: Sequence[int], step: int) -> None:
-        """Tell what happened between two deliveries: what people and programs did, and what the package says."""
+        """Append the events between two deliveries.
+
+        Interventions of people and programs, and the package's own events.
+        """
         for at in places:
             event = self.events[at]
             self._tell(at, step, None)
@@ -229,7 +235,7 @@ class _Builder:
         self.history.people.append(Act(step, *what, old, new, str(actor or event.actor or ""), self.times[at]))
 
     def _follow(self, at: int, value: Any) -> None:
-        """Have the deliveries that an event sets off wait their turn."""
+        """Queue the deliveries that an event triggers."""
         numbers = self.follow.get(at, ())
         self.queue.extend(numbers)
         if self.history.s_act:  # else they are the first row's
@@ -239,7 +245,7 @@ class _Builder:
 
     def _tell(self, at: int, position: int, step: int | None) -> None:
         event, payload = self.events[at], self._payload(at)
-        actor: Any = event.actor  # None where the package names nobody
+        actor: Any = event.actor  # None if the package names no actor
         told = (event.id, event.type, actor, event.caused_by, self.times[at], payload)
         self.history.events.append(Event(at + 1, step, *told, position, event.frame_id))
 
@@ -254,7 +260,7 @@ class _Builder:
         return found
 
     def _writes(self, at: int) -> Writes:
-        """Return what an event does to the object graph: id and value, ABSENT where something goes."""
+        """Return an event's effect on the object graph: id and value, ABSENT for a removal."""
         event = self.events[at]
         try:
             check(event.type, event.payload)
@@ -271,7 +277,7 @@ class _Builder:
         self.graph.note(key, value)
 
     def _read(self, event: LogEvent, step: int) -> None:
-        """Tell which objects a delivery has looked at, where the log knows."""
+        """Append the objects that a delivery has read, if the log has them."""
         names = event.payload.get("object_ids")
         for name in dict.fromkeys(map(str, names)) if isinstance(names, list) else ():
             self.history.r_code.append(self.tables.code(0, (name,)))
@@ -288,7 +294,7 @@ class _Builder:
 
 
 def _times(events: Sequence[LogEvent]) -> Iterable[datetime]:
-    """Yield when each event was; one whose time is no time has that of the one before."""
+    """Yield the time of each event; an event with an invalid time gets that of the previous one."""
     last = EPOCH
     for event in events:
         last = moment(event.timestamp) or last
@@ -296,7 +302,7 @@ def _times(events: Sequence[LogEvent]) -> Iterable[datetime]:
 
 
 def _failure(payload: Mapping[str, Any]) -> Failure:
-    """Return what a behaviour failed with; a reason that says more than the type stands before the words."""
+    """Return the error of a behavior; a reason that says more than the type precedes the message."""
     type, reason = str(payload.get("exception_type") or "failed"), payload.get("reason")
     words = str(payload.get("message") or "")
     told = reason if isinstance(reason, str) and not reason.startswith("exception.") and reason not in words else None

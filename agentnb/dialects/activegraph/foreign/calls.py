@@ -1,4 +1,4 @@
-"""calls: what a delivery asked of models and tools: each request of the log with its answer, as rows of calls."""
+"""The model requests and tool calls of a delivery: each request of the log with its answer, as rows of calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from agentnb.board.values import freeze
 from agentnb.dialects.activegraph.foreign.records import LogEvent
-from agentnb.engine.history import Call
+from agentnb.engine.core.history import Call
 
 _KINDS: Final = {"llm.requested": "llm", "tool.requested": "tool", "embedding.requested": "embedding"}
 _ANSWERS: Final = {"llm.responded", "tool.responded", "embedding.responded"}
@@ -16,9 +16,9 @@ _ASKED: Final = ("prompt", "model", "prompt_hash", "turn_index", "cache_hit", "i
 
 
 def calls_of(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call]:
-    """Yield the calls of one delivery, one row an attempt, in the order in which they went out.
+    """Yield the calls of one delivery, one row per attempt, in the order in which they were sent.
 
-    A request without an answer has the error that says so.
+    A request without an answer gets an error that says so.
     """
     answers = {event.caused_by: event for event in events if event.type in _ANSWERS}
     numbers: dict[str, tuple[int, int]] = {}

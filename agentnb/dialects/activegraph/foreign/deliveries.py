@@ -1,4 +1,4 @@
-"""deliveries: which events of a log belong together: one delivery of one event to one behaviour is one step."""
+"""Grouping of a log's events into deliveries: one delivery of one event to one behavior is one step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _INSIDE: Final = ("llm.", "tool.", "embedding.", "approval.", "context.")
 
 @dataclass(slots=True)
 class Delivery:
-    """One event given to one behaviour: which of the log's events it made, and how it ended.
+    """One delivery of an event to a behavior: the events that it made, and how it ended.
 
-    `trigger` is the id of the event; `events` are places in the log, its start and its end among them; `end` is the
-    place of the event that ended it, None where the log has none. `delayed` says that it waited for others first.
+    `trigger` is the id of the event; `events` are indexes in the log, including its start and end; `end` is the index
+    of the event that ended it, None if the log has none. `delayed` is true if it waited for other events first.
     """
 
     behavior: str
@@ -30,12 +30,12 @@ class Delivery:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells its behaviour from all others."""
+        """The identity of its behavior."""
         return self.behavior, self.kind
 
 
 def deliveries_of(events: Sequence[LogEvent]) -> list[Delivery]:
-    """Return the deliveries of a log, in order. What lies between them belongs to none."""
+    """Return the deliveries of a log, in order. Events between them belong to none."""
     found: list[Delivery] = []
     scheduled: set[tuple[str, str]] = set()
     begun: Delivery | None = None
@@ -57,7 +57,7 @@ def deliveries_of(events: Sequence[LogEvent]) -> list[Delivery]:
         elif begun is not None:
             begun.events.append(at)
         elif event.type == "context.read" and found and _belongs(event, found[-1]) and found[-1].events[-1] == at - 1:
-            found[-1].events.append(at)  # what it has read is told when it has ended
+            found[-1].events.append(at)  # its reads are recorded when it has ended
     for each in found:
         if each.end is None:
             _cut(each, events)
@@ -65,7 +65,10 @@ def deliveries_of(events: Sequence[LogEvent]) -> list[Delivery]:
 
 
 def _cut(begun: Delivery, events: Sequence[LogEvent]) -> None:
-    """Leave a delivery that never ended what is surely its own: the run was cut there, and went on later perhaps."""
+    """Reduce an unfinished delivery to the events that are certainly its own.
+
+    The run was interrupted there, and perhaps resumed later.
+    """
     own = 0
     for own, at in enumerate(begun.events):  # noqa: B007  (where it stopped is what is asked)
         event = events[at]
@@ -78,7 +81,7 @@ def _cut(begun: Delivery, events: Sequence[LogEvent]) -> None:
 
 
 def _belongs(event: LogEvent, begun: Delivery) -> bool:
-    """Say whether what the package tells beside a delivery is of this one."""
+    """Return True if one of the package's own events belongs to this delivery."""
     return (_name(event, "behavior"), _name(event, "event_id")) == (begun.behavior, begun.trigger)
 
 

@@ -1,4 +1,4 @@
-"""payloads: whether an event of a log tells what its type asks for; and a kept state as the events it stands for."""
+"""Validation of the payloads of a log's events; and snapshots as the events that they represent."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from agentnb.errors import with_article
+
 _OBJECT: Final = ("id", "type", "data", "version", "provenance")
 _RELATION: Final = ("id", "source", "target", "type", "data", "provenance")
 _PATCH: Final = ("id", "target", "op", "value")
-# What the payload of an event has: a part with these fields, or one field.
+# The required contents of an event's payload: a part with these fields, or one field.
 _ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "object.created": ("object", _OBJECT),
     "relation.created": ("relation", _RELATION),
@@ -27,7 +29,7 @@ _NUMBERS: Final = {"version"}
 
 
 class Unfit(Exception):
-    """An event's payload is not what its type asks for: `path` leads to the place, `why` says what stands there."""
+    """An event's payload does not fit its type: `path` leads to the faulty part, `why` describes it."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(path, why)
@@ -35,10 +37,10 @@ class Unfit(Exception):
 
 
 def check(type: str, payload: Mapping[str, Any]) -> None:
-    """Raise where an event does not tell what the object graph needs of events of its type.
+    """Raise for an event that lacks what the object graph needs of its type.
 
     Raises:
-        Unfit: something is missing, or of another kind.
+        Unfit: something is missing, or of another type.
     """
     if type not in _ASKED:
         return
@@ -56,15 +58,18 @@ def _part(whole: Mapping[str, Any], name: str, where: str) -> Any:
     value = whole[name]
     wanted: type = dict if name in _MAPPINGS else int if name in _NUMBERS else str
     if not isinstance(value, wanted) or isinstance(value, bool):
-        raise Unfit(f"{where}.{name}", f"there stands a {type(value).__name__}, where a {wanted.__name__} is asked for")
+        raise Unfit(
+            f"{where}.{name}",
+            f"there stands {with_article(type(value).__name__)}, where a {wanted.__name__} is asked for",
+        )
     return value
 
 
 def told_by(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield type and payload of the events that would make a kept state.
+    """Yield type and payload of the events that would create a snapshot.
 
     Raises:
-        Unfit: there is no state, or it is none.
+        Unfit: there is no snapshot, or it is not valid.
     """
     where = "payload.state_hash"
     if state is None:

@@ -1,4 +1,4 @@
-"""reading: a run out of a store that the activegraph package wrote: SQLite or PostgreSQL, its archive included."""
+"""Reading a run from a store that the activegraph package wrote: SQLite or PostgreSQL, archive included."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from functools import partial
 from typing import Any, Final
 
 from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun, broken
-from agentnb.errors import Problem, StoreError, did_you_mean
-from agentnb.store.others import Look, look_at
+from agentnb.errors import Problem, StoreError, did_you_mean, with_article
+from agentnb.store.other_tables import Look, look_at
+from agentnb.text import class_name
 
-SCHEMA: Final = "1"  # the version of the package's tables that is known here
+SCHEMA: Final = "1"  # the supported version of the package's tables
 _EVENT: Final = ("id", "type", "actor", "payload", "frame_id", "caused_by", "timestamp")
 _RUN: Final = ("run_id", "parent_run_id", "forked_at_event_id", "label", "created_at", "goal", "frame_id")
 _ASKED: Final = {"events": {*_EVENT, "seq", "run_id"}, "runs": {*_RUN}, "meta": {"key", "value"}}
-SNAPSHOT: Final = "runtime.snapshot"  # the event that a kept state belongs to
+SNAPSHOT: Final = "runtime.snapshot"  # the type of the event that refers to a snapshot
 
 
 def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> KeptLog:
-    """Return a run as its store keeps it; without an id the one that was written last. Nothing is changed.
+    """Return a run from its store; without an id the one that was written last. The store is not changed.
 
     Raises:
         StoreError: L410, there is nothing; L461, it is no store of the package; L462, a newer package wrote it; L463,
@@ -50,16 +51,16 @@ def _log(look: Look, run_id: str | None) -> KeptLog:
     tables = _tables(look)
     found = _runs(look, tables)
     runs = tuple(run for run, _ in found)
-    run = _chosen(look.shown, found, run_id)
+    run = _choose_run(look.shown, found, run_id)
     events = tuple(_events(look, run.run_id, tables))
     return KeptLog(look.shown, run, runs, events, _snapshots(look, events, tables))
 
 
-# -- what lies there -------------------------------------------------------------------------------------------------
+# -- contents of the store -------------------------------------------------------------------------------------------
 
 
 def _tables(look: Look) -> set[str]:
-    """Return the names of the tables, once they are known to be the package's.
+    """Return the names of the tables, after checking that they are the package's.
 
     L462: a newer package wrote this store.
 
@@ -83,7 +84,7 @@ def _tables(look: Look) -> set[str]:
 
 
 def _no_store(shown: str, why: str) -> StoreError:
-    """L461: this is no store of activegraph."""
+    """L461: this is not a store of activegraph."""
     return StoreError(
         Problem("L461", "this is no store of the activegraph package", shown, why,
                 "name the file or URL that its Runtime was given as persist_to=; runs of agentnb open with nb.open")
@@ -94,7 +95,7 @@ def _no_store(shown: str, why: str) -> StoreError:
 
 
 def _runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
-    """Return each run with the number of its last event; those that only events speak of are among them."""
+    """Return each run with the number of its last event, including runs that appear only in events."""
     counts: dict[str, Counter[str]] = {"events": Counter(), "events_archive": Counter()}
     last: dict[str, int] = {}
     for table, count in counts.items():
@@ -113,7 +114,7 @@ def _runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
     ]
 
 
-def _chosen(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | None) -> LogRun:
+def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | None) -> LogRun:
     """L464: there is no such run, or none at all.
 
     Raises:
@@ -138,7 +139,7 @@ def _chosen(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | None)
 
 
 def _events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
-    """Yield the events of a run by their numbers; an event that stands in archive and log is told once."""
+    """Yield the events of a run by number; an event that is in both archive and log is yielded once."""
     seen = set()
     for table in ("events_archive", "events"):
         if table not in tables:
@@ -160,27 +161,27 @@ def _event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> 
     except ValueError as error:
         raise broken(shown, run_id, repr(id), "payload", f"its payload is no JSON: {error}") from None
     except TypeError:
-        raise broken(shown, run_id, repr(id), "payload", f"its payload is a {_named(text)}, no JSON text") from None
-    except RecursionError:
+        raise broken(shown, run_id, repr(id), "payload", f"its payload is {_named(text)}, no JSON text") from None
+    except RecursionError:  # a parser's own limit of depth
         raise broken(shown, run_id, repr(id), "payload", "its payload is nested too deeply") from None
     if not isinstance(payload, dict):
-        raise broken(shown, run_id, repr(id), "payload", f"its payload is a {_named(payload)}, no mapping")
+        raise broken(shown, run_id, repr(id), "payload", f"its payload is {_named(payload)}, no mapping")
     return LogEvent(id, type, actor, payload, frame_id, caused_by, _text(timestamp), archived)
 
 
 def _named(value: Any) -> str:
-    return "null" if value is None else type(value).__name__
+    return "null" if value is None else with_article(class_name(value))
 
 
 def _text(value: Any) -> str:
-    """Return a time as text; a server gives it as one."""
+    """Return a time as text; a server returns it as a datetime."""
     if isinstance(value, datetime):
         return value.isoformat()
     return "" if value is None else str(value)
 
 
 def _snapshots(look: Look, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
-    """Return the states that stand for earlier events of a run, by their hashes."""
+    """Return the snapshots that represent earlier events of a run, by their hashes."""
     wanted = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
     asked = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"
     rows = [row for name in wanted if "snapshots" in tables for row in look.rows(asked, name)]

@@ -1,4 +1,4 @@
-"""records: what a log of the activegraph package says, as plain values: an event, a run, and a whole kept run."""
+"""The contents of a log of the activegraph package as plain values: an event, a run, and a complete log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogEvent(NamedTuple):
-    """One event as the package keeps it. `archived` says that it lies in the archive of its store."""
+    """One event as the package stores it. `archived` is true if it is in the store's archive."""
 
     id: str
     type: str
@@ -25,7 +25,7 @@ class LogEvent(NamedTuple):
 
 
 class LogRun(NamedTuple):
-    """What a store says of one run: where it began from, where it is a fork, and how many events it has."""
+    """A store's entry of a run: its parent and fork event if it is a fork, and the number of its events."""
 
     run_id: str
     parent: str | None
@@ -39,9 +39,9 @@ class LogRun(NamedTuple):
 
 
 class KeptLog(NamedTuple):
-    """One run of a store with all its events, those in the archive first; `runs` are all runs of that store.
+    """One run of a store with all its events, archived ones first; `runs` are all runs of that store.
 
-    `snapshots` are the states, as JSON text, that stand for events which the store no longer has: hash -> text.
+    `snapshots` are the states, as JSON text, that represent events which the store no longer has: hash -> text.
     """
 
     shown: str
@@ -52,7 +52,7 @@ class KeptLog(NamedTuple):
 
 
 def broken(shown: str, run_id: str, event: str, path: str, why: str) -> StoreError:
-    """L463: an event of the log cannot be read: what stands in it is not what its type says."""
+    """L463: an event of the log does not fit its type."""
     where = f"{shown}, run {run_id!r}, event {event}" + (f", {path}" if path else "")
     return StoreError(
         Problem("L463", f"event {event} cannot be read", where, why,

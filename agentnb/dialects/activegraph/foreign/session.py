@@ -1,27 +1,28 @@
-"""session: a run of the activegraph package, to be looked at: the steps that its log tells are gone through again."""
+"""Sessions for runs of the activegraph package: the recorded steps of a log can be stepped through."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from agentnb.board.secrets import hidden
+from agentnb.board.masking import masked
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log
 from agentnb.dialects.activegraph.foreign.records import KeptLog, LogRun
-from agentnb.engine.budget import Budget
+from agentnb.engine.control.budget import Budget
 from agentnb.errors import Problem
 from agentnb.session.checks import check_locked
 from agentnb.session.limits import Limits
 from agentnb.session.pending import Pending
 from agentnb.session.session import Session
-from agentnb.session.standing import Standing
+from agentnb.session.status import Standing
+from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from agentnb.engine.run import Run
+    from agentnb.engine.core.run import Run
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 _COLUMNS: Final = {
@@ -31,15 +32,14 @@ _COLUMNS: Final = {
 
 
 class Recorded(Session):
-    """A run that the activegraph package has made, as its store keeps it. Nothing of it can run here.
+    """A run recorded by the activegraph package, from its store. It can only be read.
 
-    `step`, `run` and `step_over` go forward through what is recorded, as `back`, `goto` and `run_back` go through it
-    backwards. A step is one delivery of one event to one behaviour. The board is the object graph: each object,
-    relation and patch under its id. `kept` is the log itself, `runs` what else its store has.
+    `step`, `run` and `step_over` go forward through the record, `back`, `goto` and `run_back` backward. A step is one
+    delivery of one event to one behavior. The board is the object graph: each object, relation and patch under its id.
+    `kept` is the log itself, `runs` the other runs of its store.
     """
 
     recorded = True
-    kept: KeptLog
     _where: str | os.PathLike[str]
     _opened: dict[str, Recorded]
 
@@ -57,14 +57,19 @@ class Recorded(Session):
         return session
 
     def _stand(self, where: str | os.PathLike[str], kept: KeptLog, opened: dict[str, Recorded], run: Run) -> None:
-        self.kept, self._where, self._opened, self.inputs = kept, where, opened, {}
+        self._recording, self._where, self._opened, self.inputs = kept, where, opened, {}
         self._wire(run.plan.recipe, run, Limits(Budget()), run.plan.recipe.name, kept.run.run_id)
         self.locked = _read_only(kept)
+
+    @property
+    def kept(self) -> KeptLog:
+        """The log as read."""
+        return self._recording
 
     # -- going through it ----------------------------------------------------------------------------------------
 
     def step(self, n: int = 1) -> SimulationStep | None:
-        """Stand `n` recorded steps further on; return the last of them, None at the end."""
+        """Move `n` recorded steps forward; return the last of them, None at the end."""
         return self._on(min(self.engine.position + n, self.engine.history.tip))
 
     async def astep(self, n: int = 1) -> SimulationStep | None:
@@ -72,7 +77,7 @@ class Recorded(Session):
         return self.step(n)
 
     def step_into(self) -> SimulationStep | None:
-        """Like `step`: a log tells of no stop inside a delivery."""
+        """Like `step`: a log has no stops inside a delivery."""
         return self.step()
 
     async def astep_into(self) -> SimulationStep | None:
@@ -88,7 +93,7 @@ class Recorded(Session):
         return self.step_out()
 
     def step_over(self) -> SimulationStep | None:
-        """Stand behind all recorded deliveries of the next event."""
+        """Move past all recorded deliveries of the next event."""
         run, tip = self.engine, self.engine.history.tip
         acts, steps = run.tables.acts, run.history.s_act
         end = run.position + 1
@@ -97,11 +102,11 @@ class Recorded(Session):
         return self._on(min(end, tip))
 
     def step_out(self) -> SimulationStep | None:
-        """Stand at the end."""
+        """Move to the end."""
         return self._on(self.engine.history.tip)
 
     def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
-        """Go on through what is recorded, until a breakpoint, `until`, or the end; return the trace.
+        """Move forward through the record, to a breakpoint, `until`, or the end; return the trace.
 
         Args:
             until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
@@ -127,12 +132,12 @@ class Recorded(Session):
         return self.run(until, max_steps)
 
     def start(self, until: Any = None) -> Self:
-        """Stand at the end, or at `until`: there is nothing to wait for."""
+        """Move to the end, or to `until`, without waiting."""
         self.run(until)
         return self
 
     def retry(self) -> SimulationStep | None:
-        """Refuse: nothing of a log can run again.
+        """Raise: nothing of a log can run again.
 
         Raises:
             ExecutionError: L450.
@@ -146,11 +151,11 @@ class Recorded(Session):
             self.goto(step)
         return self.trace.steps[step - 1] if step > before else None
 
-    # -- what its log says ---------------------------------------------------------------------------------------
+    # -- contents of the log -------------------------------------------------------------------------------------
 
     @property
     def status(self) -> Standing:
-        """Where the run stands, in one word; at its end `idle`, or `exhausted` where a budget has ended it."""
+        """The status of the run; at its end `idle`, or `exhausted` if a budget has ended it."""
         return Standing(self._word(), self.engine, self.limits)
 
     def _word(self) -> str:
@@ -160,7 +165,7 @@ class Recorded(Session):
         return "exhausted" if self._limit() else "idle"
 
     def _limit(self) -> str | None:
-        """Return the limit that has ended the run, where it stands at its end."""
+        """Return the limit that has ended the run, if it is at its end."""
         if self.engine.position < self.engine.history.tip:
             return None
         for event in reversed(self.kept.events):
@@ -189,7 +194,7 @@ class Recorded(Session):
 
     @property
     def pending(self) -> tuple[Pending, ...]:
-        """The approvals that nobody had decided where the run stands."""
+        """The approvals that were pending at the current step."""
         found: dict[str, Pending] = {}
         makers = {event.id: event.step for event in self.engine.events()}
         for event in self.engine.events():
@@ -208,10 +213,10 @@ class Recorded(Session):
 
     @property
     def runs(self) -> pd.DataFrame:
-        """The runs of the store, one row a run: run_id, label, goal, created, parent, forked_at, events, archived."""
+        """The runs of the store, one per row: run_id, label, goal, created, parent, forked_at, events, archived."""
         from agentnb.trace.frames import table
 
-        return table([{name: _told(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS)
+        return table([{name: masked(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS)
 
     def _other(self, run_id: str) -> Recorded:
         known = self._opened.get(run_id)
@@ -219,14 +224,14 @@ class Recorded(Session):
 
     @property
     def parent(self) -> Session | None:
-        """The run that this one was forked from; None where it was not, or the store does not have it."""
+        """The run that this one was forked from; None if it is not a fork, or the store does not have the parent."""
         parent = self.kept.run.parent
         known = parent is not None and any(run.run_id == parent for run in self.kept.runs)
         return self._other(str(parent)) if known else None
 
     @parent.setter
     def parent(self, session: Session | None) -> None:
-        """Take no other: the store says which it is."""
+        """Ignore the assignment: the parent is read from the store."""
 
     @property
     def forks(self) -> tuple[Session, ...]:
@@ -234,7 +239,7 @@ class Recorded(Session):
         return tuple(self._other(run.run_id) for run in self.kept.runs if run.parent == self.kept.run.run_id)
 
     def tree(self) -> str:
-        """Return this run and all its forks, one a line, from the run that all of them began from."""
+        """Return this run and all its forks, one per line, from their common root."""
         runs = {run.run_id: run for run in self.kept.runs}
         top = self.kept.run
         seen = {top.run_id}
@@ -245,7 +250,7 @@ class Recorded(Session):
 
     def _lines(self, run: LogRun, depth: int, seen: set[str]) -> list[str]:
         seen.add(run.run_id)
-        name = hidden(run.label or run.goal or run.run_id)
+        name = safe_str(run.label or run.goal or run.run_id)
         told = f" from {run.forked_at}" if run.forked_at else ""
         mark = " <- here" if run.run_id == self.kept.run.run_id else ""
         lines = [f"{'  ' * depth}{name} ({run.run_id}){told}: {run.events + run.archived} events{mark}"]
@@ -266,10 +271,10 @@ class Recorded(Session):
 
 
 def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -> Recorded:
-    """Return a run of the real activegraph package, to be looked at: stepped through, drawn, told as tables.
+    """Return a run of the activegraph package as a session that can be stepped through, drawn, and read as tables.
 
-    The store is only read: not a byte of it changes, and a program may be writing it. Nothing of the log is run.
-    The session stands at the end of the run; `session.goto(0)` stands before its first delivery.
+    The store is opened read-only, and a program may be writing it. Nothing of the log is executed. The session is at
+    the end of the run; `session.goto(0)` goes back to before its first delivery.
 
     Args:
         where: a path, or a URL (sqlite:///run.db, postgresql://user:password@host/database).
@@ -282,17 +287,13 @@ def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -
     return Recorded.of(where, read_log(where, run_id), {})
 
 
-def _told(value: Any) -> Any:
-    return hidden(value) if isinstance(value, str) else value
-
-
 def _read_only(kept: KeptLog) -> Problem:
     """L450: this run can only be read."""
     return Problem(
         "L450",
         "this run can only be looked at: it is a log of the activegraph package",
         f"{kept.shown}, run {kept.run.run_id!r}",
-        "a log says what has happened; what its behaviours do stands in the program that made it",
+        "a log says what has happened; what its behaviors do stands in the program that made it",
         "go through it with step(), back() and goto(); to go on, load it with that program's Runtime",
     )
 

@@ -1,4 +1,4 @@
-"""writing: a run of ours as a log of the activegraph package, in a store that its Runtime.load opens."""
+"""Export a run as a log of the activegraph package, in a store that its Runtime.load opens."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
-from agentnb.board.secrets import hidden, masked
-from agentnb.dialects.activegraph.events import event_of
+from agentnb.board.masking import masked
 from agentnb.dialects.activegraph.foreign.reading import SCHEMA, SNAPSHOT
 from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, LogRun, moment
 from agentnb.dialects.activegraph.foreign.session import Recorded
+from agentnb.dialects.activegraph.parts.events import event_of
 from agentnb.errors import Problem, StoreError
 from agentnb.session.session import Session
-from agentnb.store.others import Change, write_for
+from agentnb.store.other_tables import Change, write_for
 
 _OURS: Final = {"events", "runs", "meta"}
-# What each database calls the type of a number that counts, of JSON, and of a time.
+# The types of integers, JSON and times in each database.
 _TYPES: Final = {
     "sqlite": ("INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT", "TEXT"),
     "postgresql": ("BIGSERIAL PRIMARY KEY", "JSONB", "TIMESTAMPTZ"),
 }
-# A file of an older package may lack them.
+# A file of an older version may lack them.
 _ARCHIVE: Final = (
     """CREATE TABLE IF NOT EXISTS events_archive (seq INTEGER, id TEXT NOT NULL, type TEXT NOT NULL, actor TEXT,
     payload TEXT NOT NULL, frame_id TEXT, caused_by TEXT, timestamp TEXT NOT NULL, run_id TEXT NOT NULL,
@@ -35,6 +35,7 @@ _ARCHIVE: Final = (
     "CREATE TABLE IF NOT EXISTS snapshots (state_hash TEXT PRIMARY KEY, blob TEXT NOT NULL, created_at TEXT NOT NULL)",
 )
 _LAST: Final = "SELECT MAX(seq) FROM (SELECT seq FROM events UNION ALL SELECT seq FROM events_archive)"
+_LAST_EVENT: Final = "SELECT MAX(seq) FROM events"
 _ADD: Final = """INSERT INTO events (id, type, actor, payload, frame_id, caused_by, timestamp, run_id, seq)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _ADD_ARCHIVED: Final = """INSERT INTO events_archive (id, type, actor, payload, frame_id, caused_by, timestamp, run_id,
@@ -47,7 +48,7 @@ _ADD_STATE: Final = "INSERT OR IGNORE INTO snapshots VALUES (?, ?, ?)"
 
 
 class HasSession(Protocol):
-    """What a session belongs to: a Runtime."""
+    """An object with a session: a Runtime."""
 
     @property
     def session(self) -> Session:
@@ -56,11 +57,10 @@ class HasSession(Protocol):
 
 
 def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str], run_id: str | None = None) -> str:
-    """Write a run, of a session or a Runtime, to a store that the package's `Runtime.load` opens; return where it is.
+    """Write the run of a session or a Runtime to a store that the package's `Runtime.load` opens; return its location.
 
-    Written are the events up to where the session stands; of a log that `nb.open_activegraph` has opened, all of them,
-    as they were. What is secret is masked, as wherever a run leaves this process. A store of the package that is there
-    already gets one more run.
+    The events up to the session's current step are written; of a log that `nb.open_activegraph` has opened, all of
+    them, unchanged. Secrets are masked, as in every export. A run is added to an existing store of the package.
 
     Args:
         run_id: the id of the run there; left out, its own.
@@ -74,7 +74,7 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
 
 
 def log_of(session: Session) -> KeptLog:
-    """Return the events of a session up to where it stands as a log of the package."""
+    """Return the events of a session up to its current step as a log of the package."""
     found = [event_of(event) for event in session.engine.events()]
     events = tuple(
         LogEvent(event.id, event.type, event.actor, event.payload, event.frame_id, event.caused_by, event.timestamp)
@@ -88,7 +88,7 @@ def log_of(session: Session) -> KeptLog:
 
 
 def write_log(log: KeptLog, where: str | os.PathLike[str], run_id: str | None = None) -> str:
-    """Write a log to a store of the package; return where it is.
+    """Write a log to a store of the package; return its location.
 
     L466: two events of a run have one id.
 
@@ -101,7 +101,7 @@ def write_log(log: KeptLog, where: str | os.PathLike[str], run_id: str | None = 
             Problem("L466", f"{twice[0]!r} is the id of more than one event", log.shown,
                     "in a log of the activegraph package an id names one event of its run", "give each event its own")
         )  # fmt: skip
-    whole = _masked(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
+    whole = _mask(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
     return write_for(where, partial(_write, log=whole))
 
 
@@ -125,7 +125,7 @@ def _to_file(change: Change, log: KeptLog, now: str) -> None:
     for statement in _ARCHIVE:
         change.do(statement)
     ((last,),) = change.rows(_LAST)
-    rows = [(*_row(log, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
+    rows = [(*_row(log.run.run_id, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
     archived = [event.archived for event in log.events]
     change.many(_ADD_ARCHIVED, [(*row, now) for row, is_old in zip(rows, archived, strict=True) if is_old])
     change.many(_ADD, [row for row, is_old in zip(rows, archived, strict=True) if not is_old])
@@ -135,7 +135,7 @@ def _to_file(change: Change, log: KeptLog, now: str) -> None:
 def _to_server(change: Change, log: KeptLog) -> None:
     """Write the events to a server, where the package has no archive.
 
-    L467: a run that begins with a kept state finds no place on a server.
+    L467: a run that starts with a snapshot cannot be stored on a server.
 
     Raises:
         StoreError: L467.
@@ -145,25 +145,46 @@ def _to_server(change: Change, log: KeptLog) -> None:
             Problem("L467", f"run {log.run.run_id!r} begins with a kept state", change.shown,
                     "on a PostgreSQL server the package has no place for such states", "name a file: run.db")
         )  # fmt: skip
-    rows = [_row(log, event) for event in log.events]
+    rows = [_row(log.run.run_id, event) for event in log.events]
     last = EPOCH
     for at, row in enumerate(rows):
-        last = moment(row[6]) or last  # a server takes nothing but times
+        last = moment(row[6]) or last  # a server accepts only valid times
         rows[at] = (*row[:6], last.isoformat(), row[7])
     change.many(_ADD_ON_SERVER, rows)
 
 
-def _row(log: KeptLog, event: LogEvent) -> tuple[Any, ...]:
+def append_events(change: Change, run_id: str, last: str | None, events: Sequence[LogEvent]) -> None:
+    """Append events to a run of a store; `last` is the expected id of its last event.
+
+    L469: another program has written this run since.
+
+    Raises:
+        StoreError: L469.
+    """
+    rows = change.rows("SELECT id FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT 1", run_id)
+    if last is not None and rows and rows[0][0] != last:
+        raise StoreError(
+            Problem("L469", f"another program has written run {run_id!r}", change.shown,
+                    f"its last event should be {last!r}, and is {rows[0][0]!r}", "load the run again, and go on there")
+        )  # fmt: skip
+    if change.kind == "sqlite":
+        ((seq,),) = change.rows(_LAST_EVENT if "events_archive" not in change.tables() else _LAST)
+        change.many(_ADD, [(*_row(run_id, event), number) for number, event in enumerate(events, (seq or 0) + 1)])
+    else:
+        change.many(_ADD_ON_SERVER, [_row(run_id, event) for event in events])
+
+
+def _row(run_id: str, event: LogEvent) -> tuple[Any, ...]:
     payload = json.dumps(event.payload)
     told = (event.id, event.type, event.actor, payload, event.frame_id, event.caused_by, event.timestamp)
-    return (*told, log.run.run_id)
+    return (*told, run_id)
 
 
 def _make(change: Change) -> None:
-    """Make the tables where there are none of their names.
+    """Create missing tables.
 
     Raises:
-        StoreError: L461, those that there are are not the package's.
+        StoreError: L461, the existing ones are not the package's.
     """
     tables = change.tables()
     if not (tables & _OURS if change.kind == "postgresql" else tables):
@@ -191,11 +212,11 @@ def _tables(count: str, text: str, time: str) -> tuple[str, ...]:
     )
 
 
-# -- what may leave --------------------------------------------------------------------------------------------------
+# -- masking ---------------------------------------------------------------------------------------------------------
 
 
-def _masked(log: KeptLog) -> KeptLog:
-    """Return a log without its secrets; a kept state stands by the hash of what is left of it."""
+def _mask(log: KeptLog) -> KeptLog:
+    """Return a log with secrets masked; a snapshot is identified by the hash of the masked state."""
     names: dict[str, str] = {}
     snapshots = {}
     for name, text in log.snapshots.items():
@@ -205,7 +226,7 @@ def _masked(log: KeptLog) -> KeptLog:
         names[name] = name if told is text else f"sha256:{hashlib.sha256(told.encode()).hexdigest()}"
         snapshots[names[name]] = told
     events = tuple(event._replace(payload=_renamed(masked(event.payload), names)) for event in log.events)
-    words: dict[str, Any] = {name: hidden(value) for name, value in log.run._asdict().items() if isinstance(value, str)}
+    words: dict[str, Any] = {name: masked(value) for name, value in log.run._asdict().items() if isinstance(value, str)}
     return log._replace(run=log.run._replace(**words), events=events, snapshots=snapshots)
 
 
@@ -214,4 +235,4 @@ def _renamed(payload: Any, names: Mapping[str, str]) -> Any:
     return payload if found is None else {**payload, "state_hash": found}
 
 
-__all__ = ["log_of", "to_activegraph", "write_log"]
+__all__ = ["append_events", "log_of", "to_activegraph", "write_log"]

@@ -9,7 +9,7 @@ from tests.dialects.activegraph.foreign import programs
 
 
 @pytest.fixture(autouse=True)
-def _no_behaviours_of_others():
+def _no_behaviors_of_others():
     yield
     activegraph.clear_registry()
 
@@ -36,7 +36,7 @@ def model_path(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def late_path(tmp_path_factory):
-    """A run with a behaviour that waits for others, and a pattern."""
+    """A run with a behavior that waits for others, and a pattern."""
     path = tmp_path_factory.mktemp("late") / "late.db"
     programs.close(programs.run_late(path))
     return path

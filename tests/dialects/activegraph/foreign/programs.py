@@ -79,7 +79,7 @@ def asks(event, graph, ctx):
 
 
 def team(package=activegraph):
-    """Behaviours that make objects and a relation, patch, propose, fail, and ask for an approval."""
+    """Behaviors that make objects and a relation, patch, propose, fail, and ask for an approval."""
     return [
         package.Behavior("planner", planner, on=["goal.created"]),
         package.Behavior("worker", worker, on=["object.created"], where={"object.type": "task"}),
@@ -124,7 +124,7 @@ class Total(BaseModel):
 
 
 def run_model(where, run_id="run-model"):
-    """Run a behaviour of a model that uses a tool, and one whose first attempt fails; return the Runtime."""
+    """Run a behavior of a model that uses a tool, and one whose first attempt fails; return the Runtime."""
 
     @activegraph.tool(name="add", description="add two numbers", input_schema=Sum, output_schema=Total)
     def add(args, ctx):
@@ -165,7 +165,7 @@ def late(event, graph, ctx):
 
 
 def run_late(where, run_id="run-late", budget=None):
-    """Run a chain of ticks, a behaviour that waits for two further events, and one with a pattern; in a frame."""
+    """Run a chain of ticks, a behavior that waits for two further events, and one with a pattern; in a frame."""
 
     @activegraph.behavior(name="seen", on=["object.created"], where={"object.type": "note"}, pattern="(a:note)")
     def seen(event, graph, ctx):

@@ -25,7 +25,7 @@ def test_each_attempt_of_a_model_and_each_tool_is_a_row(model_path):
     assert calls.result[1] == {"tool_calls": [{"id": "use_1", "name": "add", "args": {"a": 2, "b": 3}}]}
     assert (calls.arguments[2], calls.result[2], calls.result[3]) == ({"a": 2, "b": 3}, {"total": 5}, {"said": "five"})
     assert calls.tokens_in.tolist() == [pd.NA, 12, pd.NA, 12]
-    assert calls.cost_usd.tolist() == [Decimal(0), Decimal("0.0042"), Decimal(0), Decimal("0.0042")]
+    assert calls.cost_usd_exact.tolist() == [Decimal(0), Decimal("0.0042"), Decimal(0), Decimal("0.0042")]
     assert calls.seconds.tolist()[1::2] == [0.25, 0.25]
     assert "Add" in str(calls.arguments[0]["prompt"])
 

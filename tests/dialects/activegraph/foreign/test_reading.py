@@ -109,7 +109,21 @@ def test_a_newer_store_is_a_problem(mine):
 def test_a_wrong_run_id_names_those_that_there_are(team_path):
     problem = refused(team_path, "run-taem")
     assert (problem.code, problem.do) == ("L464", "did you mean 'run-team'?")
+    assert "'run-team' (Evaluate)" in problem.why
     assert "(another way)" in problem.why
+    assert "(once more)" in problem.why
+
+
+@pytest.mark.parametrize(("more", "start"), [(2, "the runs of this store are: "), (3, "it has 6 runs, the newest: ")])
+def test_of_many_runs_the_newest_are_named(mine, more, start):
+    for number in range(more):
+        programs.change(mine, "UPDATE runs SET label = NULL, goal = NULL WHERE label IS NULL")
+        programs.change(
+            mine, "INSERT INTO runs (run_id, created_at) VALUES (?, ?)", f"new-{number}", f"2999-01-0{number + 1}"
+        )
+    problem = refused(mine, "nobody")
+    assert problem.why.startswith(start)
+    assert problem.why.endswith(", ".join(f"'new-{number}'" for number in range(more)))
 
 
 def test_a_store_without_a_run_is_a_problem(mine):
@@ -123,7 +137,7 @@ def test_a_store_without_a_run_is_a_problem(mine):
     [
         ('{"object": ', "no JSON"),
         ("[1, 2]", "a list, no mapping"),
-        ("null", "a null, no mapping"),
+        ("null", "its payload is null, no mapping"),
         (b"\x80\x81", "no JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],

@@ -212,7 +212,7 @@ def test_it_is_drawn_with_what_fired(team):
 
 
 def test_the_cockpit_shows_it_and_its_buttons_go_through_it(team):
-    from agentnb.ui.screen import abilities
+    from agentnb.ui.view_model import abilities
 
     assert not any(abilities(team)[verb] for verb in ("step", "run", "reset", "answer"))
     team.goto(0)
@@ -256,6 +256,15 @@ def test_the_runs_of_a_store_are_listed_and_forks_know_their_parents(team, team_
     assert [line.split(" (")[0] for line in lines] == ["Evaluate", "  another way", "    once more"]
     assert "from evt_010: 22 events" in lines[1]
     assert lines[2].endswith("<- here")
+
+
+def test_a_parent_that_the_store_does_not_have_is_none(team_path, tmp_path):
+    path = shutil.copy(team_path, tmp_path / "orphan.db")
+    programs.change(path, "UPDATE runs SET parent_run_id = 'elsewhere' WHERE label = 'another way'")
+    orphan = nb.open_activegraph(path, nb.open_activegraph(path).runs.query("label == 'another way'").run_id.item())
+    assert orphan.parent is None
+    assert [fork.parent is orphan for fork in orphan.forks] == [True]
+    assert orphan.tree().startswith("another way")
 
 
 def test_steps_of_a_fork_are_its_parents_up_to_the_fork(team):
@@ -320,7 +329,7 @@ def test_causes_and_objects_of_a_log_are_shown_as_those_of_a_run_of_ours(team):
     assert team.draw_objects().bare_svg == team.draw_objects(2).bare_svg
 
 
-def test_types_of_events_stand_between_the_behaviours_of_a_log(team):
+def test_types_of_events_stand_between_the_behaviors_of_a_log(team):
     text = team.draw().text
     assert "  task.completed (event)" in text
     assert "      -> unblock" in text

@@ -59,15 +59,15 @@ def test_the_package_verifies_the_state_that_is_kept_for_an_archive(archived_pat
 
 def test_a_strict_replay_of_the_package_finds_no_difference(tmp_path):
     path, copy = tmp_path / "run.db", tmp_path / "copy.db"
-    behaviours = [
+    behaviors = [
         activegraph.Behavior("planner", programs.planner, on=["goal.created"]),
         activegraph.Behavior("worker", programs.worker, on=["object.created"]),
     ]
-    runtime = activegraph.Runtime(programs.graph("strict"), behaviors=behaviours, persist_to=str(path))
+    runtime = activegraph.Runtime(programs.graph("strict"), behaviors=behaviors, persist_to=str(path))
     runtime.run_goal("Evaluate")
     programs.close(runtime)
     nb.open_activegraph(path).to_activegraph(copy)
-    again = activegraph.Runtime.load(str(copy), behaviors=behaviours, replay_strict=True)
+    again = activegraph.Runtime.load(str(copy), behaviors=behaviors, replay_strict=True)
     assert len(again.graph.events) == len(read_log(path).events)
     programs.close(again)
 

@@ -1,0 +1,200 @@
+"""Decoders by type tag. Classes are looked up among those already imported, and none of their code runs."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from enum import Enum, Flag
+from fractions import Fraction
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from agentnb.board import external_types
+from agentnb.board.values import ABSENT, FrozenRecord, freeze
+from agentnb.secrets import MASK, Masked
+from agentnb.text import safe_repr
+
+Decode = Callable[[Any], Any]
+Reader = Callable[[Mapping[str, Any], Decode], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A stored value of an unknown class: its tag and its JSON document."""
+
+    tag: str
+    document: Any
+
+    def __repr__(self) -> str:
+        """Return the tag, the name of the class and the value as text."""
+        name, value = self.document.get("type", ""), self.document.get("v")
+        return f"<{self.tag} {name}: {safe_repr(value)}>" if name else f"<{self.tag}: {safe_repr(value)}>"
+
+
+def fields_of(value: FrozenRecord) -> Mapping[str, Any] | None:
+    """Return the fields of a dataclass or model, frozen; for an unknown class, the stored ones.
+
+    None for any other value of an unknown class.
+    """
+    template = value.template
+    if type(template) is not Record:
+        extra = getattr(template, "__pydantic_extra__", None)
+        return {**value.parts, **freeze(extra)} if extra else value.parts
+    document = template.document
+    kept = document.get("v") if isinstance(document, Mapping) else None
+    if template.tag not in ("dataclass", "model") or not isinstance(kept, Mapping):
+        return None
+    from agentnb.board.codec import decode  # here to avoid an import cycle
+
+    return {name: freeze(decode(item)) for name, item in {**kept, **document.get("extra", {})}.items()}
+
+
+def name_of(cls: type) -> str:
+    """Return the name of a class in a file: its module and its qualified name."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def class_of(name: str) -> type:
+    """Return the class of this name, if its module is already imported.
+
+    Raises:
+        KeyError: there is none.
+    """
+    module, _, path = name.partition(":")
+    found: Any = sys.modules[module]
+    for part in path.split("."):
+        found = vars(found)[part]  # not getattr: a module's own __getattr__ could import
+    if not isinstance(found, type):
+        raise KeyError(name)
+    return found
+
+
+def zone_of(zone: tzinfo) -> str | list[Any] | None:
+    """Return the name of a time zone, or the offset and the name of a named `timezone`; else None."""
+    if isinstance(zone, ZoneInfo):
+        return zone.key
+    if type(zone) is timezone and zone.tzname(None) != timezone(zone.utcoffset(None)).tzname(None):
+        return offset_of(zone)
+    return None
+
+
+def offset_of(zone: timezone) -> list[Any]:
+    """Return the offset of a zone in microseconds, and its name."""
+    return [zone.utcoffset(None) // timedelta(microseconds=1), zone.tzname(None)]
+
+
+def _with_zone(value: Any, document: Mapping[str, Any]) -> Any:
+    zone = document.get("zone")
+    if isinstance(zone, list):
+        value = value.replace(tzinfo=_timezone({"v": zone}, None))
+    elif zone is not None:
+        with suppress(ZoneInfoNotFoundError, OSError):  # an unknown zone: the offset suffices for the instant
+            value = value.replace(tzinfo=ZoneInfo(zone))
+    return value.replace(fold=document.get("fold", 0))
+
+
+def _enum(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls = class_of(document["type"])
+    if not issubclass(cls, Enum):
+        raise TypeError(cls)
+    if document["name"] in cls.__members__:
+        return cls.__members__[document["name"]]
+    if not issubclass(cls, Flag):
+        raise KeyError(document["name"])
+    return cls(decode(document["v"]))
+
+
+def _namedtuple(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls, parts = class_of(document["type"]), document["v"]
+    if not issubclass(cls, tuple) or getattr(cls, "_fields", None) != tuple(parts):
+        raise TypeError(cls)
+    return tuple.__new__(cls, [decode(item) for item in parts.values()])
+
+
+def _dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls, parts = class_of(document["type"]), document["v"]
+    if not is_dataclass(cls) or not parts.keys() <= {field.name for field in fields(cls)}:
+        raise TypeError(cls)
+    made: Any = object.__new__(cls)
+    for name, item in parts.items():
+        object.__setattr__(made, name, decode(item))
+    return made
+
+
+def _model(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls = class_of(document["type"])
+    if not external_types.is_model(cls) or not document["v"].keys() <= cls.model_fields.keys():  # type: ignore[attr-defined]  # a pydantic class, as was just asked
+        raise TypeError(cls)
+    made: Any = object.__new__(cls)
+    extra = {name: decode(item) for name, item in document.get("extra", {}).items()}
+    object.__setattr__(made, "__dict__", {name: decode(item) for name, item in document["v"].items()})
+    object.__setattr__(made, "__pydantic_fields_set__", set(document["set"]))
+    object.__setattr__(made, "__pydantic_extra__", extra if cls.model_config.get("extra") == "allow" else None)  # type: ignore[attr-defined]  # as above
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
+
+
+def _fraction(parts: Any, decode: Decode) -> Fraction:
+    if isinstance(parts, str):  # an older format, before ints of any size were supported
+        numerator, _, denominator = parts.partition("/")
+        return Fraction(int(numerator), int(denominator or 1))  # no exponent: "1e99999999" would exhaust the memory
+    numerator, denominator = map(decode, parts)
+    return Fraction(numerator, denominator)
+
+
+def _path(document: Mapping[str, Any], _: Decode) -> PurePath:
+    match document["flavour"]:
+        case "PurePosixPath":
+            return PurePosixPath(document["v"])
+        case "PureWindowsPath":
+            return PureWindowsPath(document["v"])
+        case flavour if flavour == type(Path()).__name__:
+            return Path(document["v"])
+        case "WindowsPath":
+            return PureWindowsPath(document["v"])
+    return PurePosixPath(document["v"])
+
+
+def _timezone(document: Mapping[str, Any], _: Decode | None) -> timezone:
+    microseconds, name = document["v"]
+    offset = timedelta(microseconds=microseconds)
+    plain = timezone(offset)
+    return plain if plain.tzname(None) == name else timezone(offset, name)
+
+
+DECODERS: dict[str, Reader] = {
+    "masked": lambda document, _: Masked(document["v"]) if isinstance(document.get("v"), str) else MASK,
+    "absent": lambda *_: ABSENT,
+    "float": lambda document, _: float(document["v"]),
+    "dict": lambda document, decode: {decode(key): decode(item) for key, item in document["v"]},
+    "tuple": lambda document, decode: tuple(decode(item) for item in document["v"]),
+    "set": lambda document, decode: {decode(item) for item in document["v"]},
+    "frozenset": lambda document, decode: frozenset(decode(item) for item in document["v"]),
+    "bytes": lambda document, _: base64.b64decode(document["v"], validate=True),
+    "complex": lambda document, _: complex(document["v"]),
+    "decimal": lambda document, _: Decimal(document["v"]),
+    "text": lambda document, _: base64.b64decode(document["v"], validate=True).decode("utf-8", "surrogatepass"),
+    "int": lambda document, _: int(document["v"], 16),
+    "fraction": lambda document, decode: _fraction(document["v"], decode),
+    "uuid": lambda document, _: UUID(document["v"]),
+    "range": lambda document, decode: range(*map(decode, document["v"])),
+    "datetime": lambda document, _: _with_zone(datetime.fromisoformat(document["v"]), document),
+    "time": lambda document, _: _with_zone(time.fromisoformat(document["v"]), document),
+    "date": lambda document, _: date.fromisoformat(document["v"]),
+    "timedelta": lambda document, _: timedelta(*document["v"]),
+    "timezone": _timezone,
+    "path": _path,
+    "enum": _enum,
+    "namedtuple": _namedtuple,
+    "dataclass": _dataclass,
+    "model": _model,
+    "array": external_types.load_array,
+    "pandas": lambda document, _: external_types.load_scalar(document),
+}

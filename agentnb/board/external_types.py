@@ -1,0 +1,303 @@
+"""Values of pydantic, numpy and pandas; each library is used only if the user has already imported it.
+
+Only decoding a stored array or frame imports its library, because it cannot be shown without it.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from agentnb.secrets import MASK, is_secret
+
+
+def is_scalar(value: Any) -> bool:
+    """Return True for a numpy scalar."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and issubclass(type(value), numpy.generic)
+
+
+def is_array(value: Any) -> bool:
+    """Return True for a numpy array, a pandas DataFrame or a Series."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and issubclass(type(value), numpy.ndarray):
+        return True
+    return (
+        pandas is not None and hasattr(pandas, "Series") and issubclass(type(value), pandas.DataFrame | pandas.Series)
+    )
+
+
+def copied(value: Any, copy_item: Callable[[Any], Any]) -> Any:
+    """Return a copy of an array, a Series or a DataFrame; `copy_item` copies the objects in cells."""
+    made = value.copy()
+    if not hasattr(made, "iloc"):
+        if made.dtype.kind == "O":
+            cells = sys.modules["numpy"].asarray(made).reshape(-1)  # a view: a copy is contiguous
+            for place, item in enumerate(cells.tolist()):
+                cells[place] = copy_item(item)
+        return made
+    columns = [value] if value.ndim == 1 else [value.iloc[:, at] for at in range(value.shape[1])]
+    for at, column in enumerate(columns):
+        for row, item in enumerate(column.tolist() if column.dtype == object else ()):
+            own = copy_item(item)
+            if own is not item:
+                made.iat[row if value.ndim == 1 else (row, at)] = own
+    return made
+
+
+def same_array(one: Any, other: Any) -> bool:
+    """Return True if two arrays or frames have the same values and types."""
+    if type(one) is not type(other) or one.shape != other.shape:
+        return False
+    if hasattr(one, "equals"):
+        try:
+            return bool(one.equals(other))
+        except Exception:  # noqa: BLE001  (compares cells, whose comparison may be user code)
+            return False
+    if one.dtype != other.dtype:
+        return False
+    if one.dtype.hasobject:
+        return all(map(_same_object, one.flat, other.flat))
+    return bool(one.tobytes() == other.tobytes())
+
+
+def _same_object(one: Any, other: Any) -> bool:
+    """Return True if two items of an object array are equal; one that cannot be compared equals only itself."""
+    if one is other:
+        return True
+    if is_array(one):
+        return same_array(one, other)
+    try:
+        return type(one) is type(other) and bool(one == other)
+    except Exception:  # noqa: BLE001  (its comparison is user code, and may not return a bool)
+        return False
+
+
+def model_fields(value: Any) -> Sequence[str] | None:
+    """Return the names of a pydantic object's fields, including extra ones; None for anything else."""
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None or not issubclass(type(value), pydantic.BaseModel):
+        return None
+    return list(object.__getattribute__(value, "__dict__"))
+
+
+def is_model(cls: type) -> bool:
+    """Return True if a class is a pydantic model."""
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and issubclass(cls, pydantic.BaseModel)
+
+
+# -- pandas scalars ----------------------------------------------------------------------------------------------------
+
+
+def is_scalar_of_pandas(value: Any) -> bool:
+    """Return True for pandas' NA, NaT, Timestamp or Timedelta."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not hasattr(pandas, "Timestamp"):
+        return False
+    return value is pandas.NA or value is pandas.NaT or issubclass(type(value), pandas.Timestamp | pandas.Timedelta)
+
+
+def dump_scalar(value: Any) -> dict[str, Any]:
+    """Return pandas' NA, NaT, Timestamp or Timedelta as JSON."""
+    pandas = sys.modules["pandas"]
+    if value is pandas.NA or value is pandas.NaT:
+        return {"type": "NA" if value is pandas.NA else "NaT"}
+    document = {"type": type(value).__name__, "v": value.isoformat(), "unit": value.unit}
+    if isinstance(value, pandas.Timestamp) and value.tz is not None:
+        document["zone"] = str(value.tz)
+    return document
+
+
+def load_scalar(document: Mapping[str, Any]) -> Any:
+    """Return the value written by `dump_scalar`."""
+    pandas = import_module("pandas")
+    match document["type"]:
+        case "NA":
+            return pandas.NA
+        case "NaT":
+            return pandas.NaT
+        case "Timedelta":
+            return pandas.Timedelta(document["v"]).as_unit(document["unit"])
+    moment = pandas.Timestamp(document["v"]).as_unit(document["unit"])
+    return moment.tz_convert(document["zone"]) if "zone" in document else moment
+
+
+# -- arrays and frames -------------------------------------------------------------------------------------------------
+
+LARGEST_TEXTS = 100_000_000  # bytes of a text array whose texts are much shorter than its type
+LARGEST_SECRET = 10_000_000  # cells of a masked column created from a file, which contains only their number
+Encode = Callable[..., Any]
+Decode = Callable[[Any], Any]
+
+
+def dump_array(value: Any, encode: Encode) -> dict[str, Any] | None:
+    """Return a numpy scalar or array, a Series or a DataFrame as JSON; None if its type cannot be stored exactly."""
+    numpy, pandas = sys.modules["numpy"], sys.modules.get("pandas")
+    if pandas is None or not isinstance(value, pandas.Series | pandas.DataFrame):
+        column = _dump_numpy(numpy.asarray(value), encode)
+        return column and {"type": "scalar" if isinstance(value, numpy.generic) else "array", "v": column}
+    index = _dump_index(value.index, encode)
+    if isinstance(value, pandas.Series):
+        column = {"secret": len(value)} if is_secret(value.name) else _dump_column(value.array, encode)
+        parts = {"type": "series", "index": index, "name": encode(value.name), "v": column}
+        return parts if index and column else None
+    labels = _dump_index(value.columns, encode)
+    columns = [
+        {"secret": len(value)} if is_secret(label) else _dump_column(value.iloc[:, at].array, encode)
+        for at, label in enumerate(value.columns)
+    ]
+    parts = {"type": "frame", "index": index, "columns": labels, "v": columns}
+    return parts if index and labels and all(columns) else None
+
+
+def masked_array(value: Any, mask: Callable[..., Any]) -> Any:
+    """Return a copy of an array or frame in which `mask(item, name)` replaces each item that may be a secret."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        columns = [_masked_column(value.iloc[:, at], label, mask) for at, label in enumerate(value.columns)]
+        copied = pandas.DataFrame(dict(enumerate(columns)), index=value.index)
+        copied.columns = value.columns
+        return copied
+    if pandas is not None and isinstance(value, pandas.Series):
+        return _masked_column(value, value.name, mask).copy()
+    if numpy is None or value.dtype.kind not in "OU":
+        return value.copy()
+    items = [mask(item) for item in value.ravel().tolist()]
+    if value.dtype.kind == "U":
+        return numpy.array(items, dtype=str).reshape(value.shape) if items else value.copy()
+    made = numpy.empty(len(items), dtype=object)
+    made[:] = items
+    return made.reshape(value.shape)
+
+
+def secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the columns of a DataFrame, or a Series, whose labels are names of secrets, each with its label."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        columns = ((label, value.iloc[:, at]) for at, label in enumerate(value.columns))
+    elif pandas is not None and isinstance(value, pandas.Series):
+        columns = ((each.name, each) for each in (value,))
+    else:
+        return
+    yield from ((label, column.tolist()) for label, column in columns if is_secret(label))
+
+
+def _masked_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
+    if not is_secret(label) and column.dtype.kind not in "OU" and column.dtype.name not in ("str", "string"):
+        return column
+    items = [mask(item, label) for item in column]
+    if all(new is old for new, old in zip(items, column, strict=True)):
+        return column
+    pandas = sys.modules["pandas"]
+    return pandas.Series(items, index=column.index, name=column.name, dtype=object)
+
+
+def _dump_numpy(value: Any, encode: Encode) -> dict[str, Any] | None:
+    if value.dtype.kind == "O":
+        return {"shape": list(value.shape), "items": [encode(item) for item in value.ravel().tolist()]}
+    if value.dtype.kind == "U":
+        return {
+            "shape": list(value.shape),
+            "dtype": value.dtype.str,
+            "items": [encode(str(item)) for item in value.flat],
+        }
+    if value.dtype.kind not in "biufcmMS":
+        return None
+    return {"shape": list(value.shape), "dtype": value.dtype.str, "v": base64.b64encode(value.tobytes()).decode()}
+
+
+def _dump_column(value: Any, encode: Encode) -> dict[str, Any] | None:
+    """Return a pandas column as JSON: numpy dtypes, categories, times with zones, and nullable dtypes."""
+    pandas, numpy = sys.modules["pandas"], sys.modules["numpy"]
+    boxed = isinstance(value, pandas.arrays.NumpyExtensionArray) and not isinstance(value.dtype, pandas.StringDtype)
+    if boxed or isinstance(value.dtype, numpy.dtype):
+        return _dump_numpy(numpy.asarray(value), encode)
+    if isinstance(value, pandas.Categorical):
+        categories = _dump_index(value.categories, encode)
+        codes = value.codes.tolist()
+        return categories and {"categories": categories, "codes": codes, "ordered": bool(value.ordered)}
+    if isinstance(value.dtype, pandas.DatetimeTZDtype):
+        naive = numpy.asarray(value.tz_convert("UTC").tz_localize(None))
+        return {"zone": str(value.dtype.tz), "v": _dump_numpy(naive, encode)}
+    name = str(value.dtype)
+    if name in {"str", "string", "boolean"} or name.lower().startswith(("int", "uint", "float")):
+        items = [encode(None if item is pandas.NA else item) for item in value.astype(object)]
+        return {"pandas": name, "items": items} if "[" not in name else None
+    return None
+
+
+def _dump_index(value: Any, encode: Encode) -> dict[str, Any] | None:
+    pandas = sys.modules["pandas"]
+    if isinstance(value, pandas.RangeIndex):
+        return {"range": [value.start, value.stop, value.step], "name": encode(value.name)}
+    if isinstance(value, pandas.MultiIndex):
+        return {"tuples": [encode(item) for item in value], "names": [encode(name) for name in value.names]}
+    column = _dump_column(value.array, encode)
+    return column and {"v": column, "name": encode(value.name)}
+
+
+def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
+    """Return the value written by `dump_array`."""
+    match document["type"]:
+        case "scalar":
+            return _load_column(document["v"], decode)[()]
+        case "array":
+            return _load_column(document["v"], decode)
+        case "series":
+            index = _load_index(document["index"], decode)
+            column = _load_column(document["v"], decode, len(index))
+            return import_module("pandas").Series(column, index=index, name=decode(document["name"]))
+    index = _load_index(document["index"], decode)
+    secrets = sum("secret" in column for column in document["v"])
+    if secrets * len(index) > LARGEST_SECRET:
+        raise ValueError(f"{secrets} columns of {len(index)} cells that are not in the file")
+    columns = [_load_column(column, decode, len(index)) for column in document["v"]]
+    frame = import_module("pandas").DataFrame(dict(enumerate(columns)), index=index)
+    frame.columns = _load_index(document["columns"], decode)
+    return frame
+
+
+def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> Any:
+    """Return a column; a secret's column has no stored cells and is filled with masks for each row."""
+    numpy = import_module("numpy")
+    if "secret" in column:
+        if column["secret"] != rows or rows > LARGEST_SECRET:
+            raise ValueError(f"{column['secret']} cells for {rows} rows")
+        return numpy.full(rows, MASK, dtype=object)
+    if "categories" in column:
+        categories = _load_index(column["categories"], decode)
+        return import_module("pandas").Categorical.from_codes(column["codes"], categories, ordered=column["ordered"])
+    if "zone" in column:
+        naive = import_module("pandas").DatetimeIndex(_load_column(column["v"], decode))
+        return naive.tz_localize("UTC").tz_convert(column["zone"]).array
+    if "pandas" in column:
+        return import_module("pandas").array([decode(item) for item in column["items"]], dtype=column["pandas"])
+    if "items" in column:
+        items = [decode(item) for item in column["items"]]
+        if "dtype" in column and numpy.dtype(column["dtype"]).itemsize * len(items) > max(
+            LARGEST_TEXTS, 100 * sum(map(len, items))
+        ):
+            raise ValueError(f"{len(items)} texts of type {column['dtype']}, which are much shorter")
+        made = (
+            numpy.array(items, dtype=column["dtype"])
+            if "dtype" in column
+            else numpy.fromiter(items, object, len(items))
+        )
+        return made.reshape(column["shape"])
+    made = numpy.frombuffer(base64.b64decode(column["v"]), dtype=column["dtype"])
+    return made.reshape(column["shape"]).copy()
+
+
+def _load_index(index: Mapping[str, Any], decode: Decode) -> Any:
+    pandas = import_module("pandas")
+    if "range" in index:
+        return pandas.RangeIndex(*index["range"], name=decode(index["name"]))
+    if "tuples" in index:
+        names = [decode(name) for name in index["names"]]
+        return pandas.MultiIndex.from_tuples([decode(item) for item in index["tuples"]], names=names)
+    column = _load_column(index["v"], decode)
+    return pandas.Index(column, name=decode(index["name"]), dtype=getattr(column, "dtype", None))

@@ -1,0 +1,193 @@
+"""Masking of board values for output, by key name and by value, and detection of the secrets in them.
+
+Every walk is bounded: a value that contains itself is shown as "…", and a part that occurs several times is walked
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, Final
+
+from agentnb.board import external_types
+from agentnb.board.values import (
+    ATOMS,
+    FrozenArray,
+    FrozenDict,
+    FrozenList,
+    FrozenRecord,
+    FrozenSet,
+    Opaque,
+    is_named_tuple,
+    remade,
+    thaw,
+)
+from agentnb.bounds import DEPTH_LIMIT
+from agentnb.secrets import MASK, SECRETS, Masked, hide, is_secret, mask_bytes, mask_text, secrets_in
+
+INSIDE_ITSELF: Final = "…"
+
+
+def hide_found(value: Any, key: object = None) -> None:
+    """Register the texts, bytes and numbers under names of secrets in a frozen value as secrets, at any depth.
+
+    Also the passwords of URLs, and values under names of secrets in texts that are JSON.
+    """
+    seen, waiting = set[tuple[int, bool]](), [(value, key is not None and is_secret(key, value))]
+    while waiting:
+        part, secret = waiting.pop()
+        kind = type(part)
+        if issubclass(kind, str):
+            hide(*([part] if secret else secrets_in(str.__str__(part))))
+        elif kind in ATOMS:
+            if secret and issubclass(kind, bytes | int):
+                hide(part)
+        elif (id(part), secret) not in seen:
+            seen.add((id(part), secret))
+            waiting.extend((item, secret or is_secret(name, item)) for name, item in _parts(part, kind))
+
+
+def _parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
+    """Return the parts of a value with their names (None in a list), without running code of the value."""
+    if kind is FrozenRecord:
+        return dict.items(value.parts)
+    if issubclass(kind, dict):
+        return dict.items(value)
+    if kind is FrozenList:
+        return () if value.flat and _has_no_texts(value.items) else ((None, item) for item in value)
+    if kind is FrozenArray or external_types.is_array(value):
+        return external_types.secret_columns(value.held if kind is FrozenArray else value)
+    for base in (list, tuple, set, frozenset):
+        if issubclass(kind, base):
+            return ((None, item) for item in base.__iter__(value))
+    return ()
+
+
+def _has_no_texts(items: list[Any]) -> bool:
+    return {*map(type, items)}.isdisjoint((str, bytes, int))
+
+
+def secret_word(path: Iterable[Any]) -> str | None:
+    """Return the first key of a path that is the name of a secret, or None: the `key` argument of `masked`."""
+    return next((str(word) for word in path if is_secret(word)), None)
+
+
+def masked_atoms(values: Any) -> Any:
+    """Return a column for output: texts, bytes and numbers masked that are, or contain, a secret."""
+    kinds = {*map(type, values)} & ({str, bytes, int} if SECRETS.numbers else {str, bytes})
+    return [masked(value) if type(value) in kinds else value for value in values] if kinds else values
+
+
+def masked(value: Any, key: object = None) -> Any:
+    """Return a value for output: secrets, by name or by value, are masked at any depth.
+
+    Mappings and objects become dicts and lists stay lists; values without parts are unchanged.
+    """
+    if key is not None and value is not None and is_secret(key, value):
+        return MASK
+    kind = type(value)
+    if kind is str:
+        return mask_text(value)
+    return _masked_atom(value, kind) if kind in ATOMS else _Masking().masked(value, 0)
+
+
+def _masked_atom(value: Any, kind: type) -> Any:
+    if kind is bytes:
+        return mask_bytes(value)
+    return MASK if kind is int and value in SECRETS.numbers else value
+
+
+class _Masking:
+    """One walk over a value; each part is masked once, even if it occurs several times."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, tuple[Any, Any]] = {}  # the parts are referenced, too, so that no id is reused
+
+    def masked(self, value: Any, depth: int, key: object = None) -> Any:
+        if key is not None and value is not None and is_secret(key, value):
+            return MASK
+        kind = type(value)
+        if kind is str:
+            return mask_text(value)
+        if kind in ATOMS:
+            return _masked_atom(value, kind)
+        if depth > DEPTH_LIMIT:
+            return INSIDE_ITSELF
+        found = self.done.get(id(value))
+        if found is None:
+            self.done[id(value)] = (value, INSIDE_ITSELF)
+            found = self.done[id(value)] = (value, self._masked_parts(value, kind, depth + 1))
+        return found[1]
+
+    def _masked_parts(self, value: Any, kind: type, depth: int) -> Any:
+        if kind is FrozenRecord:
+            value, kind = value.parts, FrozenDict
+        if issubclass(kind, dict):
+            return {self.masked(name, depth): self.masked(item, depth, name) for name, item in dict.items(value)}
+        if kind is FrozenList:
+            return [self.masked(item, depth) for item in value]
+        if issubclass(kind, list):
+            return [self.masked(item, depth) for item in list.__iter__(value)]
+        if issubclass(kind, tuple):
+            names = kind._fields if is_named_tuple(kind) else ()  # type: ignore[attr-defined]  # checked by is_named_tuple
+            named = zip(names, tuple.__iter__(value), strict=True) if names else ((None, item) for item in tuple(value))
+            parts = [self.masked(item, depth, name) for name, item in named]
+            return remade(kind, parts)
+        if issubclass(kind, set | frozenset):
+            return self._masked_set(value, kind, depth)
+        if issubclass(kind, str):
+            text = mask_text(str.__str__(value))
+            return value if issubclass(kind, Enum | Masked) else text
+        if issubclass(kind, int) and not issubclass(kind, Enum):
+            return int.__int__(value)
+        if kind is FrozenArray or external_types.is_array(value):
+            return external_types.masked_array(value.held if kind is FrozenArray else value, masked)
+        return value
+
+    def _masked_set(self, value: Any, kind: type, depth: int) -> Any:
+        base: type[set[Any] | frozenset[Any]] = set if issubclass(kind, set) else frozenset
+        items = list(base.__iter__(value))
+        parts = [self.masked(item, depth) for item in items]
+        if all(part is item for part, item in zip(parts, items, strict=True)):
+            return value
+        return base(part if type(part).__hash__ is not None else item for part, item in zip(parts, items, strict=True))
+
+
+def shown(value: Any, key: object = None) -> Any:
+    """Return a copy of a frozen value for display, with its secrets masked.
+
+    It has the type it was written with; dataclasses and pydantic objects become dicts of their fields, at any depth.
+    """
+    if key is not None and value is not None and is_secret(key, value):
+        return MASK
+    cls = type(value)
+    if cls is FrozenDict:
+        return {masked(name): shown(item, name) for name, item in value.items()}
+    if cls is FrozenList:
+        return [shown(item) for item in value]
+    if cls is FrozenRecord:
+        return _shown_fields(value)
+    if cls is tuple:
+        return tuple(shown(item) for item in value)
+    if cls is Opaque:  # as in a reopened run: the object itself could change, or refuse to be shown
+        return _shown_object(value)
+    return masked(set(value) if cls is FrozenSet else thaw(value))
+
+
+def _shown_object(value: Opaque) -> Any:
+    from agentnb.board.codec import decode, encode  # here to avoid an import cycle
+
+    return decode(encode(value, lenient=True))
+
+
+def _shown_fields(value: FrozenRecord) -> Any:
+    from agentnb.board.decoders import fields_of  # here to avoid an import cycle
+
+    found = fields_of(value)
+    if found is not None:
+        return {name: shown(item, name) for name, item in found.items()}
+    copied = thaw(value)
+    for name, item in value.parts.items():
+        object.__setattr__(copied, name, shown(item, name))
+    return copied

@@ -1,0 +1,134 @@
+"""Paths: reading and writing below a key. Pure functions: each returns a new frozen value that shares the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentnb.board.decoders import fields_of
+from agentnb.board.values import ABSENT, FrozenDict, FrozenList, FrozenRecord, freeze, frozen_dict, frozen_list
+from agentnb.errors import BoardError, Problem, with_article
+
+SET, DELETE, APPEND = 0, 1, 2
+OPS = ("set", "delete", "append")
+Path = tuple[str | int, ...]
+
+
+def look(value: Any, rest: Path) -> Any:
+    """Return the value at `rest` inside a frozen value; ABSENT if there is none."""
+    for key in rest:
+        value = _part(value, key)
+        if value is ABSENT:
+            return ABSENT
+    return value
+
+
+def _part(value: Any, key: str | int) -> Any:
+    if isinstance(value, FrozenRecord):
+        value = fields_of(value) or value.parts
+    if isinstance(value, dict):
+        if key in value:
+            return value[key]
+        return value.get(int(key), ABSENT) if isinstance(key, str) and key.isdecimal() else ABSENT
+    if isinstance(value, FrozenList | list | tuple):
+        index = _index(key)
+        return value[index] if index is not None and -len(value) <= index < len(value) else ABSENT
+    return ABSENT
+
+
+def _index(key: str | int) -> int | None:
+    if isinstance(key, int):
+        return key
+    return int(key) if key.removeprefix("-").isdecimal() else None
+
+
+def changed(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
+    """Return a frozen value like `value` with `op` applied at `rest`; ABSENT if nothing is left of it.
+
+    Missing parts, or None, along the path become mappings; deleting a missing part changes nothing.
+    `path` is the whole path, for the message.
+
+    Raises:
+        BoardError: B103, the path leads through a value that is neither a mapping nor a list.
+    """
+    if not rest:
+        if op == SET:
+            return freeze(new, value)
+        return ABSENT if op == DELETE else _appended(value, new, path)
+    inner = _part(value, rest[0])
+    if op == DELETE and inner is ABSENT:
+        return value
+    part = changed(inner, rest[1:], op, new, path)
+    if op == DELETE and part is inner:  # the part to delete further down is missing
+        return value
+    if isinstance(value, FrozenRecord):
+        return FrozenRecord(value.template, _in_dict(value.parts, rest[0], part))
+    if isinstance(value, FrozenDict):
+        return _in_dict(value, rest[0], part)
+    if isinstance(value, FrozenList):
+        return _in_list(value, rest[0], part, path)
+    if value is None or value is ABSENT:
+        return frozen_dict({rest[0]: part})
+    raise _not_a_container(path, value)
+
+
+def _in_dict(value: FrozenDict, key: str | int, part: Any) -> FrozenDict:
+    parts = dict(value)
+    if key not in parts and isinstance(key, str) and key.isdecimal() and int(key) in parts:
+        key = int(key)
+    if part is ABSENT:
+        parts.pop(key, None)
+    else:
+        parts[key] = part
+    return frozen_dict(parts)
+
+
+def _in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> FrozenList:
+    index = _index(key)
+    if index is not None and index < 0:
+        index += len(value)
+    if index is None or not 0 <= index <= len(value):
+        raise BoardError(
+            Problem(
+                "B104",
+                f"there is no item {key!r} in the list on the way to {'.'.join(map(str, path))!r}",
+                f"board key {path[0]!r}",
+                f"the list has {len(value)} items, and an item is named by its number",
+                f"use a number from 0 to {len(value)}",
+            )
+        )
+    if part is ABSENT:
+        return frozen_list(value.items[:index] + value.items[index + 1 : value.size])
+    if index == len(value):
+        return value.grown(part)
+    items = value.items[: value.size]
+    items[index] = part
+    return frozen_list(items)
+
+
+def _appended(value: Any, new: Any, path: Path) -> FrozenList:
+    item = freeze(new)
+    if isinstance(value, FrozenList):
+        return value.grown(item)
+    if value is None or value is ABSENT:
+        return frozen_list([item])
+    raise _not_a_container(path, value, "append to")
+
+
+def _not_a_container(path: Path, value: Any, verb: str = "write") -> BoardError:
+    text = ".".join(map(str, path))
+    needed = "a list" if verb == "append to" else "a mapping or a list"
+    return BoardError(
+        Problem(
+            "B103",
+            f"cannot {verb} {text!r}",
+            f"board key {path[0]!r}",
+            f"on the way stands {_repr(value, path)}, {with_article(type(value).__name__)}, where {needed} is needed",
+            f"write {path[0]!r} as a whole first, or choose another path",
+        )
+    )
+
+
+def _repr(value: Any, path: Path) -> str:
+    from agentnb.text import safe_repr
+
+    return safe_repr(value, key=path[0], limit=40)

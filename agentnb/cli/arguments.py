@@ -1,0 +1,143 @@
+"""The arguments of the command `agentnb`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+from agentnb.cli.check_and_draw import check_command, draw_command
+from agentnb.cli.lab import lab_command
+from agentnb.cli.run import run_command
+from agentnb.cli.stores import TABLES, runs_command, trace_command
+from agentnb.errors import AgentNbError, Problem
+
+EXIT_CODES = """\
+exit codes:
+  0    success
+  1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed
+  2    the command line is not understood
+  3    the run has used up its budget
+  4    the run waits for a person
+  130  interrupted by Ctrl-C
+"""
+
+
+class WrongWords(AgentNbError):
+    """U906: the arguments of a command are invalid.
+
+    `parser` prints the usage.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        self.parser = parser
+        super().__init__(
+            Problem("U906", message, parser.prog, "the command does not know these words", f"see {parser.prog} --help")
+        )
+
+
+class _Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose errors are Problems."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongWords(self, message)
+
+
+def parser_of_all() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    form = argparse.RawDescriptionHelpFormatter  # preserves the lines of the exit codes
+    parser = _Parser(
+        "agentnb", description="Step through agent graphs.", allow_abbrev=False, epilog=EXIT_CODES, formatter_class=form
+    )
+    parser.add_argument("--version", action="version", version=f"agentnb {version('agentnb')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, act: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name, help=about, description=about, allow_abbrev=False, epilog=EXIT_CODES, formatter_class=form
+        )
+        added.add_argument("--json", action="store_true", help="print JSON, for programs")
+        added.set_defaults(act=act)
+        return added
+
+    lab = command("lab", lab_command, "open JupyterLab on the quickstart; what follows `--` goes to JupyterLab")
+    lab.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where the notebooks are, or are copied to")
+    lab.add_argument("--no-browser", action="store_true", help="print the address only")
+
+    check = command("check", check_command, "print every problem of recipes; nothing of them runs")
+    check.add_argument("files", nargs="+", metavar="FILE")
+    _word_of_tools(check)
+
+    run = command("run", run_command, "run a recipe, one line a step; or its scenarios, one line each")
+    _words_of_run(run)
+
+    draw = command("draw", draw_command, "draw a recipe")
+    draw.add_argument("file", metavar="FILE")
+    _word_of_tools(draw)
+    draw.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .svg, .png, .dot or .mmd file")
+
+    runs = command("runs", runs_command, "list the runs in a store")
+    runs.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
+
+    trace = command("trace", trace_command, "print what happened in a run")
+    trace.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, or a store")
+    trace.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+    trace.add_argument("--table", choices=TABLES, default="steps", help="which table; left out: steps")
+    trace.add_argument("-o", "--output", type=Path, metavar="OUT", help="write the trace as JSON too")
+    return parser
+
+
+def _words_of_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument("file", metavar="FILE")
+    _word_of_tools(run)
+    run.add_argument(
+        *("--input", "-i"),
+        dest="inputs",
+        action="append",
+        default=[],
+        type=_key_value,
+        metavar="KEY=VALUE",
+        help="an input; text where it is declared so, else JSON where it is JSON, else text",
+    )
+    run.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer, what agents return")
+    run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
+    run.add_argument("--store", metavar="URL", help="keep the run: a path, sqlite:///..., or postgresql://...")
+    run.add_argument("--max-steps", type=int, metavar="N", help="the budget of steps")
+    run.add_argument("--scenarios", action="store_true", help="run the recipe's own scenarios as its tests")
+    run.add_argument(
+        "--scenario",
+        dest="only",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="one of its scenarios; may be repeated",
+    )
+    run.add_argument(
+        "--chaos",
+        action="append",
+        default=[],
+        type=_key_value,
+        metavar="KEY=VALUE",
+        help="make calls slow or fail: latency_ms=200, error_rate=0.1, token_throttle=true; may be repeated",
+    )
+    run.add_argument("--seed", type=int, default=0, metavar="N", help="decides what is drawn by chance")
+
+
+def _word_of_tools(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="MODULE_OR_FOLDER",
+        help="a module prefix or a folder that tools may be imported from, besides the recipe's own folder; may be "
+        "repeated",
+    )
+
+
+def _key_value(word: str) -> tuple[str, str]:
+    key, sign, text = word.partition("=")
+    if not (key and sign):
+        raise argparse.ArgumentTypeError(f"{word!r} is not of the form KEY=VALUE")
+    return key, text

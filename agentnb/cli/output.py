@@ -1,0 +1,105 @@
+"""Output shared by all commands: problems, and with `--json` a single document."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final, TextIO
+
+from agentnb.errors import Problem
+from agentnb.secrets import mask_text
+
+LONGEST: Final = 4096  # bits of the largest whole number that Python converts to decimal by default
+
+
+class Pipe:
+    """A stream whose reader may close it: later output is discarded, and the command runs to its end.
+
+    So `agentnb run ... | head -1` prints no error, and its store and trace are complete.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text with secrets masked, or discard it if the reader has closed the stream."""
+        try:
+            self._stream.write(mask_text(text))
+            return len(text)
+        except BrokenPipeError:
+            self._to_nowhere()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream, unless its reader has closed it."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._to_nowhere()
+
+    def _to_nowhere(self) -> None:
+        # Python flushes the rest of the stream's buffer once more at exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def refuse(problems: Sequence[Problem], *, as_json: bool) -> int:
+    """Print why the command was refused, and return the exit code 1."""
+    if as_json:
+        print_json({"problems": list(map(asdict, problems))})
+    else:
+        print_all(problems, sys.stderr)
+    return 1
+
+
+def print_all(problems: Sequence[Problem], file: TextIO | None = None) -> None:
+    """Print problems, four lines each."""
+    for problem in problems:
+        print(problem, file=file)
+
+
+def print_json(value: Any) -> None:
+    """Print a document as JSON, whatever it contains, in characters that the stream can encode."""
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=2)
+    print(text, flush=True)
+
+
+def is_missing(value: Any) -> bool:
+    """Return True if a cell of a DataFrame is a missing value."""
+    return type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and math.isnan(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in JSON form: missing values as null, and values that JSON lacks as text."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame
+        value = value.astype(object).to_dict("records")
+    elif hasattr(value, "tolist"):  # a numpy value or a Series
+        value = value.tolist()
+    if is_missing(value):
+        return None
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if value.bit_length() < LONGEST else hex(value)
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be encoded
+        case Mapping():
+            return {_plain(key if isinstance(key, str) else str(key)): _plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item) for item in value]
+    return value.isoformat() if hasattr(value, "isoformat") else _plain(str(value))

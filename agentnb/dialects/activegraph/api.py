@@ -1,0 +1,372 @@
+"""Runtime, the entry point of this dialect: Runtime(graph, behaviors=...).run_goal(...).
+
+A Session runs it step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agentnb.dialects.activegraph.errors import (
+    InvalidArgumentType,
+    InvalidRuntimeConfiguration,
+    MissingProviderError,
+    MissingToolError,
+)
+from agentnb.dialects.activegraph.parts.approval_decisions import Decisions
+from agentnb.dialects.activegraph.parts.argument_checks import behaviors_in, is_a, tools_in
+from agentnb.dialects.activegraph.parts.behavior_budgets import used_up
+from agentnb.dialects.activegraph.parts.behaviors import get_registry
+from agentnb.dialects.activegraph.parts.budgets import Budget, limits_of
+from agentnb.dialects.activegraph.parts.diff import Diff, diff_graphs
+from agentnb.dialects.activegraph.parts.effects import Asking
+from agentnb.dialects.activegraph.parts.graph import Graph
+from agentnb.dialects.activegraph.parts.graph_mutations import Outside
+from agentnb.dialects.activegraph.parts.inspection import Watching
+from agentnb.dialects.activegraph.parts.late_registration import attach, since_of
+from agentnb.dialects.activegraph.parts.log_output import Observer
+from agentnb.dialects.activegraph.parts.metrics import Counting
+from agentnb.dialects.activegraph.parts.models import provider_of
+from agentnb.dialects.activegraph.parts.pack_registry import Packed
+from agentnb.dialects.activegraph.parts.persistence import Stored
+from agentnb.dialects.activegraph.parts.printing import Printed
+from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
+from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, RunQuantumResult, as_payload, snapshot
+from agentnb.errors import Problem, did_you_mean, with_article
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
+    from agentnb.draw.drawing import Drawing
+    from agentnb.session import Session
+
+
+class Runtime(Watching, Decisions, Packed, Stored):
+    """Delivers the events of a graph to behaviors, until nothing is left to do or a limit ends it.
+
+    `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. What
+    fails inside a behavior is an event, and no exception: see `errors`.
+
+    Args:
+        graph: what they act on; events from before stay undelivered.
+        behaviors: those that listen; left out, the registered ones, looked at again whenever it runs.
+        frame: what the run is about; its id is stamped on all that is done.
+        policy: what behaviors may do; it is enforced.
+        budget: limits by name, see `Budget`.
+        seed: of `ctx.random`.
+        persist_to, store: where the run is recorded from now on: a path or URL; see nb.Session.
+        llm_provider: the model that llm_behaviors ask.
+        tools: what models may call, beside the tools that each behavior names itself.
+        llm_retry_max_attempts: how often a model is asked where its network fails.
+        packs: packs that are loaded without recording it: for a resumed run, whose log already records them.
+        metrics: what counts, see agentnb.dialects.activegraph.parts.metrics.
+        tool_invoker: calls the tools in the runtime's place, see agentnb.dialects.activegraph.parts.recorded.
+        native_structured_output: let the provider hold answers to their schema, where it says that it can and the
+            schema has only required fields without constraints; otherwise the prompt describes the schema.
+        trace_context_reads: record the ids of the objects that each delivery has read as one `context.read`.
+
+    Raises:
+        InvalidRuntimeConfiguration: X511, there is no such limit; X512, both persist_to and store are passed.
+        InvalidArgumentType: X519, an argument has the wrong type.
+
+    Example:
+        >>> from agentnb.dialects.activegraph.parts.behaviors import Behavior
+        >>> def plan(event, graph, ctx):
+        ...     graph.add_object("task", {"title": event.payload["goal"]})
+        >>> runtime = Runtime(Graph(), behaviors=[Behavior("plan", plan, on=["goal.created"])])
+        >>> runtime.run_goal("write")
+        >>> runtime.graph.get_object("task#1").data, runtime.status().state
+        ({'title': 'write'}, 'idle')
+    """
+
+    def __init__(self, graph: Graph, behaviors: Iterable[Any] | None = None, frame: Frame | None = None,
+                 policy: Policy | None = None, budget: Mapping[str, Any] | Budget | None = None, seed: int = 0, *,
+                 persist_to: Any = None, store: Any = None, replay_strict: bool = False, llm_provider: Any = None,
+                 replay_llm_cache: bool = False, llm_cache: Any = None, llm_retry_max_attempts: int = 3,
+                 llm_retry_initial_delay_seconds: float = 0.5, llm_retry_max_delay_seconds: float = 8.0,
+                 tools: Iterable[Any] | None = None, replay_tool_cache: bool = False, tool_cache: Any = None,
+                 replay_reinvoke_deterministic: bool = False, metrics: Any = None, packs: Iterable[Any] = (),
+                 tool_invoker: ToolInvoker | None = None, native_structured_output: bool = False,
+                 trace_context_reads: bool = False, name: str = "behaviors",
+                 _graph_of: Callable[[Runtime], Graph] | None = None) -> None:  # fmt: skip
+        """Start listening to a graph."""
+        _check_place(persist_to, store)
+        _check_parts(0 if graph is None and _graph_of is None else graph, frame, policy, budget)
+        self.name, self._given = name, None if behaviors is None else behaviors_in(behaviors)
+        self.budget = Budget(limits_of(budget)).of(self._used)
+        self.tools = None if tools is None else tools_in(tools)
+        provider = None if llm_provider is None else provider_of(llm_provider)
+        observer, self._counting = Observer(), None if metrics is None else Counting(metrics, self)
+        self.trace_context_reads = trace_context_reads
+        self.party = Party(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits,
+                           trace_reads=trace_context_reads)  # fmt: skip
+        delays = (llm_retry_initial_delay_seconds, llm_retry_max_delay_seconds)
+        self.party.asking = Asking(
+            self.party, attempts=llm_retry_max_attempts, delays=delays, caches=(llm_cache, tool_cache),
+            caching=(replay_llm_cache, replay_tool_cache), reinvoke=replay_reinvoke_deterministic,
+            tools=self._all_tools, invoker=tool_invoker, native=native_structured_output,
+        )  # fmt: skip
+        self._begin_packs(packs)
+        self._attached: tuple[Any, ...] = ()
+        if _graph_of is None:
+            self._join(graph, graph.session.engine.last_event(), seed)
+            self._ensure(check=False)
+        else:
+            self.graph = graph
+            self._join(_graph_of(self), None, seed)
+        observer.run_id = lambda: self.graph.run_id
+        self.graph.observe = observer.record_event
+        if self._counting is not None:
+            self.graph.add_listener(self._counting)
+        place = persist_to if persist_to is not None else store
+        if place is not None:
+            self._keep_in(place)
+        if replay_strict:
+            self._check_replay()
+
+    def _join(self, graph: Graph, since: int | None, seed: int) -> None:
+        """Start listening to a graph: to a new run from now on, to a known run from where listening started before."""
+        self.graph, graph.checks = graph, self.party.checks
+        self.party.live = lambda other: other is graph.session.engine
+        run, frame = graph.session.engine, self.party.frame
+        self._since = since_of(run) if since is None else since
+        if since is not None:
+            run.seed = seed
+            run.__dict__.pop("random", None)
+        if frame is not None and frame.id is None:
+            kept_id = None if since is not None else graph.ledger.last_frame()
+            self.party.frame = replace(frame, id=kept_id or graph.ids.frame())
+        kept = graph.session.limits.budget
+        limits = {name: self.budget.limits.get(name) for name in KNOWN_LIMITS}
+        if any(getattr(kept, name) != limit for name, limit in limits.items()):
+            graph.session.set_budget(**limits)  # only this budget applies, also after `load` and `fork`
+
+    # -- wiring --------------------------------------------------------------------------------------------------
+
+    @property
+    def behaviors(self) -> list[Any]:
+        """The active behaviors: those that were passed, or else the registered ones; then those of packs."""
+        return [*(get_registry() if self._given is None else self._given), *self._pack_behaviors]
+
+    def _ensure(self, *, check: bool = True) -> None:
+        """Update the active behaviors, since some may have been registered meanwhile.
+
+        Check that their requirements are met.
+
+        A new runtime skips the check: its tools and packs may be added later.
+        """
+        now = tuple(self.behaviors)
+        if check:
+            self._check_needs(now)
+        if now != self._attached or not self._attached:
+            attach(self.graph, self._counted_in(now), self.party, self.name, self._since)
+            self._attached = now
+
+    def _counted_in(self, behaviors: Sequence[Any]) -> Sequence[Any]:
+        """Return the active behaviors; if metrics are enabled, their patterns report to them."""
+        return behaviors if self._counting is None else self._counting.timed(behaviors)
+
+    def _check_needs(self, behaviors: Iterable[Any]) -> None:
+        """R328: a behavior asks a model, and its runtime has none. R233: it names a tool that its runtime lacks."""
+        asking = [each for each in behaviors if each.kind == "llm"]
+        for each in asking:
+            missing = self.party.asking.missing_tool(each)
+            if missing is not None:
+                known = [tool.name for tool in self._all_tools()]
+                raise MissingToolError(
+                    Problem("R233", f"{each.name!r} names the tool {missing!r}, and there is none", "Runtime()",
+                            f"registered tools: {', '.join(known) or 'none'}",
+                            did_you_mean(missing, known, "register it with @tool, or pass Runtime(graph, tools=[...])"))
+                )  # fmt: skip
+        asks = next((each.name for each in asking), None)
+        if asks is not None and self.party.llm is None:
+            raise MissingProviderError(
+                Problem("R328", f"{asks!r} asks a model, and there is none", "Runtime()",
+                        "an llm_behavior is answered by a model first", "give one: Runtime(graph, llm_provider=...)")
+            )  # fmt: skip
+
+    @property
+    def session(self) -> Session:
+        """The run; one step is one delivery of one event to one behavior."""
+        self._ensure()
+        return self.graph.session
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.graph.run_id
+
+    @property
+    def trace(self) -> Printed:
+        """The log as text, and the causes of events."""
+        return Printed(self.graph)
+
+    def _hand(self) -> Outside:
+        session = self.session
+        ledger = self.graph.ledger
+        return Outside(session, ledger, "runtime", None, self.party.frame_id)
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run_goal(self, goal: str, *, actor: str = "user") -> None:
+        """Create a goal event and run until no events are left."""
+        self._hand().tell("goal.created", {"goal": goal}, actor=actor, frame=self.party.frame_id)
+        self.run_until_idle()
+
+    def run_until_idle(self) -> None:
+        """Run until no events are left or a limit is reached; the log records which."""
+        self.session.run()
+        self._say_where()
+
+    def run_until(self, predicate: Callable[[Graph], bool]) -> None:
+        """Run until a predicate of the graph is true; it is checked before each event, and no event is lost."""
+        session, asked = self.session, _Between(self, lambda: bool(predicate(self.graph)))
+        if not asked.now():
+            session.run(until=asked)
+        self._say_where()
+
+    def run_quantum(self, *, max_queue_events: int = 25, max_seconds: float = 0.25) -> RunQuantumResult:
+        """Run for a number of events or seconds, whichever is reached first, and return what was done.
+
+        Raises:
+            InvalidArgumentType: X520, a bound has the wrong type.
+            InvalidRuntimeConfiguration: X521, a bound is not above 0, or not finite.
+        """
+        _check_bounds(max_queue_events, max_seconds)
+        began, before = monotonic(), self._turns_taken()
+        deepest = depth = self._queue_depth()
+
+        def enough() -> bool:
+            nonlocal deepest
+            deepest = max(deepest, self._queue_depth())
+            return self._turns_taken() - before >= max_queue_events or monotonic() - began >= max_seconds
+
+        if depth:
+            self.session.run(until=_Between(self, enough))
+        self._say_where()
+        state = str(self.graph.session.status)
+        return RunQuantumResult(
+            self._turns_taken() - before, monotonic() - began, self._queue_depth(), deepest, len(self.timers),
+            state == "idle", state == "exhausted",
+        )  # fmt: skip
+
+    def _say_where(self) -> None:
+        """Record, once per halt, why the run has stopped: no events are left, or a limit was reached."""
+        session, hand = self.graph.session, self._hand()
+        stands = session.status
+        if stands not in ("idle", "exhausted", "ready", "finished"):
+            return
+        limit = stands.limit if stands == "exhausted" else self.budget.exhausted_by()
+        kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
+        if stands == "ready" or self._said_already(kind):
+            return
+        found: dict[str, Any] = {"snapshot": as_payload(snapshot(self._counted(), self.budget.limits))}
+        if limit is not None:
+            found = {"exhausted_by": limit, **found}
+        else:
+            found |= self._left_undone()
+        hand.emit(kind, found)
+        if stands == "idle" and session.status != "idle":  # a behavior is triggered by that event type itself
+            session.run()
+
+    def _left_undone(self) -> dict[str, Any]:
+        """Return the additional fields of `runtime.idle`.
+
+        The behaviors that wait for more events, and those whose budget is used up.
+        """
+        timers = [
+            {"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing} for each in self.timers
+        ]
+        spent = used_up(self.graph.session.engine, {each.name: each for each in self.behaviors})
+        return {**({"timers": timers} if timers else {}), **({"used_up": spent} if spent else {})}
+
+    def print_trace(self) -> None:
+        """Print the log, one line per event."""
+        self.trace.print()
+
+    def print_graph(self) -> None:
+        """Print the objects and relations as they are now."""
+        print("\n".join(self.trace.graph_lines()))  # noqa: T201  (that is what it is for)
+
+    def export_trace(self, path: Any) -> None:
+        """Write the log to a file, one JSON object per line, with secrets masked."""
+        self.trace.export(path)
+
+    def diff(self, other: Runtime) -> Diff:
+        """Compare this run with another one, usually its fork."""
+        is_a(0 if other is None else other, Runtime, "runtime.diff()", "another runtime")
+        return diff_graphs(self.graph, other.graph)
+
+    def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
+        """Return the drawing of its session: behaviors, the types of events between them, and those that have fired."""
+        return self.session.draw(board, direction)
+
+    def __repr__(self) -> str:
+        """Return one line: the behaviors and the status."""
+        return f"<Runtime {self.run_id}: {len(self._attached)} behaviors, {self.graph.session.status}>"
+
+
+def _check_place(persist_to: Any, store: Any) -> None:
+    """X512: a runtime gets two places to store its run."""
+    if persist_to is not None and store is not None:
+        raise InvalidRuntimeConfiguration(
+            Problem("X512", "persist_to and store are both given", "Runtime()", "a run is kept in one place",
+                    "leave one of them out")
+        )  # fmt: skip
+
+
+def _check_parts(graph: Any, frame: Any, policy: Any, budget: Any) -> None:
+    """Raise X519 if an argument of a runtime has the wrong type."""
+    is_a(graph, Graph, "Runtime(graph, ...)", "a graph: Graph()")
+    is_a(frame, Frame, "Runtime(frame=...)", "a frame: Frame('what the run is about')")
+    is_a(policy, Policy, "Runtime(policy=...)", "a policy: Policy(can_create=[...], requires_approval=[...])")
+    is_a(budget, (Mapping, Budget), "Runtime(budget=...)", "a mapping of limits, {'max_events': 100}")
+
+
+def _check_bounds(events: Any, seconds: Any) -> None:
+    """Raise if a bound of a quantum is not a number of events or of seconds.
+
+    X520: a bound of a quantum has the wrong type.
+    X521: it is not above 0, or not finite.
+
+    Raises:
+        InvalidArgumentType: X520.
+        InvalidRuntimeConfiguration: X521.
+    """
+    why, do = "a quantum ends after some events or seconds", "pass run_quantum(max_queue_events=25, max_seconds=0.25)"
+    for name, value, types in (("max_queue_events", events, int), ("max_seconds", seconds, (int, float))):
+        where = f"runtime.run_quantum(), {name}"
+        if isinstance(value, bool) or not isinstance(value, types):
+            wanted = "an int" if types is int else "a number"
+            raise InvalidArgumentType(
+                Problem("X520", f"{name} is {with_article(type(value).__name__)}, not {wanted}", where, why, do)
+            )
+        if not 0 < value < inf:
+            raise InvalidRuntimeConfiguration(
+                Problem("X521", f"{name} must be above 0 and finite, and is {value}", where, why, do)
+            )
+
+
+class _Between:
+    """A predicate that is checked only between two events: during a delivery it is false."""
+
+    def __init__(self, runtime: Runtime, asked: Callable[[], bool]) -> None:
+        self.runtime, self.asked = runtime, asked
+
+    def now(self) -> bool:
+        """Check the predicate, whatever the state of the run."""
+        return self.asked()
+
+    def __call__(self, _board: Any) -> bool:
+        """Check the predicate if no delivery of the previous event is pending."""
+        run = self.runtime.graph.session.engine
+        queue = run.frontier()[:1]
+        last = run.tables.acts[run.at.s_act[run.position - run.at.base]] if run.position > run.at.base else None
+        here = run.tables.acts[queue[0]] if queue else None
+        return not (last is not None and here is not None and here.event == last.event) and self.asked()
+
+
+__all__ = ["Runtime"]

@@ -1,0 +1,68 @@
+"""The recipe inferred from a log: the behaviors that have fired, their event types, and which triggers which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agentnb.dialects.activegraph.foreign.deliveries import Delivery
+from agentnb.dialects.activegraph.foreign.records import KeptLog
+from agentnb.dialects.activegraph.parts.emitted_types import events_of
+from agentnb.recipe.model import Edge, Node, Recipe
+
+_SCHEDULED = "behavior.scheduled"
+
+
+def names_of(deliveries: Sequence[Delivery], log: KeptLog) -> dict[tuple[str, str], str]:
+    """Return the node of each behavior; two with the same name and different kinds are distinguished."""
+    keys = dict.fromkeys(each.key for each in deliveries)
+    for event in log.events:
+        if event.type == _SCHEDULED:  # it may never have fired
+            keys.setdefault((str(event.payload.get("behavior") or ""), "behavior"))
+    names: dict[tuple[str, str], str] = {}
+    for key in keys:
+        behavior, kind = key[0] or "?", key[1]
+        names[key] = behavior if behavior not in names.values() else f"{behavior} ({kind})"
+    return names
+
+
+def recipe_of(log: KeptLog, deliveries: Sequence[Delivery], owners: Sequence[int | None]) -> Recipe:
+    """Return a recipe for drawing the behaviors of a log. They cannot run: a log has no code.
+
+    `owners` maps each event to the delivery that made it, None if there is none.
+    """
+    names = names_of(deliveries, log)
+    numbers = {event.id: at for at, event in enumerate(log.events)}
+    thinks = {each.key for each in deliveries for at in each.events if log.events[at].type == "llm.requested"}
+    on: dict[str, dict[str, None]] = {name: {} for name in names.values()}
+    ways: dict[tuple[str, str], dict[str, None]] = {}
+    entry: dict[str, None] = {}
+    for each in deliveries:
+        name, at = names[each.key], numbers.get(each.trigger)
+        if at is None:
+            entry[name] = None
+            continue
+        type, owner = log.events[at].type, owners[at]
+        on[name][type] = None
+        if owner is None:
+            entry[name] = None
+        else:
+            ways.setdefault((names[deliveries[owner].key], name), {})[type] = None
+    nodes = {name: _node(name, key, on[name], thinks=key in thinks) for key, name in names.items()}
+    edges = tuple(Edge(*pair, "event", condition=", ".join(types)) for pair, types in ways.items())
+    title = log.run.label or log.run.goal or log.run.run_id
+    meta = {"about": {"activegraph": about(log)}, "events": events_of(())}
+    return Recipe(title, "activegraph", nodes, edges, tuple(entry), meta=meta)
+
+
+def _node(name: str, key: tuple[str, str], on: Mapping[str, None], *, thinks: bool) -> Node:
+    return Node(name, "llm_behavior" if thinks else key[1], inputs={}, on=tuple(on))
+
+
+def about(log: KeptLog) -> dict[str, object]:
+    """Return a store's entry of a run, for the trace."""
+    run = log.run
+    return {"store": log.shown, "run_id": run.run_id, "goal": run.goal, "label": run.label, "created": run.created,
+            "parent": run.parent, "forked_at": run.forked_at, "archived": run.archived}  # fmt: skip
+
+
+__all__ = ["about", "names_of", "recipe_of"]

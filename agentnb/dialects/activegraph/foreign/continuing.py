@@ -1,0 +1,236 @@
+"""Continue a run of the activegraph package: its log is read into a run, and each new event is added to the log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentnb.board.masking import masked
+from agentnb.clock import Clock
+from agentnb.dialects.activegraph.foreign.building import run_of
+from agentnb.dialects.activegraph.foreign.reading import read_log
+from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent
+from agentnb.dialects.activegraph.foreign.writing import append_events
+from agentnb.dialects.activegraph.parts.events import Event, is_lifecycle
+from agentnb.dialects.activegraph.parts.graph import Graph
+from agentnb.dialects.activegraph.parts.late_registration import attach, first_step
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.event_queue import append
+from agentnb.errors import ExecutionError, Problem, StoreError
+from agentnb.session.checks import not_running
+from agentnb.session.limits import Limits
+from agentnb.session.persistence import closed
+from agentnb.session.session import Session
+from agentnb.store import open_log
+from agentnb.store.other_tables import write_for
+from agentnb.store.urls import parse
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Recipe
+    from agentnb.session.replay_report import ReplayReport
+
+
+class LogWriter:
+    """Adds the events of a run to the log of the package that it was read from, as soon as they are emitted.
+
+    An event that cannot be written waits for the next attempt; `flush` raises the error.
+    """
+
+    def __init__(self, where: str | os.PathLike[str], log: KeptLog) -> None:
+        self.where, self.run_id = where, log.run.run_id
+        self.url = log.shown
+        self._known = {event.id: (event.type, event.payload) for event in log.events}
+        self._last = log.events[-1].id if log.events else None
+        self._waiting: list[LogEvent] = []
+
+    def add(self, event: Event) -> None:
+        """Write an event; one that a repeated step emits again is already in the log.
+
+        L468: a step that was interrupted and repeated emits something else than the log has.
+
+        Raises:
+            StoreError: L468.
+        """
+        payload = masked(event.payload)
+        known = self._known.setdefault(event.id, (event.type, payload))
+        if known[1] is not payload:
+            if known != (event.type, payload):
+                raise StoreError(
+                    Problem("L468", f"{event.id!r} is in the log already, as another event", self._place,
+                            "a log of the activegraph package can only be added to",
+                            "fork the run at the event before: runtime.fork(EVENT_ID)")
+                )  # fmt: skip
+            return
+        actor = masked(event.actor)
+        fields = event.type, actor, payload, event.frame_id, event.caused_by, event.timestamp
+        self._waiting.append(LogEvent(event.id, *fields))
+        try:
+            self.flush()
+        except StoreError as error:
+            if error.problems[0].code == "L469":
+                raise
+            # Not an error of the behavior that emits it: it is written, or the error is raised, at the next operation.
+
+    def flush(self) -> None:
+        """Write the waiting events.
+
+        Raises:
+            StoreError: L469, another program has written this run since; or it cannot be written.
+        """
+        if self._waiting:
+            waiting = tuple(self._waiting)
+            write_for(self.where, partial(append_events, run_id=self.run_id, last=self._last, events=waiting))
+            self._last = waiting[-1].id
+            del self._waiting[: len(waiting)]
+
+    def is_at(self, path: Any) -> bool:
+        """Return True if this path or URL names the store of the log."""
+        return parse(path).target == parse(self.where).target
+
+    @property
+    def _place(self) -> str:
+        return f"{self.url}, run {self.run_id!r}"
+
+
+class Continued(Session):
+    """A run of the activegraph package that is continued here. It is stored as its log only.
+
+    So it can be continued only at its end, and changed only by events. Its forks are in memory.
+    """
+
+    writer: LogWriter | None = None
+
+    def ready_to_keep(self, *, mends: bool = False) -> None:
+        """Check that the next events can be added to the log.
+
+        L470: a run of the package is to continue from an earlier step, or to be changed without an event.
+
+        Raises:
+            ExecutionError: L470, it is at an earlier step.
+            StoreError: the log cannot be written.
+        """
+        super().ready_to_keep(mends=mends)
+        if self.writer is None:
+            return
+        self.writer.flush()
+        run = self.engine
+        if run is not self._begun_with or run.at is not run.history or run.position != run.history.tip:
+            raise self._only_added_to("it stands in its past", "go to its end with goto(), or fork it here: fork()")
+
+    def _act(self, verb: str, *, lands: bool = True) -> None:
+        if self.writer is not None and verb in ("edit()", "skip()"):
+            raise self._only_added_to(f"{verb} is no event",
+                                      "use runtime.graph.patch_object(...), or fork it and edit the fork")  # fmt: skip
+        super()._act(verb, lands=lands)
+
+    def keep(self) -> None:
+        """Write the events that are not written yet.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        super().keep()
+        if self.writer is not None:
+            self.writer.flush()
+
+    def save(self, path: Any = None) -> str:
+        """Return the location of the log; with another path, store a copy there, as for any run of agentnb.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self.writer is None or (path is not None and not self.writer.is_at(path)):
+            return super().save(path)
+        self.writer.flush()
+        return self.writer.url
+
+    def close(self) -> None:
+        """Write the events that are not written yet; afterwards the run is read-only.
+
+        Raises:
+            ExecutionError: X112, it is running.
+            StoreError: it cannot be written.
+        """
+        super().close()
+        if self.writer is not None:
+            not_running(self, "close()")
+            self.writer.flush()
+            self.locked = closed(self.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
+
+    def replay(
+        self, from_step: int = 0, *, recipe: Recipe | None = None, strict: Literal["path", "values", "reads"] = "values"
+    ) -> ReplayReport:
+        """Replay the steps that were made here: a log of the package does not record what a replay needs."""
+        return super().replay(max(from_step, first_step(self.engine)), recipe=recipe, strict=strict)
+
+    def begin(self, writer: LogWriter) -> None:
+        """Write to the log from now on."""
+        self.writer, self._begun_with = writer, self.engine
+
+    def _only_added_to(self, why: str, do: str) -> ExecutionError:
+        return ExecutionError(
+            Problem("L470", "a log of the activegraph package can only be added to", f"run {self.run_id!r}", why, do)
+        )
+
+
+def package_log(path: Any, run_id: str | None) -> KeptLog | None:
+    """Return the run if the store is one of the package; None if it is one of agentnb, or there is none.
+
+    Raises:
+        StoreError: it cannot be read; L464, there is no such run.
+    """
+    try:
+        open_log(path).run(run_id)
+    except StoreError as error:
+        if error.problems[0].code == "L416":  # the tables of another program
+            return read_log(path, run_id)
+    return None  # errors of a store of agentnb are reported when it is opened
+
+
+def continue_log(path: Any, log: KeptLog, behaviors: Sequence[Any], party: Any, name: str, graph_store: Any) -> Graph:
+    """Return the graph of a run that continues at the end of a log of the package.
+
+    As in the package, an event is delivered if no behavior has started on it since the run was last idle.
+
+    Raises:
+        StoreError: L463, an event cannot be read.
+    """
+    run = run_of(log)
+    run.clock = Clock()
+    run.ns = run.clock.ns
+    session = Continued.__new__(Continued)
+    session.inputs = {}
+    session._wire(run.plan.recipe, run, Limits(Budget()), name, log.run.run_id)  # noqa: SLF001  (it is made here)
+    graph = Graph(graph_store=graph_store, session=session)
+    attach(graph, behaviors, party, name, 0)
+    for at in _undelivered(log.events):
+        event = run.event(at + 1)
+        assert event is not None
+        append(run, event)
+    writer = LogWriter(path, log)
+    session.begin(writer)
+    graph.add_listener(writer.add)
+    return graph
+
+
+def _undelivered(events: Sequence[LogEvent]) -> list[int]:
+    """Return the places of the events that have not been delivered to anybody yet."""
+    last_idle = max((at for at, event in enumerate(events) if event.type == "runtime.idle"), default=-1)
+    suffix = range(last_idle + 1, len(events))
+    fired = {
+        events[at].payload.get("event_id")
+        for at in suffix
+        if events[at].type.startswith(("behavior.", "relation_behavior."))
+    }
+    return [
+        at
+        for at in suffix
+        if not is_lifecycle(events[at].type)
+        and events[at].id not in fired
+        and not (events[at].actor or "").startswith("promote:")
+    ]
+
+
+__all__ = ["Continued", "LogWriter", "continue_log", "package_log"]

@@ -1,0 +1,178 @@
+"""Pending approvals of a graph, for objects and patches, and the decisions about them.
+
+Each decision is recorded as events, whether a Runtime, a Session or the cockpit makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import thaw
+from agentnb.dialects.activegraph.parts.graph_mutations import Outside, check_own
+from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
+from agentnb.dialects.activegraph.parts.run_config import Party
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.model import Leave
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+    from agentnb.session import Session
+
+NOBODY = "user"
+
+
+class Approvals:
+    """The pending objects and patches of the runs that share one run configuration."""
+
+    def __init__(self, party: Party | None = None) -> None:
+        self.party = party or Party()
+
+    # -- pending requests ----------------------------------------------------------------------------------------
+
+    def waiting(self, run: Run) -> Sequence[Leave]:
+        """Return the pending approvals at the current step.
+
+        A request of a step in flight is pending when the step is over.
+        """
+        ledger = ledger_of(run).sync()
+        kept = run.root.scope.data
+        wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in kept}
+        if not wanted:
+            return ()
+        asked = _asked(ledger, wanted)
+        return [_leave(id_, thaw(kept[id_]), _requester(run, asked.get(id_)))
+                for id_ in sorted(wanted, key=lambda id_: asked[id_].seq if id_ in asked else -1)]  # fmt: skip
+
+    # -- decisions -----------------------------------------------------------------------------------------------
+
+    def decide(self, session: Session, leave: Leave, verdict: Mapping[str, Any]) -> None:
+        """Approve or deny a request.
+
+        Raises:
+            PackSchemaViolation: R323, an object does not fit its pack's type; then nothing is decided.
+        """
+        by, reason = verdict["by"], verdict["reason"]
+        if leave.arguments["what"] == "object":
+            if verdict["approved"]:
+                self.grant(session, leave.id, by)
+            else:
+                self.refuse(session, leave.id, reason, by)
+            return
+        hand = self._hand(session, leave.id)
+        if verdict["approved"]:
+            hand.apply_patch(leave.id, by or NOBODY)
+        else:
+            hand.actor = by or NOBODY
+            hand.reject_patch(leave.id, reason)
+
+    def grant(self, session: Session, approval_id: str, by: str | None) -> str:
+        """Create a requested object, and return its id."""
+        hand = self._hand(session, approval_id)
+        asked = thaw(hand.ledger.get(approval_id))
+        type_, data = asked["object_type"], asked["data"]
+        data = hand.checked("object", type_, data)
+        said = {"approval_id": approval_id, "object_type": type_, "approved_by": by or NOBODY}
+        granted = hand.tell("approval.granted", said, actor="runtime", cause=hand.cause, frame=hand.frame)
+        hand.actor, hand.cause = by or NOBODY, granted.id
+        return str(hand.add_object(type_, data)["id"])
+
+    def refuse(self, session: Session, approval_id: str, reason: str, by: str | None) -> None:
+        """Deny the creation of an object."""
+        hand = self._hand(session, approval_id)
+        said = {"approval_id": approval_id, "object_type": hand.ledger.get(approval_id)["object_type"],
+                "denied_by": by or NOBODY, "reason": reason}  # fmt: skip
+        hand.tell("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
+
+    def change(self, session: Session, leave: Leave, arguments: Mapping[str, Any]) -> None:
+        """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
+
+        Raises:
+            ExecutionError: X126, something else of it is changed, or the data is no mapping.
+            ReservedFieldError: X506, the data has a field of the graph's own.
+        """
+        what, (word,) = leave.arguments["what"], leave.free
+        _check_changed(leave, word, arguments)
+        check_own(arguments[word], "change")
+        hand = self._hand(session, leave.id)
+        if what == "patch":
+            patch = {**thaw(hand.ledger.get(leave.id)), "value": arguments[word]}
+            said = {"patch": patch, "target": patch["target"], "changed_by": NOBODY}
+        else:
+            said = {"approval_id": leave.id, "object_type": leave.name, "data": arguments[word], "changed_by": NOBODY}
+        type_ = "patch.changed" if what == "patch" else "approval.changed"
+        hand.tell(type_, said, actor=NOBODY, cause=hand.cause, frame=hand.frame)
+
+    def _hand(self, session: Session, id_: str) -> Outside:
+        """Return the actor of a decision, caused by the requesting event."""
+        ledger = ledger_of(session.engine).sync()
+        asked = _asked(ledger, {id_}).get(id_)
+        hand = Outside(session, ledger, NOBODY, None if asked is None else asked.id, self.party.frame_id)
+        hand.checks = self.party.checks
+        return hand
+
+
+def _asked(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
+    """Return the requesting events by the ids of what they request."""
+    found: dict[str, Event] = {}
+    for event in reversed(ledger.events()):
+        if event.type == "approval.proposed":
+            id_ = str(event.payload["approval_id"])
+        elif event.type == "patch.proposed":
+            id_ = str(event.payload["patch"]["id"])
+        else:
+            continue
+        if id_ in wanted:
+            found[id_] = event
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def _requester(run: Run, event: Event | None) -> str:
+    """Return the behavior that requested it, or else the actor."""
+    if event is None:
+        return NOBODY
+    if event.step is None:
+        return event.actor or NOBODY
+    history = next(one for one in reversed(run.chain) if one.base < event.step)
+    return run.node_of(history.s_act[event.step - history.base])
+
+
+def _leave(id_: str, kept: Mapping[str, Any], node: str) -> Leave:
+    if "approval_id" in kept:
+        type_ = kept["object_type"]
+        told = f"May this {type_!r} be created?"
+        arguments = {"what": "object", "object_type": type_, "data": kept["data"], "reason": kept.get("reason") or "",
+                     "pack": kept.get("pack") or ""}  # fmt: skip
+        return Leave(id_, node, type_, {"prompt": _prompt(told, kept.get("reason")), **arguments}, ("data",))
+    does = "be replaced" if kept["op"] == "replace" else "be changed"
+    arguments = {"what": "patch", "target": kept["target"], "op": kept["op"], "value": kept["value"],
+                 "evidence": kept.get("evidence") or []}  # fmt: skip
+    told = f"May the data of {kept['target']!r} {does}?"
+    return Leave(id_, node, kept["target"], {"prompt": _prompt(told, kept.get("rationale")), **arguments},
+                 ("value",))  # fmt: skip
+
+
+def _prompt(told: str, why: str | None) -> str:
+    return f"{told} {why}" if why else told
+
+
+def _check_changed(leave: Leave, word: str, arguments: Mapping[str, Any]) -> None:
+    """X126: a change of a request for approval affects more than its data, or the data is not valid.
+
+    Raises:
+        ExecutionError: X126, it is so.
+    """
+    other = [name for name, value in arguments.items() if name != word and leave.arguments.get(name) != value]
+    if other or not isinstance(arguments.get(word), Mapping):
+        what = f"{other[0]!r} cannot be changed" if other else f"{word!r} is no mapping of fields"
+        raise ExecutionError(
+            Problem("X126", f"{what} where leave is asked for {leave.name!r}", f"{leave.id!r} of {leave.node!r}",
+                    f"a person decides on this very {leave.arguments['what']}: only its {word!r} may be another",
+                    f"change {word!r} alone, or deny({leave.id!r}) and have it asked for anew")
+        )  # fmt: skip
+
+
+__all__ = ["Approvals"]

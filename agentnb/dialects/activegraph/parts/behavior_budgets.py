@@ -1,0 +1,156 @@
+"""Budgets of single behaviors: the used amounts from the log, and the behaviors whose budget is used up.
+
+Amounts are only counted if a behavior has a budget; other runs have no overhead.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from agentnb.dialects.activegraph.parts.ledger import STARTED, ledger_of
+from agentnb.dialects.activegraph.parts.matching import Matcher
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event, History
+    from agentnb.engine.core.run import Run
+
+Amount = int | Decimal
+CALLS: Final = "max_behavior_calls"
+_REQUESTS: Final = {"llm.requested": "max_llm_calls", "tool.requested": "max_tool_calls"}
+_ANSWERS: Final = frozenset({"llm.responded", "tool.responded"})
+
+
+class _Sum:
+    """An amount that grows: how much there was up to each position at which it did."""
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+        self.amounts: list[Amount] = []
+
+    def add(self, at: int, amount: Amount) -> None:
+        """Add to it at a position."""
+        self.at.append(at)
+        self.amounts.append((self.amounts[-1] if self.amounts else 0) + amount)
+
+    def up_to(self, position: int) -> Amount:
+        """Return how much there was at a position."""
+        end = bisect_right(self.at, position)
+        return self.amounts[end - 1] if end else 0
+
+
+class _Account:
+    """The amounts that each behavior has used, from the events of one history; each event is read once."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self.sums: dict[tuple[str, str], _Sum] = {}
+
+    def of(self, history: History) -> _Account:
+        """Read the events added since the last call."""
+        for event in history.events[self.read :]:
+            for name, limit, amount in _uses(event):
+                self.sums.setdefault((name, limit), _Sum()).add(event.at, amount)
+            self.read += 1
+        return self
+
+    def used(self, name: str, limit: str, position: int) -> Amount:
+        """Return how much a behavior had used at a position."""
+        found = self.sums.get((name, limit))
+        return 0 if found is None else found.up_to(position)
+
+
+_accounts: Final[WeakKeyDictionary[History, _Account]] = WeakKeyDictionary()
+
+
+def _uses(event: Event) -> Iterator[tuple[str, str, Amount]]:
+    """Yield what an event used of a behavior's budget; cached answers cost nothing."""
+    said = event.payload
+    if event.type == "patch.applied":
+        yield event.actor, "max_patches", 1
+    elif event.type in STARTED:
+        yield str(said["behavior"]), CALLS, 1
+    elif event.type in _REQUESTS and not said.get("cache_hit"):
+        yield str(said["behavior"]), _REQUESTS[event.type], 1
+    elif event.type in _ANSWERS and not said.get("cache_hit"):
+        yield str(said["behavior"]), "max_cost_usd", Decimal(str(said.get("cost_usd") or 0))
+
+
+def used_by(run: Run, name: str, limits: Mapping[str, Any]) -> dict[str, Amount]:
+    """Return what a behavior has used of each of its limits up to the current step, included."""
+    parts = [(_accounts.setdefault(history, _Account()).of(history), end) for history, end in run.parts()]
+    found: dict[str, Amount] = {limit: sum((account.used(name, limit, end) for account, end in parts), 0)
+                                for limit in limits}  # fmt: skip
+    made = ledger_of(run).sync().work
+    for event in () if made is None else made.emitted:
+        for who, limit, amount in _uses(event):
+            if who == name and limit in found:
+                found[limit] += amount
+    return found
+
+
+def spent(run: Run, behavior: Any) -> str | None:
+    """Return the first limit of a behavior that is used up; None where none is."""
+    if not behavior.budget:
+        return None
+    used = used_by(run, behavior.name, behavior.budget)
+    return next((limit for limit, most in behavior.budget.items() if used[limit] >= most), None)
+
+
+class Rationed(Matcher):
+    """A Matcher of behaviors with budgets: one whose budget is used up is no longer triggered."""
+
+    def at_once(self, run: Run, event: Event) -> list[str] | None:
+        """Return the names of the behaviors that an event will trigger.
+
+        None also if a budget may be used up by then.
+        """
+        if any(each.budget for each in self.listening(event.type)):
+            return None
+        return super().at_once(run, event)
+
+    def turns(self, run: Run, event: Event) -> list[tuple[str, int]]:
+        """Return the deliveries that an event triggers, as far as the budgets allow."""
+        found, left = list[tuple[str, int]](), dict[str, Any]()
+        for name, about in super().turns(run, event):
+            each = self.behaviors[name]
+            if each.budget and name not in left:
+                left[name] = 0 if spent(run, each) else self._calls_left(run, each)
+            if left.get(name, 1) > 0:
+                found.append((name, about))
+                left[name] = left.get(name, 2) - 1 if each.budget else 1
+        return found
+
+    def _calls_left(self, run: Run, each: Any) -> float:
+        most = each.budget.get(CALLS)
+        return float("inf") if most is None else most - int(used_by(run, each.name, {CALLS: most})[CALLS])
+
+    def late(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
+        """Return the delayed deliveries that are due, as far as the budgets allow."""
+        found, begun = list[tuple[str, int, int]](), dict[str, int]()
+        for name, about, seq in super().late(run, event):
+            each = self.behaviors[name]
+            if each.budget and (spent(run, each) or self._calls_left(run, each) <= begun.get(name, 0)):
+                continue
+            begun[name] = begun.get(name, 0) + 1
+            found.append((name, about, seq))
+        return found
+
+    def refusals(self, run: Run, name: str, event: Event) -> Iterator[str]:
+        """Yield each clause that does not match, including the budget."""
+        yield from super().refusals(run, name, event)
+        limit = spent(run, self.behaviors[name])
+        if limit is not None:
+            yield f"budget: its {limit}={self.behaviors[name].budget[limit]} is used up"
+
+
+def used_up(run: Run, behaviors: Mapping[str, Any]) -> dict[str, str]:
+    """Return the behaviors whose budget is used up, with the limit that each has reached."""
+    found = ((name, spent(run, each)) for name, each in behaviors.items())
+    return {name: limit for name, limit in found if limit is not None}
+
+
+__all__ = ["Rationed", "spent", "used_by", "used_up"]

@@ -1,0 +1,122 @@
+"""Caches of what models and tools have answered, by the digest of what they were asked. Failures are not cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Generic, Self, TypeVar
+
+from agentnb.board.values import thaw
+from agentnb.dialects.activegraph.parts.models import LLMResponse, ToolCall, response_dict
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class CachedToolResponse:
+    """The answer of a tool: its output or its error, the time it took in seconds, and its cost in dollars."""
+
+    output: Any = None
+    error: dict[str, Any] | None = None
+    latency_seconds: float = 0.0
+    cost_usd: Decimal = Decimal(0)
+    cache_hit: bool = False
+
+
+class _Cache(Generic[Answer]):
+    """Answers by digest, stored as the payloads of the events that record them."""
+
+    event_type = key = ""
+
+    def __init__(self) -> None:
+        self._payloads: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def from_events(cls, events: Iterable[Any]) -> Self:
+        """Return a cache of the answers in a log."""
+        return cls().add_events(events)
+
+    def add_events(self, events: Iterable[Any]) -> Self:
+        """Add the answers in a log; of several to the same request the first is used."""
+        for event in events:
+            if event.type == self.event_type and not event.payload.get("error"):
+                self._payloads.setdefault(event.payload[self.key], thaw(event.payload))
+        return self
+
+    def payload(self, digest: str) -> dict[str, Any] | None:
+        """Return what the event of an answer recorded; None if nothing is cached."""
+        return self._payloads.get(digest)
+
+    def has(self, digest: str) -> bool:
+        """Return True if there is an answer."""
+        return digest in self._payloads
+
+    def get(self, digest: str) -> Answer | None:
+        """Return an answer, marked as a cache hit; None if nothing is cached."""
+        found = self._payloads.get(digest)
+        return None if found is None else self._answer(found)
+
+    def record(self, digest: str, response: Answer) -> None:
+        """Cache an answer, in place of an older one."""
+        self._payloads[digest] = self._payload(response)
+
+    def __len__(self) -> int:
+        """Return how many answers are cached."""
+        return len(self._payloads)
+
+    def _answer(self, payload: dict[str, Any]) -> Answer:
+        raise NotImplementedError
+
+    def _payload(self, response: Answer) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class LLMCache(_Cache[LLMResponse]):
+    """The answers of models, by the digest of the prompt."""
+
+    event_type, key = "llm.responded", "prompt_hash"
+
+    def _answer(self, payload: dict[str, Any]) -> LLMResponse:
+        return response_from(payload, cache_hit=True)
+
+    def _payload(self, response: LLMResponse) -> dict[str, Any]:
+        return response_dict(response)
+
+
+class ToolCache(_Cache[CachedToolResponse]):
+    """The answers of tools, by the digest of the call."""
+
+    event_type, key = "tool.responded", "args_hash"
+
+    def _answer(self, payload: dict[str, Any]) -> CachedToolResponse:
+        return CachedToolResponse(payload.get("output"), None, float(payload.get("latency_seconds") or 0.0),
+                                  Decimal(str(payload.get("cost_usd") or 0)), cache_hit=True)  # fmt: skip
+
+    def _payload(self, response: CachedToolResponse) -> dict[str, Any]:
+        return {"output": response.output, "error": response.error, "latency_seconds": response.latency_seconds,
+                "cost_usd": str(response.cost_usd)}  # fmt: skip
+
+
+def response_from(fields: dict[str, Any], *, cache_hit: bool = False) -> LLMResponse:
+    """Return a model's answer from its fields as JSON, as `LLMResponse.to_dict` writes them."""
+    calls = [
+        ToolCall(each["id"], each["name"], dict(each.get("args") or {})) for each in fields.get("tool_calls") or ()
+    ]
+    return LLMResponse(
+        str(fields.get("raw_text", "")),
+        fields.get("parsed"),
+        int(fields.get("input_tokens") or 0),
+        int(fields.get("output_tokens") or 0),
+        Decimal(str(fields.get("cost_usd") or 0)),
+        float(fields.get("latency_seconds") or 0.0),
+        str(fields.get("model", "")),
+        str(fields.get("finish_reason", "stop")),
+        fields.get("seed"),
+        cache_hit,
+        dict(fields.get("provider_meta") or {}),
+        calls or None,
+    )
+
+
+__all__ = ["CachedToolResponse", "LLMCache", "ToolCache", "response_from"]

@@ -1,0 +1,256 @@
+"""The arguments of a behavior besides its event: the graph to change, a view of it, and the context."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.parts.clocks import text_of
+from agentnb.dialects.activegraph.parts.events import Event, canonical, event_of, events_of
+from agentnb.dialects.activegraph.parts.graph_mutations import Inside
+from agentnb.dialects.activegraph.parts.graph_queries import Then, near
+from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, object_of, patch_of, relation_of
+from agentnb.dialects.activegraph.parts.patterns import Match
+from agentnb.dialects.activegraph.parts.where import Where, at, holds
+from agentnb.errors import Problem
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.ledger import Ledger
+    from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
+    from agentnb.engine.core.history import Event as Kept
+    from agentnb.engine.core.work import Work
+
+RECENT = 50
+Reads = dict[str, None] | None  # the ids of the objects that a delivery has read, in order; None: not recorded
+
+
+class BehaviorGraph:
+    """The graph as a behavior changes it: changes are recorded in its name, caused by its event."""
+
+    def __init__(self, hand: Inside, party: Party, reads: Reads = None) -> None:
+        self._hand, self._party, self._name, self._reads = hand, party, str(hand.actor), reads
+        self.counters = {"objects_created": 0, "relations_created": 0, "patches_applied": 0, "patches_proposed": 0,
+                         "events_emitted": 0}  # fmt: skip
+
+    def add_object(self, type: str, data: Mapping[str, Any], *, evidence: Sequence[str] | None = None) -> Object:
+        """Create an object.
+
+        Raises:
+            PolicyViolation: X508, a policy is against it.
+        """
+        self._party.check(self._name, "can_create", type)
+        made = object_of(self._hand.add_object(type, data, evidence))
+        self.counters["objects_created"] += 1
+        return made
+
+    def add_relation(self, source: str, target: str, type: str, data: Mapping[str, Any] | None = None) -> Relation:
+        """Create a relation.
+
+        Raises:
+            PolicyViolation: X508, a policy is against it.
+        """
+        self._party.check(self._name, "can_create_relation", type)
+        made = relation_of(self._hand.add_relation(source, target, type, data))
+        self.counters["relations_created"] += 1
+        return made
+
+    def patch_object(self, target: str, updates: Mapping[str, Any], *, rationale: str | None = None,
+                     evidence: Sequence[str] | None = None) -> Patch:  # fmt: skip
+        """Merge fields into an object's data at once.
+
+        Raises:
+            KeyError: there is no such object.
+            PolicyViolation: X508, a policy is against it.
+        """
+        self._party.check(self._name, "can_apply", self._type(target))
+        made = patch_of(self._hand.patch_object(target, updates, rationale, evidence))
+        self.counters["patches_applied"] += 1
+        return made
+
+    def propose_patch(self, target: str, op: str, value: Mapping[str, Any], *, rationale: str | None = None,
+                      evidence: Sequence[str] | None = None) -> Patch:  # fmt: skip
+        """Propose a change of an object in its current state.
+
+        Raises:
+            PolicyViolation: X508, a policy forbids it.
+        """
+        self._party.check(self._name, "can_propose", self._type(target.removeprefix("object:")))
+        made = patch_of(self._hand.propose_patch(target, op, value, self._name, rationale, evidence))
+        self.counters["patches_proposed"] += 1
+        return made
+
+    def emit(self, type: str, payload: Mapping[str, Any] | None = None) -> Event:
+        """Record an event in the behavior's name."""
+        made = event_of(self._hand.emit(type, dict(payload or {})))
+        self.counters["events_emitted"] += 1
+        return made
+
+    def remove_object(self, object_id: str) -> None:
+        """Remove an object; its relations are removed first, each with an event."""
+        self._party.check(self._name, "can_apply", self._type(object_id))
+        self._hand.remove_object(object_id)
+
+    def remove_relation(self, relation_id: str) -> None:
+        """Remove a relation; requires the same permission as creating one of its type.
+
+        Raises:
+            PolicyViolation: X508, a policy forbids it.
+        """
+        kept = self._hand.ledger.relation(relation_id)
+        if kept is not ABSENT:
+            self._party.check(self._name, "can_create_relation", kept["type"], "remove a relation of type")
+        self._hand.remove_relation(relation_id)
+
+    def get_object(self, id_: str) -> Object | None:
+        """Return an object, a copy; None where there is none."""
+        kept = self._hand.ledger.object(id_)
+        if kept is ABSENT:
+            return None
+        if self._reads is not None:
+            self._reads[id_] = None
+        return object_of(kept)
+
+    def get_relation(self, id_: str) -> Relation | None:
+        """Return a relation, a copy; None where there is none."""
+        kept = self._hand.ledger.relation(id_)
+        return None if kept is ABSENT else relation_of(kept)
+
+    def _type(self, id_: str) -> str:
+        kept = self._hand.ledger.object(id_)
+        return "" if kept is ABSENT else str(kept["type"])
+
+
+class View:
+    """The part of the graph that a behavior sees, as it was when the delivery started. It returns copies."""
+
+    def __init__(self, ledger: Ledger, event: Kept, spec: Mapping[str, Any] | None, reads: Reads = None) -> None:
+        spec, self._reads = spec or {}, reads
+        recent = int(spec.get("recent_events", RECENT))
+        self._events = ledger.last_events(recent) if recent > 0 else []
+        self._ledger, self._event, self._spec = ledger, event, spec
+        self._taken: tuple[list[Any], list[Any]] | None = None
+
+    def take(self) -> tuple[list[Any], list[Any]]:
+        """Return the visible objects and relations, frozen; looked up once, as they were at the start."""
+        if self._taken is None:
+            around, types = self._spec.get("around"), self._spec.get("include_types")
+            ledger: Ledger | Then = self._ledger  # changes of this step since then are not part of it
+            ledger = Then(self._ledger.run.root.scope.data) if self._ledger.changed else self._ledger
+            if around is None:
+                objects, relations = list(ledger.all_objects()), list(ledger.all_relations())
+            else:
+                objects, relations = near(ledger, self._centre(str(around)), int(self._spec.get("depth", 1)))
+            if types:
+                objects = [kept for kept in objects if kept["type"] in types]
+            self._taken = objects, relations
+        return self._taken
+
+    def _centre(self, around: str) -> str:
+        """Return the id of the object at the center of a view: read from the event, or stated literally."""
+        head, *path = around.split(".")
+        if head != "event":
+            return around
+        event = self._event
+        root = {"payload": event.payload, "id": event.id, "type": event.type, "actor": event.actor}
+        return str(at(root, path))
+
+    def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
+        """Return the visible objects of a type that match `where`: {"data.state": "open"}."""
+        found = [kept for kept in self.take()[0]
+                 if type in (None, kept["type"]) and (not where or holds(where, kept))]  # fmt: skip
+        if self._reads is not None:
+            self._reads.update(dict.fromkeys(kept["id"] for kept in found))
+        return [object_of(kept) for kept in found]
+
+    def relations(self, type: str | None = None) -> list[Relation]:
+        """Return the relations that it shows, of a type."""
+        return [relation_of(kept) for kept in self.take()[1] if type in (None, kept["type"])]
+
+    def events(self, type: str | None = None) -> list[Event]:
+        """Return the last events, of a type."""
+        return events_of(kept for kept in self._events if type in (None, kept.type))
+
+    def get_object(self, id_: str) -> Object | None:
+        """Return a visible object; None if none has that id."""
+        found = next((kept for kept in self.take()[0] if kept["id"] == id_), None)
+        if found is None:
+            return None
+        if self._reads is not None:
+            self._reads[id_] = None
+        return object_of(found)
+
+
+class Seen:
+    """The clock of a run, as behaviors read it."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def now(self) -> str:
+        """Return the time."""
+        return text_of(self._work.now())
+
+
+class Context:
+    """The context of a behavior: `view`, `frame`, `policy`, `random`, `clock`, `matches`, `settings`."""
+
+    def __init__(self, name: str, hand: Inside, party: Party, event: Kept, spec: Mapping[str, Any] | None,
+                 reads: Reads = None) -> None:  # fmt: skip
+        self._name, self._hand, self._party = name, hand, party
+        self.view = View(hand.ledger, event, spec, reads)
+        self.matches: list[Match] = []
+        self.clock = Seen(hand.work)
+
+    @property
+    def frame(self) -> Frame | None:
+        """The subject of the run."""
+        return self._party.frame
+
+    @property
+    def policy(self) -> Policy | None:
+        """The permissions of behaviors."""
+        return self._party.policy
+
+    @property
+    def random(self) -> random.Random:
+        """The run's random generator: equal runs draw equal numbers, also after a resume elsewhere."""
+        return self._hand.ledger.run.random
+
+    @property
+    def llm_provider(self) -> Any:
+        """The model provider."""
+        return self._party.llm
+
+    @property
+    def settings(self) -> Any:
+        """The settings of the behavior's pack; None if it is not from a pack."""
+        return self._party.settings.get(self._party.packs(self._name))
+
+    def pack_settings(self, name: str) -> Any:
+        """Return the settings of a pack; None if it is not loaded."""
+        return self._party.settings.get(name)
+
+    def propose_object(self, type: str, data: Mapping[str, Any], reason: str = "") -> str:
+        """Request approval to create an object, and return the id of the pending approval."""
+        hand, approval = self._hand, self._hand.ledger.ids.approval()
+        payload = {"approval_id": approval, "object_type": type, "reason": reason,
+                   "pack": self._party.gating_pack(type), "data": canonical(data)}  # fmt: skip
+        hand.tell("approval.proposed", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
+        return approval
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """Raise: embeddings are not supported here.
+
+        X509: a behavior requests an embedding, which is not supported here.
+        """
+        from agentnb.dialects.activegraph.errors import GraphError
+
+        raise GraphError(
+            Problem("X509", f"nothing here makes vectors of {len(texts)} texts", f"behavior {self._name!r}",
+                    "embeddings are no part of this dialect", "call a model of embeddings in a tool")
+        )  # fmt: skip
+
+
+__all__ = ["BehaviorGraph", "Context", "View"]

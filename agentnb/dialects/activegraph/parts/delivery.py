@@ -1,0 +1,239 @@
+"""The step of a behavior: the delivery of one event to one behavior, and the events that record it.
+
+These are `pattern.matched`, `behavior.started`, the behavior's own events, and `behavior.completed` or
+`behavior.failed`; for a delayed delivery `behavior.scheduled`, and the others when it is due.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.dialects.activegraph.errors import GraphError
+from agentnb.dialects.activegraph.parts.context import BehaviorGraph, Context, Reads
+from agentnb.dialects.activegraph.parts.events import event_of
+from agentnb.dialects.activegraph.parts.graph_mutations import Inside
+from agentnb.dialects.activegraph.parts.graph_queries import Then
+from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
+from agentnb.dialects.activegraph.parts.objects import Relation, relation_of
+from agentnb.dialects.activegraph.parts.patterns import Match
+from agentnb.dialects.activegraph.parts.run_config import Party
+from agentnb.engine.core.history import LATE
+from agentnb.errors import Problem
+from agentnb.recipe.user_functions import check_ran
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import ActRow
+    from agentnb.engine.core.history import Event as Kept
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Keep, Perform, Work
+
+READS: Final = 200  # the maximum number of object ids recorded per delivery
+
+
+def performer(behavior: Any, party: Party | None) -> Perform:
+    """Return the function that performs a behavior's node."""
+    if behavior.kind == "llm":
+        from agentnb.dialects.activegraph.parts.llm_delivery import Thinking
+
+        return Thinking(behavior, party or Party())
+    return Delivery(behavior, party or Party())
+
+
+class Delivery:
+    """Delivers events to one behavior. One step is one delivery."""
+
+    def __init__(self, behavior: Any, party: Party) -> None:
+        self.behavior, self.party = behavior, party
+
+    def __call__(self, work: Work) -> Any:
+        """Deliver the current event."""
+        turn = self.begin(work)
+        if turn is None:
+            return {}
+        about = () if turn.relation is None else (turn.relation,)
+        try:
+            turn.call(self.behavior.fn, *about, turn.event, turn.graph, turn.ctx, **self._settings())
+        except Exception as error:
+            turn.failed(error)
+            raise
+        turn.completed()
+        return {}
+
+    def _settings(self) -> Mapping[str, Any]:
+        given = getattr(self.behavior, "bound", None)
+        return {} if given is None else given()
+
+    def begin(self, work: Work) -> Turn | None:
+        """Record the start of a delivery, and return it; None if the behavior is only scheduled for later.
+
+        X510: a behavior is set as the next node, and there is no event to deliver.
+        """
+        kept, name = work.event, self.behavior.name
+        if kept is None:
+            raise GraphError(
+                Problem("X510", f"{name!r} has no event to answer to", f"behavior {name!r}",
+                        "a behavior runs when an event sets it off", "emit the event: session.emit(type, payload)")
+            )  # fmt: skip
+        ledger = ledger_of(work.run)
+        ledger.begin(work)
+        about = work.act.row.about
+        turn = Turn(self.behavior, self.party, work, ledger, kept)
+        if self.behavior.activate_after and about > LATE:
+            turn.put_off(about)
+            return None
+        number = about if about > LATE else LATE - about
+        if self.behavior.kind == "relation":
+            turn.relation = _relation(work, number)
+        turn.match(late=about <= LATE)
+        turn.started()
+        return turn
+
+
+class Turn:
+    """One delivery in progress: the behavior's arguments, and the events that record it."""
+
+    def __init__(self, behavior: Any, party: Party, work: Work, ledger: Ledger, kept: Kept) -> None:
+        self.behavior, self.party, self.work, self.ledger, self.kept = behavior, party, work, ledger, kept
+        self.hand = Inside(work, ledger, behavior.name, kept.id, party.frame_id)
+        self.hand.checks = party.checks
+        self.reads: Reads = {} if _traces_reads(work, party) else None
+        self.execution = ""  # the id of the event that records the start
+        self.graph = BehaviorGraph(self.hand, party, self.reads)
+        self.event = event_of(kept)
+        self.ctx = Context(behavior.name, self.hand, party, kept, behavior.view_spec, self.reads)
+        self.relation: Relation | None = None
+        self.beside: dict[str, Any] = {}  # additional fields of `behavior.completed`
+
+    def tell(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
+        """Record an event about the delivery itself, in the runtime's name."""
+        said = {"behavior": self.behavior.name, "event_id": self.kept.id, **payload}
+        if self.party.live(self.work.run):
+            self.party.watch(type_, said)
+        return self.hand.tell(type_, said, actor="runtime", cause=self.kept.id, frame=self.party.frame_id, keep=keep)
+
+    def match(self, *, late: bool) -> None:
+        """Pass the pattern's matches at the time of the event to the behavior.
+
+        Record them, unless the delivery was delayed.
+        """
+        matcher = self.behavior.pattern_matcher
+        if matcher is None:
+            return
+        found = self.ledger.matched.get((self.kept.seq, self.behavior.name))
+        if found is None:
+            found = [match.bindings for match in matcher.matches(as_matched(self.ledger, self.work))]
+        self.ctx.matches = [Match(dict(bindings)) for bindings in found]
+        if not late and self._is_first():
+            self.tell("pattern.matched", {"matches_count": len(found), "pattern": self.behavior.pattern})
+
+    def _is_first(self) -> bool:
+        """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
+        last = _last_turn(self.work.run)
+        return last is None or (last.event, last.node) != (self.kept.seq, self.work.act.row.node)
+
+    def started(self) -> None:
+        """Record that the delivery has started."""
+        said: dict[str, Any] = {"triggering_event_type": self.kept.type}
+        if self.relation is not None:
+            said |= {"relation_type": self.behavior.relation_type, "relation_id": self.relation.id}
+            self.execution = self.tell("relation_behavior.started", said).id
+            return
+        made = self.event.payload.get("object")
+        concerned = made.get("id") if isinstance(made, dict) else None
+        self.execution = self.tell("behavior.started", {**said, "triggering_object_id": concerned}).id
+
+    def completed(self) -> None:
+        """Record that the delivery has completed."""
+        self.tell("behavior.completed", {**self.graph.counters, **self.beside}, "step")
+        self._record_reads()
+
+    def _record_reads(self) -> None:
+        """Record which objects were read, once each in the order of first reads: the first `READS` by id."""
+        if not self.reads:
+            return
+        said: dict[str, Any] = {"execution_event_id": self.execution, "object_ids": list(islice(self.reads, READS)),
+                                "count": len(self.reads)}  # fmt: skip
+        if len(self.reads) > READS:
+            said["truncated"] = True
+        self.tell("context.read", said, "step")
+
+    def put_off(self, about: int) -> None:
+        """Record that the delivery is delayed, and until when."""
+        now, after = self.ledger.tick(self.kept.seq), self.behavior.activate_after
+        more = {} if about < 0 else {"relation_id": _relation(self.work, about).id, "about_event": about}
+        self.tell("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
+                                         **more})  # fmt: skip
+
+    def call(self, fn: Callable[..., Any], *given: Any, **words: Any) -> None:
+        """Run the behavior's code: its changes to the graph, in any name, and its random numbers belong to its step."""
+        ledger, work = self.ledger, self.work
+        before, ledger.acting = ledger.acting, work
+        try:
+            check_ran(fn(*given, **words))
+        finally:
+            ledger.acting = before
+            ledger.end(work)
+
+    def failed(self, error: Exception) -> None:
+        """Record that the delivery has failed; for one cancelled earlier nothing is recorded."""
+        if self.work.dead:
+            return
+        said: dict[str, Any] = {
+            "exception_type": type(error).__name__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+        recorded = self.work.run.recorded
+        then = None if recorded is None else recorded.next_event(self.work)
+        if then is not None and then.type == "behavior.failed":
+            said["traceback"] = then.payload["traceback"]  # the location at that time: it may have moved since
+        reason = getattr(error, "reason", None)
+        if isinstance(reason, str):
+            said |= {"reason": reason, **getattr(error, "payload_extras", {})}
+        self.tell("behavior.failed", said, "step")
+        self._record_reads()
+
+
+def _traces_reads(work: Work, party: Party) -> bool:
+    """Return True if this delivery records its reads; a replay does what the recorded step did."""
+    recorded = getattr(work.run.recorded, "recorded", None)
+    return party.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
+
+
+def _last_turn(run: Run) -> ActRow | None:
+    """Return the delivery of the last step; None before the first."""
+    for history, end in reversed(run.parts()):
+        if end > history.base:
+            return run.tables.acts[history.s_act[end - history.base]]
+    return None
+
+
+def _relation(work: Work, number: int) -> Relation:
+    """Return the relation that an event has created."""
+    event = work.run.event(number)
+    assert event is not None
+    return relation_of(event.payload["relation"])
+
+
+def as_matched(ledger: Ledger, work: Work) -> Any:
+    """Return the graph as it was when an event was processed: before the first step that it triggered."""
+    run, seq = work.run, work.act.event
+    first = run.position
+    for history, _ in reversed(run.parts()):
+        while first > history.base and run.tables.acts[history.s_act[first - history.base]].event == seq:
+            first -= 1
+        if first > history.base:
+            break
+    before: dict[str, Any] = {}
+    for history, end in run.parts():
+        start = history.s_wend[max(first, history.base) - history.base] if history.tip >= first else len(history.w_new)
+        for row in range(start, history.s_wend[end - history.base]):
+            _, path = run.tables.codes[history.w_code[row] >> 2]
+            before.setdefault(str(path[0]), history.w_old[row])
+    return ledger if not before else Then({**run.root.scope.data, **before})
+
+
+__all__ = ["Delivery", "Turn", "as_matched", "performer"]

@@ -1,0 +1,311 @@
+"""Model requests and tool calls as effects of the run: answers and failures are recorded.
+
+The effects do not raise: an answer states in itself that it is a failure, so that a replay fails with the same text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.board.values import thaw
+from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError, UnknownToolError
+from agentnb.dialects.activegraph.parts.caches import LLMCache, ToolCache
+from agentnb.dialects.activegraph.parts.events import as_plain, canonical
+from agentnb.dialects.activegraph.parts.models import (
+    DEFAULT_MODEL,
+    Asked,
+    is_native_schema,
+    messages_from,
+    response_dict,
+    response_of,
+)
+from agentnb.dialects.activegraph.parts.tools import Tool, ToolContext
+from agentnb.errors import AgentNbError
+from agentnb.recipe.user_functions import check_ran
+from agentnb.world.effect import Effect
+from agentnb.world.llm import base
+from agentnb.world.world import asked_before
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
+    from agentnb.dialects.activegraph.parts.run_config import Party
+    from agentnb.engine.core.work import Work
+
+TOO_MANY: Final = 429  # the HTTP status of a rate limit
+UNKNOWN_HERE: Final = frozenset({401, 403})  # the HTTP statuses of a rejected key
+AGAIN: Final = frozenset({"llm.network_error", "llm.rate_limited"})
+
+
+class Paid(dict[str, Any]):
+    """A tool's answer with its cost."""
+
+    usage = base.Usage()
+
+
+class Asking:
+    """How the behaviors of one runtime ask models and tools: retries and caches."""
+
+    def __init__(
+        self,
+        party: Party,
+        *,
+        attempts: int = 3,
+        delays: tuple[float, float] = (0.5, 8.0),
+        caches: tuple[LLMCache | None, ToolCache | None] = (None, None),
+        caching: tuple[bool, bool] = (False, False),
+        reinvoke: bool = False,
+        tools: Callable[[], Iterable[Tool]] = list,
+        invoker: ToolInvoker | None = None,
+        native: bool = False,
+    ) -> None:
+        self.party, self.attempts, self.delays, self.reinvoke, self.tools = party, attempts, delays, reinvoke, tools
+        self.invoker, self.native = invoker, native
+        self.caching = (caching[0] or caches[0] is not None, caching[1] or caches[1] is not None)
+        self.llm_cache, self.tool_cache = caches[0] or LLMCache(), caches[1] or ToolCache()
+
+    def retries(self, attempts: int | None, first: float | None, most: float | None) -> dict[str, Any]:
+        """Return the retry policy of model requests in a Runtime's terms; None for the default."""
+        return {
+            "llm_retry_max_attempts": self.attempts if attempts is None else attempts,
+            "llm_retry_initial_delay_seconds": self.delays[0] if first is None else first,
+            "llm_retry_max_delay_seconds": self.delays[1] if most is None else most,
+        }
+
+    def know(self, events: Iterable[Any]) -> None:
+        """Fill the active caches from a log."""
+        known = list(events)
+        if self.caching[0]:
+            self.llm_cache.add_events(known)
+        if self.caching[1]:
+            self.tool_cache.add_events(known)
+
+    # -- models --------------------------------------------------------------------------------------------------
+
+    def model_of(self, behavior: Any) -> str:
+        """Return the name of the model that a behavior asks."""
+        return str(behavior.model or getattr(self.party.llm, "default_model", None) or DEFAULT_MODEL)
+
+    def is_native(self, behavior: Any) -> bool:
+        """Return True if the provider itself enforces the schema of a behavior's answer."""
+        supports = getattr(self.party.llm, "supports_native_structured_output", None)
+        return (
+            self.native
+            and behavior.output_schema is not None
+            and supports is not None
+            and bool(supports(self.model_of(behavior)))
+            and is_native_schema(behavior.output_schema.model_json_schema())
+        )
+
+    def answered(self, prompt_hash: str) -> dict[str, Any] | None:
+        """Return the cached response to this request, if caching is on."""
+        return self.llm_cache.payload(prompt_hash) if self.caching[0] else None
+
+    async def ask(self, work: Work, words: dict[str, Any]) -> dict[str, Any]:
+        """Send one request to the model and return the response as its event records it, or {"failed": ...}.
+
+        `words` are the arguments of the request; afterwards they include a person's changes to the pending call.
+        """
+        provider, given, clock = self.party.llm, dict(words), work.run.ns
+
+        def asked(**now: Any) -> Any:
+            began = clock()
+            try:
+                answer = provider.complete(**_apply_changes(given, sent, now), **_asker(provider, work, words["model"]))
+                return later(answer, began) if inspect.isawaitable(answer) else _with_usage(response_dict(answer))
+            except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
+                return _failed_response(error, words["model"], _seconds(clock, began))
+
+        async def later(answer: Awaitable[Any], began: int) -> Any:
+            try:
+                return _with_usage(response_dict(await answer))
+            except Exception as error:  # noqa: BLE001  (as above)
+                return _failed_response(error, words["model"], _seconds(clock, began))
+
+        sent = canonical({"model": words["model"], "system": words["system"],
+                          "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
+        answer = await work.call(Effect("llm", words["model"], sent, target=asked, prepare=self._preparing))
+        words |= _apply_changes(given, sent, thaw(work.calls[-1].arguments))
+        return response_of(getattr(answer, "content", answer), words["model"])
+
+    def _preparing(self) -> Awaitable[None] | None:
+        """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
+        provider = self.party.llm
+        return provider.preparing() if isinstance(provider, Asked) else None
+
+    async def wait(self, work: Work, attempt: int, failure: Mapping[str, Any]) -> None:
+        """Wait before a model request is retried."""
+        first, most = self.delays
+        seconds = max(min(first * 2**attempt, most), float(failure.get("retry_after_seconds") or 0.0))
+        clock = work.run.clock
+        await work.call(Effect("sleep", "retry", {"seconds": seconds}, target=clock.sleep, repeatable=True))
+
+    def estimate(self, words: Mapping[str, Any]) -> tuple[int, Any] | None:
+        """Return the number of tokens of a request and its maximum cost; None if the provider cannot estimate them."""
+        provider = self.party.llm
+        if not hasattr(provider, "estimate_cost"):
+            return None
+        tokens = provider.count_tokens(system=words["system"], messages=words["messages"], model=words["model"])
+        cost = provider.estimate_cost(input_tokens=tokens, output_tokens=words["max_tokens"], model=words["model"])
+        return tokens, cost
+
+    # -- tools ---------------------------------------------------------------------------------------------------
+
+    def tools_of(self, behavior: Any) -> dict[str, Tool]:
+        """Return the tools that a behavior names: as they are, or by name among those of the runtime."""
+        return {tool.name: tool for tool in self._named_tools(behavior).values() if tool is not None}
+
+    def missing_tool(self, behavior: Any) -> str | None:
+        """Return the first tool that a behavior names and the runtime does not have; None if it has all."""
+        return next((name for name, tool in self._named_tools(behavior).items() if tool is None), None)
+
+    def _named_tools(self, behavior: Any) -> dict[str, Tool | None]:
+        known = {each.name: each for each in self.tools()}
+        short = {name.rpartition(".")[2]: each for name, each in known.items()}
+        return {
+            each if isinstance(each, str) else each.name: known.get(each, short.get(each))
+            if isinstance(each, str)
+            else each
+            for each in behavior.tools
+        }
+
+    def tool_of(self, behavior: Any, name: str) -> Tool:
+        """Return a tool that a behavior names.
+
+        Raises:
+            UnknownToolError: it does not name it.
+        """
+        found = self.tools_of(behavior).get(name)
+        if found is None:
+            names = ", ".join(self.tools_of(behavior)) or "none"
+            raise UnknownToolError("tool.unknown_tool", f"{behavior.name!r} has no tool {name!r}; it has: {names}",
+                                   payload_extras={"tool": name})  # fmt: skip
+        return found
+
+    def known(self, tool: Tool, hash_: str) -> dict[str, Any] | None:
+        """Return the cached result of this tool call, if caching is on."""
+        if not self.caching[1] or (self.reinvoke and tool.deterministic):
+            return None
+        return self.tool_cache.payload(hash_)
+
+    async def use(self, work: Work, tool: Tool, args: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Call a tool, and return {"output", "latency_seconds"}, or {"failed": ...}."""
+
+        def used(**given: Any) -> Any:
+            began = work.run.ns()
+            found = _run(tool, given, context, self.invoker)
+            found["latency_seconds"] = _seconds(work.run.ns, began)
+            return found if "failed" in found else _paid(found, tool)  # a failed call costs nothing
+
+        effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=used,
+                        repeatable=tool.deterministic)  # fmt: skip
+        try:
+            return dict(await work.call(effect))
+        except TimeoutError as error:
+            return {"failed": {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}}
+
+
+def _seconds(clock: Callable[[], int], began: int) -> float:
+    """Return the seconds since a reading of the run's clock: equal runs under a frozen clock record equal durations."""
+    return (clock() - began) / 1e9
+
+
+def _with_usage(found: dict[str, Any]) -> base.LLMResponse:
+    """Return a response with its usage."""
+    usage = base.Usage(found["input_tokens"], found["output_tokens"], found["cost_usd"])
+    return base.LLMResponse(found, found["model"], usage)
+
+
+def _failed_response(error: Exception, model: str, seconds: float) -> base.LLMResponse:
+    """Return the response that represents a failure; its cost is 0, as in its event."""
+    return base.LLMResponse({"failed": _failure(error, model, seconds)}, usage=base.Usage(cost_usd=Decimal(0)))
+
+
+def _asker(provider: Any, work: Work, model: str) -> dict[str, Any]:
+    """Return the caller for a client of agentnb: scripts are indexed by node and by the number of earlier requests."""
+    if not isinstance(provider, Asked):
+        return {}
+    node, heard, of_node = work.node.id, work.run.tell, asked_before(work, "llm", work.node.id)
+    asker: dict[str, Any] = {"node": node, "number": asked_before(work, "llm"), "of_node": of_node}
+    if heard is not None:
+        asker["tell"] = lambda text: work.dead or heard(node, text, 1, of_node, model)
+    return {"asker": asker}
+
+
+def _apply_changes(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the request, with a person's changes to the pending call."""
+    new = {
+        name: value for name, value in now.items() if name in sent and masked(value, name) != masked(sent[name], name)
+    }
+    if "messages" in new:
+        new["messages"] = messages_from(new["messages"])
+    return {**words, **new}
+
+
+def _paid(found: dict[str, Any], tool: Tool) -> Paid:
+    answer = Paid(found)
+    answer.usage = base.Usage(cost_usd=tool.cost_per_call)
+    return answer
+
+
+def _run(tool: Tool, given: Mapping[str, Any], context: ToolContext,
+         invoker: ToolInvoker | None = None) -> dict[str, Any]:  # fmt: skip
+    """Validate the input, call the function, validate the output; a failure is returned as an answer."""
+    reason = "tool.invalid_input"
+    try:
+        args = tool.input_schema.model_validate(dict(given)) if tool.input_schema else dict(given)
+        reason = "tool.execution_error"
+        output = check_ran(tool.fn(args, context) if invoker is None else _invoke(invoker, tool, args, context))
+        reason = "tool.invalid_output"
+        if tool.output_schema is not None and not isinstance(output, tool.output_schema):
+            output = tool.output_schema.model_validate(output)
+        output = as_plain(output)
+    except Exception as error:  # noqa: BLE001  (whatever a tool raises is an answer of its own)
+        reason = getattr(error, "reason", reason)
+        said: dict[str, Any] = {
+            "reason": reason,
+            "type": type(error).__name__,
+            "message": str(error),
+            "tool": tool.name,
+        }
+        if reason == "tool.execution_error":
+            kind = type(error).__name__
+            said |= {"type": "ToolError", "message": f"{kind}: {error}", "raised": kind}
+        elif reason != getattr(error, "reason", None):
+            said["validation_errors"] = str(error)
+        return {"failed": said}
+    return {"output": output}
+
+
+def _invoke(invoker: ToolInvoker, tool: Tool, args: Any, context: ToolContext) -> Any:
+    """Return the result of a custom invoker in place of the tool.
+
+    Raises:
+        ToolError: the answer is an error.
+    """
+    answer = invoker.invoke(tool, args, context)
+    if answer.error:
+        raise ToolError(str(answer.error.get("reason", "tool.execution_error")), str(answer.error.get("message", "")))
+    return answer.output
+
+
+def _failure(error: Exception, model: str, seconds: float) -> dict[str, Any]:
+    """Return a provider's failure: its own reason, or else a network error."""
+    said: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "latency_seconds": seconds}
+    reason = getattr(error, "reason", None)
+    if isinstance(error, LLMBehaviorError) or (isinstance(reason, str) and reason.startswith("llm.")):
+        extras = getattr(error, "payload_extras", None) or {}
+        return {**said, "reason": reason, "extra": canonical(extras)}
+    if not isinstance(error, AgentNbError):  # unknown: it may be the connection to the model
+        return {**said, "reason": "llm.network_error", "extra": {"model": model}}
+    status, after = getattr(error, "status", None), getattr(error, "retry_after", None)
+    again = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
+    refused = "llm.auth_error" if status in UNKNOWN_HERE else "llm.request_error"
+    extra = {"model": model} if after is None else {"model": model, "retry_after_seconds": after}
+    return {**said, "reason": again if getattr(error, "again", False) else refused, "extra": extra}
+
+
+__all__ = ["AGAIN", "Asking", "Paid"]

@@ -1,0 +1,57 @@
+"""The types of events that behaviors may emit, as far as this is known before they run; for their drawing.
+
+A behavior declares the types of objects that it `creates`. Other events are inferred from its function's code: the
+types with listeners that it names, and the graph methods that it calls. The code is inspected, not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any, Final
+
+from agentnb.dialects.activegraph.parts.events import LIFECYCLE
+
+_TOLD_BY_METHOD: Final = {
+    "add_object": "object.created",
+    "remove_object": "object.removed",
+    "add_relation": "relation.created",
+    "remove_relation": "relation.removed",
+    "patch_object": "patch.applied",
+    "propose_patch": "patch.proposed",
+    "propose_object": "approval.proposed",
+}
+
+
+def events_of(behaviors: Sequence[Any]) -> dict[str, Any]:
+    """Return the events of behaviors for a drawing, for `Recipe.meta`.
+
+    `own`: how the types begin that tell of the run itself. `tells`: behavior -> type -> what it says of it.
+    `may`: behavior -> the types that its code names, of those with listeners.
+    """
+    heard = {type_ for each in behaviors for type_ in each.on}
+    return {
+        "own": (*LIFECYCLE, "context."),
+        "tells": {each.name: {"object.created": ", ".join(each.creates)} for each in behaviors if each.creates},
+        "may": {each.name: tuple(sorted(heard & set(_named(each)))) for each in behaviors},
+    }
+
+
+def _named(behavior: Any) -> Iterator[str]:
+    """Yield the event types that a behavior's code names, and those that the methods it calls emit."""
+    function = getattr(behavior, "handler", None) or behavior.fn
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        yield from _in_code(code)
+
+
+def _in_code(code: CodeType) -> Iterator[str]:
+    yield from (_TOLD_BY_METHOD[name] for name in code.co_names if name in _TOLD_BY_METHOD)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _in_code(constant)
+        elif isinstance(constant, str):
+            yield constant
+
+
+__all__ = ["events_of"]

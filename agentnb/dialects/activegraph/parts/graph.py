@@ -1,0 +1,342 @@
+"""Graph: objects and relations, and the event log that they are derived from. It is the board and log of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.errors import DuplicateEventError, GraphError
+from agentnb.dialects.activegraph.parts.argument_checks import is_a
+from agentnb.dialects.activegraph.parts.clocks import Clock, IDGen, engine_clock, time_of
+from agentnb.dialects.activegraph.parts.events import Event, event_of, events_of
+from agentnb.dialects.activegraph.parts.graph_mutations import Check, Hand, Inside, Outside
+from agentnb.dialects.activegraph.parts.graph_queries import Chain, chains, direction_of, near
+from agentnb.dialects.activegraph.parts.graph_stores import GraphStore
+from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
+from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, object_of, patch_of, relation_of
+from agentnb.dialects.activegraph.parts.where import Where, check, holds, of_object
+from agentnb.dialects.activegraph.schema import recipe_of_behaviors
+from agentnb.errors import Problem, with_article
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event as Kept
+    from agentnb.session import Session
+
+Words = Any  # actor=, caused_by=, frame_id=, and the provenance of a model and its tools
+
+
+class Graph:
+    """Objects and relations, and the event log that they are derived from.
+
+    All that is read is the reader's own copy. `session` is the run that it is the board of: go back there, and the
+    graph is as it was.
+
+    Args:
+        ids: the generator of ids; default: a new one.
+        clock: the source of times; default: the wall clock.
+        run_id: the id of its run; left out, a new one.
+        graph_store: holds the objects and relations, see agentnb.dialects.activegraph.parts.graph_stores; left out,
+            in memory. What lay there before is forgotten: the log is the truth.
+
+    Raises:
+        GraphError: X516, it is no such store.
+
+    Example:
+        >>> graph = Graph()
+        >>> task = graph.add_object("task", {"title": "write"})
+        >>> graph.patch_object(task.id, {"title": "read"}).status
+        'applied'
+        >>> graph.get_object("task#1").version, [event.type for event in graph.events]
+        (2, ['object.created', 'patch.applied'])
+    """
+
+    def __init__(self, ids: IDGen | None = None, clock: Any = None, run_id: str | None = None,
+                 graph_store: Any = None, *, session: Session | None = None) -> None:  # fmt: skip
+        check_graph_store(graph_store)
+        self.graph_store = graph_store
+        self.replayed_count = 0  # how many events were in the log when it was opened, see `replayed_ids`
+        self.ids = IDGen() if ids is None else ids
+        self.clock = Clock() if clock is None else clock
+        if session is None:
+            from agentnb.session import Session as Begun
+
+            recipe = recipe_of_behaviors(())
+            session = Begun(recipe, clock=engine_clock(self.clock), run_id=run_id or self.ids.run(), name="graph")
+        self.session = session
+        counts, session.engine.ids = session.engine.ids.counters, self.ids
+        for name, number in counts.items():
+            self.ids.counters.setdefault(name, number)
+        self._listeners: list[Callable[[Event], None]] = []
+        self.observe: Callable[[Kept], None] | None = None  # called with each event of the run, frozen
+        self.checks: Sequence[Check] = ()  # of the packs that a runtime has loaded
+
+    # -- internals -----------------------------------------------------------------------------------------------
+
+    @property
+    def _raw(self) -> Ledger:
+        ledger = ledger_of(self.session.engine)
+        if self.graph_store is not None:
+            ledger.lie_in(self.graph_store)
+        if self._tell not in ledger.listeners:
+            ledger.listeners.append(self._tell)
+        return ledger
+
+    @property
+    def ledger(self) -> Ledger:
+        """The state of the run's board and log at the current step."""
+        return self._raw.sync()
+
+    def hand(self, actor: str | None = "system", cause: str | None = None, frame: str | None = None,
+             **beside: Any) -> Hand:  # fmt: skip
+        """Return the actor: in the current step if its behavior is the caller, else outside."""
+        ledger = self._raw
+        hand: Hand
+        if ledger.acting is not None:
+            hand = Inside(ledger.acting, ledger, actor, cause, frame)
+        else:
+            hand = Outside(self.session, ledger.sync(), actor, cause, frame)
+        hand.beside = {name: value for name, value in beside.items() if value}
+        hand.checks = self.checks
+        return hand
+
+    def _tell(self, kept: Kept) -> None:
+        if self.observe is not None:
+            self.observe(kept)
+        for listener in tuple(self._listeners):
+            listener(event_of(kept))
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.session.run_id
+
+    @property
+    def store(self) -> Any:
+        """The store that records the run; None if it is only in memory. Its `url` is the location.
+
+        It is an EventLog of agentnb.store; for a continued run of the activegraph package, the writer of its log.
+        """
+        session = self.session
+        writer, journal = getattr(session, "writer", None), session.journal
+        return writer if journal is None else journal.log
+
+    @property
+    def replayed_ids(self) -> set[str]:
+        """The ids of the events that were already in the log when this run was loaded or forked."""
+        return {event.id for event in self.ledger.events()[: self.replayed_count]}
+
+    # -- acts ----------------------------------------------------------------------------------------------------
+
+    def emit(self, event: Event) -> Event:
+        """Record an event exactly as passed, including its id, and return it as recorded.
+
+        X507: an event has an id that is already used.
+
+        Raises:
+            DuplicateEventError: X507, there is an event of that id.
+            GraphError: X502, it is not what events of its type tell.
+            NonSerializableEventError: X501, JSON cannot say its payload.
+        """
+        is_a(event, Event, "graph.emit()", "an event: Event(graph.ids.event(), type, payload)")
+        ledger = self._raw
+        if event.id in ledger.event_ids():
+            raise DuplicateEventError(
+                Problem("X507", f"there is an event {event.id!r} already", "graph.emit()", "an id names one event",
+                        "take the next one: Event(graph.ids.event(), ...)")
+            )  # fmt: skip
+        kept = self.hand().tell(event.type, event.payload, actor=event.actor, cause=event.caused_by,
+                                frame=event.frame_id, id_=event.id, when=time_of(event.timestamp))  # fmt: skip
+        return event_of(kept)
+
+    def add_object(self, type: str, data: Mapping[str, Any], *, actor: str = "system", caused_by: str | None = None,
+                   frame_id: str | None = None, evidence: Sequence[str] | None = None,
+                   llm_request_event_id: str | None = None,
+                   tool_request_event_ids: Sequence[str] | None = None) -> Object:  # fmt: skip
+        """Create an object; its id counts on: task#1, claim#2."""
+        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        return object_of(hand.add_object(type, data, evidence))
+
+    def add_relation(self, source: str, target: str, type: str, data: Mapping[str, Any] | None = None, *,
+                     actor: str = "system", caused_by: str | None = None, frame_id: str | None = None,
+                     llm_request_event_id: str | None = None,
+                     tool_request_event_ids: Sequence[str] | None = None) -> Relation:  # fmt: skip
+        """Create a relation; its ends need not exist."""
+        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        return relation_of(hand.add_relation(source, target, type, data))
+
+    def remove_object(self, object_id: str, *, actor: str = "system", caused_by: str | None = None,
+                      frame_id: str | None = None) -> None:  # fmt: skip
+        """Remove an object; its relations are removed first, each with an event."""
+        self.hand(actor, caused_by, frame_id).remove_object(object_id)
+
+    def remove_relation(self, relation_id: str, *, actor: str = "system", caused_by: str | None = None,
+                        frame_id: str | None = None) -> None:  # fmt: skip
+        """Remove a relation."""
+        self.hand(actor, caused_by, frame_id).remove_relation(relation_id)
+
+    def patch_object(self, target: str, updates: Mapping[str, Any], *, actor: str = "system",
+                     caused_by: str | None = None, frame_id: str | None = None, rationale: str | None = None,
+                     evidence: Sequence[str] | None = None, llm_request_event_id: str | None = None,
+                     tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
+        """Merge fields into an object's data at once.
+
+        Raises:
+            KeyError: there is no such object.
+        """
+        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        return patch_of(hand.patch_object(target, updates, rationale, evidence))
+
+    def propose_patch(self, target: str, op: str, value: Mapping[str, Any], *, proposed_by: str,
+                      rationale: str | None = None, evidence: Sequence[str] | None = None,
+                      caused_by: str | None = None, frame_id: str | None = None,
+                      llm_request_event_id: str | None = None,
+                      tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
+        """Propose a change: `update` merges fields, `replace` replaces them all."""
+        hand = self.hand("system", caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        return patch_of(hand.propose_patch(target, op, value, proposed_by, rationale, evidence))
+
+    def apply_patch(self, patch_id: str, *, approved_by: str = "system", caused_by: str | None = None,
+                    frame_id: str | None = None) -> Event:  # fmt: skip
+        """Apply a proposed patch, where its object has the version that it had; else the patch is rejected.
+
+        Raises:
+            KeyError: there is no such patch.
+            InvalidPatchLifecycleState: X505, it was decided before.
+        """
+        return event_of(self.hand("system", caused_by, frame_id).apply_patch(patch_id, approved_by))
+
+    def reject_patch(self, patch_id: str, reason: str, *, actor: str = "system", caused_by: str | None = None,
+                     frame_id: str | None = None) -> Event:  # fmt: skip
+        """Reject a proposed patch.
+
+        Raises:
+            KeyError: there is no such patch.
+            InvalidPatchLifecycleState: X505, it was decided before.
+        """
+        return event_of(self.hand(actor, caused_by, frame_id).reject_patch(patch_id, reason))
+
+    def add_listener(self, fn: Callable[[Event], None]) -> None:
+        """Call `fn` with each event from now on, after it is recorded and applied; exceptions propagate."""
+        self._raw  # noqa: B018  (the ledger tells us from now on)
+        self._listeners.append(fn)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> list[Event]:
+        """The log up to the current step, in order."""
+        return events_of(self.ledger.events())
+
+    def get_object(self, id_: str) -> Object | None:
+        """Return an object; None if there is none with that id."""
+        kept = self.ledger.object(id_)
+        return None if kept is ABSENT else object_of(kept)
+
+    def get_relation(self, id_: str) -> Relation | None:
+        """Return a relation; None if there is none with that id."""
+        kept = self.ledger.relation(id_)
+        return None if kept is ABSENT else relation_of(kept)
+
+    def get_patch(self, id_: str) -> Patch | None:
+        """Return a patch; None if there is none with that id."""
+        kept = self.ledger.patch(id_)
+        return None if kept is ABSENT else patch_of(kept)
+
+    def all_objects(self) -> list[Object]:
+        """Return all objects in creation order."""
+        return [object_of(kept) for kept in self.ledger.all_objects()]
+
+    def all_relations(self) -> list[Relation]:
+        """Return all relations in creation order."""
+        return [relation_of(kept) for kept in self.ledger.all_relations()]
+
+    def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
+        """Return the objects of a type that match a `where`: dotted path -> value or {operator: value}."""
+        check(where)
+        found = self.ledger.all_objects(type)
+        return [object_of(kept) for kept in found if not where or holds(where, of_object(kept))]
+
+    def query(self, object_type: str | None = None, where: Where | None = None) -> list[Object]:
+        """Return the same as `objects`."""
+        return self.objects(object_type, where)
+
+    def objects_in_types(self, types: Sequence[str]) -> list[Object]:
+        """Return the objects of some types in creation order."""
+        return [object_of(kept) for kept in self.ledger.all_objects() if kept["type"] in types]
+
+    def has_object_of_type(self, type_: str | None) -> bool:
+        """Return True if there is an object of a type; for None, of any type."""
+        return next(self.ledger.all_objects(type_), None) is not None
+
+    def relations(
+        self, source: str | None = None, target: str | None = None, type: str | None = None
+    ) -> list[Relation]:
+        """Return the relations with these ends and of this type."""
+        wanted = {name: value for name, value in (("source", source), ("target", target), ("type", type)) if value}
+        ledger = self.ledger
+        known = source or target
+        found = ledger.all_relations() if known is None else map(ledger.relation, ledger.touching(known))
+        return [relation_of(kept) for kept in found if all(kept[name] == value for name, value in wanted.items())]
+
+    def get_relations(
+        self, object_id: str | None = None, type: str | None = None, direction: str = "both"
+    ) -> list[Relation]:
+        """Return the relations of an object.
+
+        Those that start there ("outgoing"), those that end there ("incoming"), or "both".
+
+        Raises:
+            GraphError: X517, there is no such direction.
+        """
+        direction = direction_of(direction, "outgoing", "incoming", "both")
+        if object_id is None:
+            return self.relations(type=type)
+        ends = {"outgoing": ("source",), "incoming": ("target",), "both": ("source", "target")}[direction]
+        ledger = self.ledger
+        return [
+            relation_of(kept)
+            for kept in map(ledger.relation, ledger.touching(object_id))
+            if (type is None or kept["type"] == type) and any(kept[end] == object_id for end in ends)
+        ]
+
+    def neighborhood(self, object_id: str, depth: int = 1) -> tuple[list[Object], list[Relation]]:
+        """Return the objects reachable within a number of relations, in any direction, in creation order."""
+        objects, relations = near(self.ledger, object_id, depth)
+        return [object_of(kept) for kept in objects], [relation_of(kept) for kept in relations]
+
+    def match_chain(self, node_types: Sequence[str | None], rels: Sequence[tuple[str | None, str]]) -> list[Chain]:
+        """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
+
+        Raises:
+            GraphError: X517, a way leads neither right nor left.
+        """
+        return chains(self.ledger, node_types, rels)
+
+    def __repr__(self) -> str:
+        """Return one line with the numbers of objects and relations."""
+        ledger = self.ledger
+        objects = sum(1 for _ in ledger.all_objects())
+        return f"<Graph: {objects} objects, {len(ledger.relations)} relations>"
+
+
+def _asked(llm: str | None, tools: Sequence[str] | None) -> dict[str, Any]:
+    """Return the provenance fields of a model request and of the tools that it called."""
+    return {"llm_request_event_id": llm, "tool_request_event_ids": None if tools is None else list(tools)}
+
+
+def check_graph_store(given: Any) -> None:
+    """X516: the graph is to be stored in an object that is not a graph store.
+
+    Raises:
+        GraphError: X516, it has not what a GraphStore has.
+    """
+    if given is not None and (isinstance(given, type) or not isinstance(given, GraphStore)):
+        raise GraphError(
+            Problem("X516", f"{with_article(type(given).__name__)} cannot hold this graph", "graph_store=...",
+                    "a store puts, gets, removes and lists objects, relations and patches: see GraphStore",
+                    "leave graph_store out, or give one: graph_stores.InMemoryGraphStore()")
+        )  # fmt: skip
+
+
+__all__ = ["Graph", "check_graph_store"]

@@ -1,0 +1,291 @@
+"""Changes of a graph by an actor: each is an event, which is added to the log first; the board is derived from it.
+
+`Inside` acts as part of the current step, `Outside` between two steps, as a recorded intervention.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.errors import InvalidPatchLifecycleState, ReservedFieldError
+from agentnb.dialects.activegraph.parts.argument_checks import wrong
+from agentnb.dialects.activegraph.parts.clocks import text_of
+from agentnb.dialects.activegraph.parts.events import canonical, frozen
+from agentnb.dialects.activegraph.parts.projection import check_op, diff, projected
+from agentnb.errors import Problem
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.dialects.activegraph.parts.ledger import Ledger
+    from agentnb.engine.core.history import Event as Kept
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Keep, Work
+    from agentnb.session import Session
+
+RESERVED = "provenance"
+Check = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
+_MADE = {"object.created": "object", "relation.created": "relation", "patch.proposed": "patch",
+         "patch.applied": "patch"}  # fmt: skip
+
+
+class Hand(ABC):
+    """An actor: a name (`actor`), the causing event (`cause`), and a frame (`frame`)."""
+
+    def __init__(self, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
+                 frame: str | None = None) -> None:  # fmt: skip
+        self.ledger = ledger
+        self.actor, self.cause, self.frame = actor, cause, frame
+        self.beside: dict[str, Any] = {}  # additional provenance fields of everything that it creates
+        self.checks: Sequence[Check] = ()  # the schemas of a runtime's packs
+
+    @abstractmethod
+    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
+        """Record an event exactly as passed.
+
+        Raises:
+            NonSerializableEventError: X501, it is not JSON-serializable.
+            GraphError: X502, it lacks what events of its type hold.
+        """
+
+    @abstractmethod
+    def _now(self) -> datetime:
+        """Return the visible time."""
+
+    def emit(self, type_: str, payload: Any) -> Kept:
+        """Record an event in this actor's name."""
+        return self.tell(type_, payload, actor=self.actor, cause=self.cause, frame=self.frame)
+
+    def _stamp(self, actor: str | None, evidence: Sequence[str] | None) -> dict[str, Any]:
+        return {
+            "created_by": actor,
+            "caused_by_event": self.cause,
+            "frame_id": self.frame,
+            "timestamp": text_of(self._now()),
+            "evidence": list(evidence or ()),
+            "run_id": made_in(self.ledger.run),
+            **self.beside,
+        }
+
+    def checked(self, what: str, type_: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return data validated and completed by the pack of its type.
+
+        `what` is "object" or "relation", whose data has its ends.
+
+        Raises:
+            PackSchemaViolation: R323, it does not fit.
+        """
+        for check in self.checks:
+            data = check(what, type_, data)
+        return data
+
+    # -- objects and relations -----------------------------------------------------------------------------------
+
+    def add_object(self, type_: str, data: Mapping[str, Any], evidence: Sequence[str] | None = None) -> Any:
+        """Create an object, and return it frozen."""
+        id_ = self.ledger.ids.object(type_)  # the id is drawn first: the id of a rejected one remains unused
+        data = self.checked("object", type_, check_own(data, "add_object"))
+        made = {"id": id_, "type": type_, "data": data, "version": 1}
+        made["provenance"] = self._stamp(self.actor, evidence)
+        return self.emit("object.created", {"object": made, "id": made["id"]}).payload["object"]
+
+    def add_relation(self, source: str, target: str, type_: str, data: Mapping[str, Any] | None = None) -> Any:
+        """Create a relation, and return it frozen."""
+        id_ = self.ledger.ids.relation()
+        made: dict[str, Any] = {"id": id_, "source": source, "target": target, "type": type_}
+        made["data"] = check_own(data or {}, "add_relation")
+        self.checked("relation", type_, made)
+        made["provenance"] = self._stamp(self.actor, None)
+        payload = {"relation": made, "id": made["id"], "source": source, "target": target}
+        return self.emit("relation.created", payload).payload["relation"]
+
+    def remove_object(self, id_: str) -> None:
+        """Remove an object, and first the relations that start or end there; a missing one is ignored."""
+        if self.ledger.object(id_) is ABSENT:
+            return
+        for relation in self.ledger.touching(id_):
+            self.remove_relation(relation)
+        self.emit("object.removed", {"id": id_})
+
+    def remove_relation(self, id_: str) -> None:
+        """Remove a relation; a missing one is ignored."""
+        if self.ledger.relation(id_) is not ABSENT:
+            self.emit("relation.removed", {"id": id_})
+
+    # -- patches -------------------------------------------------------------------------------------------------
+
+    def _patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None, rationale: str | None,
+               evidence: Sequence[str] | None, status: str) -> dict[str, Any]:  # fmt: skip
+        patch = self.ledger.ids.patch()
+        found = self.ledger.object(target)
+        return {
+            "id": patch,
+            "target": target,
+            "op": op,
+            "value": value,
+            "expected_version": 0 if found is ABSENT else found["version"],
+            "proposed_by": by,
+            "rationale": rationale,
+            "evidence": list(evidence or ()),
+            "status": status,
+            "rejection_reason": None,
+            "provenance": self._stamp(by, evidence),
+        }
+
+    def patch_object(self, target: str, updates: Mapping[str, Any], rationale: str | None = None,
+                     evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
+        """Merge fields into an object's data at once, and return the patch, frozen."""
+        updates = check_own(updates, "patch_object")
+        found = self.ledger.object(target)
+        if found is ABSENT:
+            raise KeyError(f"unknown object: {target}")
+        patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
+        id_ = self.ledger.event_id()
+        payload = {"patch": patch, "target": target, "diff": diff(found["data"], canonical(updates))}
+        told = self.tell("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
+        return told.payload["patch"]
+
+    def propose_patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None,
+                      rationale: str | None = None, evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
+        """Propose a change of an object in its current state, and return the patch, frozen."""
+        value = check_own(value, "propose_patch")
+        check_op(op)
+        target = target.removeprefix("object:").removeprefix("relation:")
+        patch = self._patch(target, op, value, by, rationale, evidence, "proposed")
+        return self.tell("patch.proposed", {"patch": patch}, actor=by, cause=self.cause, frame=self.frame).payload[
+            "patch"
+        ]
+
+    def apply_patch(self, patch_id: str, approved_by: str = "system") -> Kept:
+        """Apply a proposed patch if its object has not changed since; otherwise it is rejected."""
+        patch, ledger = self._proposed(patch_id, "applied"), self.ledger
+        found = ledger.object(patch["target"])
+        version, tell = 0 if found is ABSENT else found["version"], partial(self.tell, actor=approved_by)
+        tell = partial(tell, cause=self.cause, frame=self.frame)
+        if version != patch["expected_version"]:
+            reason = f"version mismatch: expected {patch['expected_version']}, got {version}"
+            return tell("patch.rejected", _rejected(patch, reason, version))
+        data = {} if found is ABSENT else found["data"]
+        payload = {"patch": {**patch, "status": "applied"}, "target": patch["target"],
+                   "diff": diff(data, patch["value"]), "approved_by": approved_by}  # fmt: skip
+        return tell("patch.applied", payload)
+
+    def reject_patch(self, patch_id: str, reason: str) -> Kept:
+        """Reject a proposed patch."""
+        patch = self._proposed(patch_id, "rejected")
+        found = self.ledger.object(patch["target"])
+        return self.emit("patch.rejected", _rejected(patch, reason, 0 if found is ABSENT else found["version"]))
+
+    def _proposed(self, patch_id: str, what: str) -> Any:
+        """Return a patch that waits to be decided.
+
+        X505: a patch is decided a second time.
+        """
+        patch: Any = self.ledger.patch(patch_id)
+        if patch is ABSENT:
+            raise KeyError(f"unknown patch: {patch_id}")
+        if patch["status"] != "proposed":
+            raise InvalidPatchLifecycleState(
+                Problem("X505", f"patch {patch_id!r} cannot be {what}: it is {patch['status']}", f"patch {patch_id!r}",
+                        "a proposed patch is decided once", "look at graph.get_patch(id), or propose another one")
+            )  # fmt: skip
+        return patch
+
+
+class Inside(Hand):
+    """Acts as part of the current step."""
+
+    def __init__(self, work: Work, ledger: Ledger, actor: str | None, cause: str | None, frame: str | None) -> None:
+        super().__init__(ledger, actor, cause, frame)
+        self.work = work
+
+    def _now(self) -> datetime:
+        return self.work.now()
+
+    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None,
+             keep: Keep = "now") -> Kept:  # fmt: skip
+        """Record an event of the current step; `keep` controls when it is recorded, see `Work.emit`."""
+        ledger, work = self.ledger, self.work
+        id_ = ledger.event_id() if id_ is None else id_
+        kept = frozen(payload)
+        writes = projected(ledger, type_, kept)
+        event = work.emit(type_, kept, actor or "", keep=keep, id=id_, cause=cause, mark=frame, time=when)
+        for key, value in writes:
+            work.write((key,), value)
+        ledger.told(event, writes)
+        for listener in tuple(ledger.listeners):
+            listener(event)
+        return event
+
+
+class Outside(Hand):
+    """Acts between two steps."""
+
+    def __init__(self, session: Session, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
+                 frame: str | None = None) -> None:  # fmt: skip
+        super().__init__(ledger, actor, cause, frame)
+        self.session = session
+
+    def _now(self) -> datetime:
+        return self.ledger.run.clock.now()
+
+    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+             frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
+        """Record an event as an intervention between two steps."""
+        ledger = self.ledger.sync()
+        id_ = ledger.event_id() if id_ is None else id_
+        kept = frozen(payload)
+        writes = projected(ledger, type_, kept)
+        words = {} if when is None else {"time": when}
+        drawn = dict(ledger.ids.counters)
+        self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        ledger.ids.kept(drawn)  # the intervention may have started a fork, whose log did not hold it yet
+        event: Kept = ledger.run.history.events[-1]
+        ledger.note(event, writes)
+        ledger.told_outside()
+        for listener in tuple(ledger.listeners):
+            listener(event)
+        return event
+
+
+def made_in(run: Run) -> str:
+    """Return the run id for new objects; in a replay that of the recorded run."""
+    recorded = getattr(run.recorded, "recorded", None)  # the step that is replayed: a fork's first ones are not its own
+    for event in () if recorded is None else recorded.events:
+        name = _MADE.get(event.type)
+        if name is not None and "approved_by" not in event.payload:  # what is approved was created earlier
+            return str(event.payload[name]["provenance"]["run_id"])
+    return run.run_id()
+
+
+def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
+    """Return data that has none of the graph's own fields.
+
+    X506: new data has a field that only the graph itself writes.
+
+    Raises:
+        ReservedFieldError: X506, it has one.
+        InvalidArgumentType: X519, it is not a mapping.
+    """
+    if not isinstance(data, Mapping):
+        raise wrong(data, f"graph.{method}()", "a mapping of fields")
+    if RESERVED in data:
+        raise ReservedFieldError(
+            Problem("X506", f"the field {RESERVED!r} cannot be given", f"graph.{method}()",
+                    "where a thing comes from is written by the graph itself, so that it can be relied on",
+                    f"say actor=, caused_by= or evidence=, or call the field something else than {RESERVED!r}")
+        )  # fmt: skip
+    return data
+
+
+def _rejected(patch: Any, reason: str, version: int) -> dict[str, Any]:
+    return {"patch_id": patch["id"], "target": patch["target"], "reason": reason, "current_version": version}
+
+
+__all__ = ["Hand", "Inside", "Outside", "check_own", "made_in"]

@@ -1,0 +1,111 @@
+"""Graph queries along relations; results are in creation order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.errors import GraphError
+from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
+from agentnb.dialects.activegraph.parts.objects import Object, Relation, object_of, relation_of
+from agentnb.errors import Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Objects, each joined to the next by the relation between them."""
+
+    objects: list[Object]
+    relations: list[Relation]
+
+
+class Then(InMemoryGraphStore):
+    """A graph as it was on an earlier board; see `Ledger`."""
+
+    def __init__(self, board: Mapping[str, Any]) -> None:
+        super().__init__()
+        for key, value in board.items():
+            if isinstance(value, Mapping) and "version" in value:
+                self.put_object(key, value)
+            elif isinstance(value, Mapping) and "source" in value:
+                self.put_relation(key, value)
+
+    object, relation = InMemoryGraphStore.get_object, InMemoryGraphStore.get_relation
+
+
+def near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], list[Any]]:
+    """Return the objects and relations within a distance of an object, frozen, in creation order."""
+    if ledger.object(object_id) is ABSENT:
+        return [], []
+    reached, border, ways = {object_id}, [object_id], set[str]()
+    for _ in range(depth):
+        following = []
+        for here in border:
+            for id_ in ledger.touching(here):
+                relation = ledger.relation(id_)
+                other = relation["target"] if relation["source"] == here else relation["source"]
+                ways.add(id_)  # one whose other end is missing too: it exists, and others may share that end
+                if other not in reached:
+                    reached.add(other)
+                    following.append(other)
+        border = following
+    objects = [kept for kept in ledger.all_objects() if kept["id"] in reached]
+    return objects, [kept for kept in ledger.all_relations() if kept["id"] in ways]
+
+
+def chains(ledger: Ledger, types: Sequence[str | None], ways: Sequence[tuple[str | None, str]]) -> list[Chain]:
+    """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
+
+    Raises:
+        GraphError: X517, a way leads neither right nor left.
+    """
+    ways = [(type_, direction_of(direction, "right", "left")) for type_, direction in ways]
+    if not types:
+        return []
+    return [
+        Chain([object_of(ledger.object(id_)) for id_ in objects], [relation_of(ledger.relation(id_)) for id_ in found])
+        for first in ledger.all_objects(types[0])
+        for objects, found in _from(ledger, [first["id"]], [], types, ways)
+    ]
+
+
+def direction_of(given: str, *known: str) -> str:
+    """Return a direction in its standard form; "out" and "in" are accepted, too.
+
+    X517: a query names an unknown direction.
+
+    Raises:
+        GraphError: X517, there is no such direction.
+    """
+    found = {"out": known[0], "in": known[1]}.get(given, given)
+    if found not in known:
+        raise GraphError(
+            Problem("X517", f"there is no direction {given!r}", "direction", f"the directions are: {', '.join(known)}",
+                    did_you_mean(str(given), known, "name one of them"))
+        )  # fmt: skip
+    return found
+
+
+def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Sequence[str | None],
+          ways: Sequence[tuple[str | None, str]]) -> Iterator[tuple[list[str], list[str]]]:  # fmt: skip
+    place = len(relations)
+    if place == len(ways):
+        yield objects, relations
+        return
+    type_, direction = ways[place]
+    own, other = ("target", "source") if direction == "left" else ("source", "target")
+    for id_ in ledger.touching(objects[-1]):
+        relation = ledger.relation(id_)
+        there = ledger.object(relation[other])
+        if relation[own] != objects[-1] or there is ABSENT or type_ not in (None, relation["type"]):
+            continue
+        if types[place + 1] in (None, there["type"]):
+            yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, ways)
+
+
+__all__ = ["Chain", "Then", "chains", "direction_of", "near"]

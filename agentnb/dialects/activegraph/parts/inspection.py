@@ -1,0 +1,145 @@
+"""The status of a runtime: its position, usage, failures, and delayed deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentnb.dialects.activegraph.parts.argument_checks import wrong
+from agentnb.dialects.activegraph.parts.clocks import text_of
+from agentnb.dialects.activegraph.parts.status import (
+    KNOWN_LIMITS,
+    BehaviorFailure,
+    EventSummary,
+    FrameSnapshot,
+    RuntimeStatus,
+    State,
+    Timer,
+    failures_of,
+    info_of,
+    snapshot,
+)
+from agentnb.engine.core.history import LATE
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.budgets import Budget
+    from agentnb.dialects.activegraph.parts.graph import Graph
+    from agentnb.dialects.activegraph.parts.run_config import Party
+
+
+class Watching:
+    """The part of a Runtime that only looks."""
+
+    graph: Graph
+    party: Party
+    budget: Budget
+    behaviors: Any
+
+    def _used(self) -> Mapping[str, Any]:
+        used = dict(self.graph.session.status.used)
+        calls = self.graph.ledger.started
+        own = {"max_events": self._turns_taken(), "max_behavior_calls": calls}
+        return {**{name: used.get(name, 0) for name in KNOWN_LIMITS}, **own}
+
+    def _counted(self) -> Mapping[str, Any]:
+        """Return the usage recorded in the log: time, patches and depth only if they are limited."""
+        left_out = {"max_patches", "max_depth", "max_seconds"} - self.budget.limits.keys()
+        return {name: used for name, used in self._used().items() if name not in left_out}
+
+    def _turns_taken(self) -> int:
+        """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
+        taken = self._turns_over()
+        run = self.graph.session.engine
+        if not self._is_at_limit(taken) or run.position <= run.at.base:
+            return taken
+        last = run.tables.acts[run.at.s_act[run.position - run.at.base]]
+        if last.about <= LATE:
+            return taken
+        over, most = self.graph.ledger.tick(last.event), self.budget.limits.get("max_events")
+        return min(taken, over if most is None else max(over, int(most)))
+
+    def _is_at_limit(self, taken: int) -> bool:
+        """Return True if a limit of the run is used up, whether or not deliveries are left."""
+        limits = self.budget.limits
+        if not limits:
+            return False
+        stands = self.graph.session.status
+        used = {**stands.used, "max_events": taken, "max_behavior_calls": self.graph.ledger.started}
+        return stands == "exhausted" or any(used.get(name, 0) >= most for name, most in limits.items())
+
+    def _turns_over(self) -> int:
+        """Return how many events have been processed or have no listeners, before the first that waits."""
+        ledger, run = self.graph.ledger, self.graph.session.engine
+        queue, position = run.frontier(), run.position
+        if not queue:
+            return len(ledger.turns)
+        first = run.tables.acts[queue[0]]
+        if first.about <= LATE:
+            waiting = next((row.event for row in map(run.tables.acts.__getitem__, queue) if row.about > LATE), None)
+            return len(ledger.turns) if waiting is None else ledger.tick(waiting) - 1
+        begun = position > run.at.base and run.tables.acts[run.at.s_act[position - run.at.base]].event == first.event
+        return ledger.tick(first.event) - (not begun)
+
+    def _queue_depth(self) -> int:
+        """Return how many events are queued, not counting the one being delivered."""
+        return len(self.graph.ledger.turns) - self._turns_taken()
+
+    def _said_already(self, kind: str) -> bool:
+        """Return True if the log has an event of this type, with no delivery and no event to deliver after it."""
+        waits = self.graph.session.recipe.reactive
+        for event in self.graph.ledger.backwards():
+            if event.type == kind:
+                return True
+            if event.type.startswith(("behavior.", "relation_behavior.")) or (waits is not None and waits.waits(event)):
+                return False
+        return False
+
+    @property
+    def timers(self) -> tuple[Timer, ...]:
+        """The delayed deliveries that are not due: they wait for more events."""
+        ledger = self.graph.ledger
+        now = self._turns_taken()
+        found = ((ledger.tick(seq) + said["activate_after"], said) for seq, said in ledger.scheduled)
+        return tuple(Timer(said["behavior"], said["event_id"], due, now) for due, said in found if due > now)
+
+    @property
+    def errors(self) -> list[BehaviorFailure]:
+        """The failures of behaviors recorded in the log so far."""
+        return failures_of(self.graph.ledger.failures)
+
+    def status(self, recent: int = 20) -> RuntimeStatus:
+        """Return the status of the runtime, and the last `recent` events. The result does not change afterwards.
+
+        Raises:
+            InvalidArgumentType: X519, `recent` is not a number of events.
+        """
+        if type(recent) is not int or recent < 0:
+            raise wrong(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
+        ledger, session = self.graph.ledger, self.graph.session
+        stands, frame = session.status, self.party.frame
+        last = ledger.last_events(recent) if recent > 0 else []
+        return RuntimeStatus(
+            self.graph.run_id,
+            self._state(str(stands)),
+            self._queue_depth(),
+            ledger.count(),
+            snapshot(self._used(), self.budget.limits, stands.limit),
+            None if frame is None else FrameSnapshot(frame.id),
+            tuple(map(info_of, self.behaviors)),
+            tuple(EventSummary(event.id, event.type, event.actor or None, text_of(event.time)) for event in last),
+            self.timers,
+        )
+
+    def _state(self, word: str) -> State:
+        if word == "exhausted" or (word in ("ready", "paused") and self._said_already("runtime.budget_exhausted")):
+            return "exhausted"
+        if word in ("running", "pausing"):
+            return "running"
+        if word in ("idle", "finished"):
+            ends: dict[str, State] = {"runtime.idle": "idle", "runtime.budget_exhausted": "exhausted"}
+            said = (event.type for event in reversed(self.graph.ledger.last_events(20)))
+            return next((ends[type_] for type_ in said if type_ in ends), "stopped")
+        return "stopped"
+
+
+__all__ = ["Watching"]

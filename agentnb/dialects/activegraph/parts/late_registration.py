@@ -1,0 +1,64 @@
+"""Changing the behaviors of a run that has started. The run continues with them from its current step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.dialects.activegraph.parts.ledger import ledger_of
+from agentnb.dialects.activegraph.schema import recipe_of_behaviors
+from agentnb.engine.control.interventions import note
+from agentnb.engine.core import time_travel
+from agentnb.engine.core.plan import Plan
+from agentnb.kinds import KINDS
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.graph import Graph
+    from agentnb.engine.core.history import Act
+    from agentnb.engine.core.run import Run
+
+GRAPH: Final = "graph"  # the name of a run that nothing listens to yet
+ATTACHED: Final = "listen"  # the intervention that records from which event on behaviors listen
+
+
+def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since: int) -> None:
+    """Replace the listeners of a graph's events by these behaviors.
+
+    Raises:
+        RecipeError: a behavior is not valid as a node: two have the same name, for example.
+    """
+    session = graph.session
+    run, recipe = session.engine, recipe_of_behaviors(behaviors, party, name, since)
+    plan = Plan(recipe, KINDS, run.world, like=run.plan)
+    time_travel.open_tip(run)
+    run.plan, run.world = plan, plan.world
+    if run.position > run.history.base:  # its steps were made with the previous ones
+        time_travel.branch(run)
+    run.history.plan = plan
+    run.root.acts.clear()
+    run.live.clear()
+    session.recipe = recipe
+    session._trace = None  # noqa: SLF001  (it knew the nodes that there were)
+    if session.name == GRAPH:  # no name has been assigned yet
+        session.name = name
+    if since_of(run) != since:
+        note(run, ATTACHED, name, new=since, actor="runtime")
+    ledger_of(run).sync()
+    session._arm()  # noqa: SLF001  (what it breaks at and counts goes by the recipe)
+
+
+def since_of(run: Run) -> int:
+    """Return the number of the event from which on behaviors listen in a run; -1 where none have yet."""
+    return max((int(act.new) for act in _attached(run)), default=-1)
+
+
+def first_step(run: Run) -> int:
+    """Return after which step behaviors were attached to a run for the first time."""
+    return min(act.step for act in _attached(run))
+
+
+def _attached(run: Run) -> Iterator[Act]:
+    return (act for history, _ in run.parts() for act in history.people if act.act == ATTACHED)
+
+
+__all__ = ["attach", "first_step", "since_of"]

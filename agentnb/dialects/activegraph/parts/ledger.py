@@ -1,0 +1,314 @@
+"""Indexes of a run's board and log. It stores nothing of its own: everything can be rebuilt from them.
+
+It is updated while the run progresses, including the current step; if the run was moved otherwise (back, goto, fork,
+another process), it is rebuilt from the board and the log.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT
+from agentnb.clock import TickingClock
+from agentnb.dialects.activegraph.parts.clocks import UNSAID, IDGen
+from agentnb.dialects.activegraph.parts.graph_stores import GraphStore, InMemoryGraphStore
+from agentnb.dialects.activegraph.parts.projection import CHANCE, Writes, projected
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+
+Names = dict[str, None]
+_AT: Final = attrgetter("at")
+STARTED: Final = frozenset({"behavior.started", "relation_behavior.started"})
+
+
+class Ledger:
+    """The objects by type, the relations by their ends, and the ids of one run.
+
+    `work` belongs to the node that is running at the moment; `listeners` are called with each event of this run.
+    """
+
+    def __init__(self, run: Run, ids: IDGen) -> None:
+        self.run = run
+        self.work: Work | None = None  # of the current step
+        self.acting: Work | None = None  # the same, while the code of its behavior runs at this very moment
+        self.listeners: list[Callable[[Event], None]] = []
+        self._at: tuple[Any, ...] | None = None
+        self._fresh: dict[str, Any] = {}
+        self.lie_in(InMemoryGraphStore())
+        self.relations: dict[str, int] = {}  # id -> the number of the event that created it
+        self.approvals: Names = {}
+        self.proposed: Names = {}  # the undecided patches
+        self.turns: list[int] = []  # the numbers of the events that are delivered on their own
+        self.started = 0  # the number of deliveries started
+        self.failures: list[Event] = []  # the events that record a failed delivery
+        self.scheduled: list[tuple[int, Any]] = []  # delayed deliveries: the number of the event, and the schedule
+        self.matched: dict[tuple[int, str], list[dict[str, str]]] = {}  # (event, node) -> the matches of a pattern
+        self._told = 0
+        self._drawn: Any = None
+        self._event_ids: set[str] | None = None  # only if the caller supplies event ids
+        self._numbers: dict[str | None, int] = {}  # of events, by their ids; only if there are delayed deliveries
+        if run.ids is not ids:
+            ids.counters.update(run.ids.counters)
+        self.ids = run.ids = ids
+
+    # -- position ------------------------------------------------------------------------------------------------
+
+    def sync(self) -> Ledger:
+        """Bring the indexes to the current step of the run."""
+        here = self._here()
+        if here != self._at:
+            if self.work is not None and here == self._next(self.work):
+                self._fresh.clear()
+                self.work = None
+            else:
+                self._anew()
+            self._at = here
+        return self
+
+    def _here(self) -> tuple[Any, ...]:
+        run, history = self.run, self.run.history
+        return id(history), run.position, len(history.events), len(history.people), run.at is history, len(run.left)
+
+    def _next(self, work: Work) -> tuple[Any, ...]:
+        history, position, events, people, *rest = self._at or (0, 0, 0, 0)
+        return (history, position + 1, events + self._told, people, *rest)
+
+    def begin(self, work: Work) -> None:
+        """Follow a step from its start."""
+        self.sync()
+        self._told, self.work = 0, work
+        self._drawn = self._chance()
+
+    # -- chance and time -----------------------------------------------------------------------------------------
+
+    def _chance(self) -> Any:
+        """Return the position of the run's random generator; if it was moved from outside, move there."""
+        run = self.run
+        kept, chance = run.root.scope.data.get(CHANCE), run.__dict__.get("random")
+        if kept is not None and (chance is None or chance.kept() != list(kept)):
+            run.__dict__.pop("random", None)
+            run.random.forward(list(kept))
+        elif kept is None and chance is not None and chance.words:
+            run.__dict__.pop("random", None)
+        return kept
+
+    def end(self, work: Work) -> None:
+        """Store the position of the random generator if this step has drawn; the next step continues from it."""
+        chance = self.run.__dict__.get("random")
+        now = None if chance is None or not chance.words else chance.kept()
+        if now is not None and (self._drawn is None or list(self._drawn) != now):
+            work.write((CHANCE,), now)
+
+    def _clock_back(self, last: Event | None) -> None:
+        """Reset a ticking clock to its time after the last event, as if it were used by this run alone."""
+        run, clock = self.run, self.run.clock
+        if type(clock) is TickingClock and last is not None and last.time != UNSAID:
+            run.clock = TickingClock(last.time + clock.step, clock.step.total_seconds())
+            run.ns = run.clock.ns
+
+    def told(self, event: Event, writes: Writes) -> None:
+        """Update the indexes for an event of the current step and for what it writes."""
+        self._told += 1
+        self._queue(event)
+        for key, value in writes:
+            self._fresh[key] = value
+            self._note(key, value, event.seq)
+
+    def told_outside(self) -> None:
+        """Update the indexes for a recorded event from outside and for what it writes."""
+        self._at = self._here()
+
+    def _anew(self) -> None:
+        run, begun = self.run, self.work is not None
+        self.work = None
+        self.store.clear()
+        for table in (self._fresh, self.relations, self.approvals, self.proposed, self.matched):
+            table.clear()
+        self._event_ids = None
+        self.started = 0
+        self.turns.clear()
+        self.failures.clear()
+        self.scheduled.clear()
+        made: dict[str, int] = {}
+        drawn, here = dict(self.ids.counters), self._here()
+        onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
+        if begun and not run.flights and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
+            onward = False
+        self.ids.counters.clear()
+        events = run.events()
+        if not onward or (self._at is None and run.history.parent is not None):
+            self._clock_back(events[-1] if events else None)
+        for event in events:
+            self.ids.saw("evt", event.id)
+            self.ids.saw_in(event.type, event.payload)
+            self._queue(event)
+            if event.type == "relation.created":
+                made[str(event.payload.get("id"))] = event.seq
+        if onward:  # ids drawn without an event: in another process, or by the caller
+            self.ids.kept(drawn)
+        else:
+            self.ids.counters["frame"] = drawn.get("frame", 0)
+        for key, value in run.root.scope.data.items():
+            self._note(key, value, made.get(key, -1))
+        for flight in run.flights.values():
+            for event in flight.act.work.emitted:
+                writes = projected(self, event.type, event.payload)
+                self._fresh.update(writes)
+                self.note(event, writes)
+                self.ids.saw("evt", event.id)
+                self.ids.saw_in(event.type, event.payload)
+
+    # -- contents ------------------------------------------------------------------------------------------------
+
+    def note(self, event: Event, writes: Writes) -> None:
+        """Update the indexes for an event and for what it writes."""
+        self._queue(event)
+        for key, value in writes:
+            self._note(key, value, event.seq)
+
+    @property
+    def changed(self) -> bool:
+        """True if the current step has changed anything so far."""
+        return bool(self._fresh)
+
+    def event_ids(self) -> set[str]:
+        """Return the ids of all events."""
+        if self._event_ids is None:
+            self._event_ids = {event.id for event in self.events()}
+        return self._event_ids
+
+    def event_id(self) -> str:
+        """Return the next unused event id."""
+        found, given = self.ids.event(), self._event_ids
+        while given is not None and found in given:
+            found = self.ids.event()
+        return found
+
+    def _queue(self, event: Event) -> None:
+        if self._event_ids is not None:
+            self._event_ids.add(event.id)
+        reactive = self.run.plan.recipe.reactive
+        if reactive is not None and reactive.waits(event):
+            self.turns.append(event.seq)
+        if event.type in STARTED:
+            self.started += 1
+        elif event.type == "behavior.failed":
+            self.failures.append(event)
+        elif event.type == "behavior.scheduled":
+            self.scheduled.append((self._number_of(event.cause), event.payload))
+
+    def _number_of(self, id_: str | None) -> int:
+        """Return the number of the event that triggers the current step, or another one; -1 for none."""
+        own = None if self.work is None else self.work.event
+        if own is not None and own.id == id_:
+            return own.seq
+        if id_ not in self._numbers:
+            self._numbers = {event.id: event.seq for event in self.run.events()}
+        return self._numbers.get(id_, -1)
+
+    def tick(self, seq: int) -> int:
+        """Return how many events have been processed, up to and including this one."""
+        return bisect_right(self.turns, seq)
+
+    def _note(self, key: str, value: Any, seq: int) -> None:
+        if value is ABSENT:
+            self._forget(key)
+        elif key == CHANCE:
+            return
+        elif "version" in value:
+            self._put_object(key, value)
+        elif "source" in value:
+            self.relations.setdefault(key, seq)
+            self.store.put_relation(key, value)
+        elif "op" in value:
+            self.store.put_patch(key, value)
+            if value.get("status") == "proposed":
+                self.proposed[key] = None
+            else:
+                self.proposed.pop(key, None)
+        elif "approval_id" in value:
+            self.approvals[key] = None
+
+    def _forget(self, key: str) -> None:
+        if self.approvals.pop(key, ABSENT) is not ABSENT:
+            return
+        if self.relations.pop(key, None) is None:
+            self.store.remove_object(key)
+        else:
+            self.store.remove_relation(key)
+
+    def get(self, key: str) -> Any:
+        """Return the frozen value under an id; ABSENT if there is none."""
+        found = self._fresh.get(key)
+        return self.run.root.scope.data.get(key, ABSENT) if found is None else found
+
+    def lie_in(self, store: GraphStore) -> None:
+        """Use this store for the graph from now on: the current content is copied to it, and all look-ups use it."""
+        known = self.__dict__.get("store")
+        if known is store:
+            return
+        store.clear()
+        if known is not None:
+            for put, all_ in ((store.put_object, known.all_objects()), (store.put_relation, known.all_relations()),
+                              (store.put_patch, known.all_patches())):  # fmt: skip
+                for value in all_:
+                    put(str(value["id"]), value)
+        self.store = store
+        # Called very often in a step: inlined, to avoid a call.
+        self._put_object, self.object, self.all_objects = store.put_object, store.get_object, store.all_objects
+        self.relation, self.all_relations, self.touching = store.get_relation, store.all_relations, store.touching
+        self.patch = store.get_patch
+
+    def events(self) -> list[Event]:
+        """Return the events so far, including those of current steps."""
+        return [*self.run.events(), *self._flying()]
+
+    def _flying(self) -> list[Event]:
+        if not self.run.flights:
+            return [] if self.work is None or not self.work.emitted or self._here() != self._at else self.work.emitted
+        works = {id(flight.act.work): flight.act.work for flight in self.run.flights.values()}
+        if self.work is not None and self._here() == self._at:
+            works[id(self.work)] = self.work
+        return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)
+
+    def last_frame(self) -> str | None:
+        """Return the id of the frame of the last event recorded in one; None if there is none."""
+        return next((event.mark for event in self.backwards() if event.mark), None)
+
+    def last_events(self, count: int) -> list[Event]:
+        """Return the last so many events."""
+        run, flying = self.run, self._flying()
+        kept, older = run.at.events, max(count - len(flying), 0)
+        if len(kept) >= older and (not kept or kept[-1].at <= run.position):  # nearly always
+            return [*kept[len(kept) - older :], *flying[len(flying) - count + older :]]
+        return list(islice(self.backwards(), count))[::-1]
+
+    def backwards(self) -> Iterator[Event]:
+        """Yield the events so far, newest first."""
+        yield from reversed(self._flying())
+        for history, end in reversed(self.run.parts()):
+            yield from (event for event in reversed(history.events) if event.at <= end)
+
+    def count(self) -> int:
+        """Return how many events there are so far."""
+        kept = sum(bisect_right(history.events, end, key=_AT) for history, end in self.run.parts())
+        return kept + len(self._flying())
+
+
+def ledger_of(run: Run) -> Ledger:
+    """Return the ledger of a run."""
+    ids = run.ids if isinstance(run.ids, IDGen) else IDGen()
+    found = ids.ledgers.get(run)
+    if found is None:
+        found = ids.ledgers[run] = Ledger(run, ids)
+    return found
+
+
+__all__ = ["Ledger", "ledger_of"]

@@ -1,0 +1,400 @@
+"""Deliveries to behaviors that ask a model first: model requests, tool calls, and parsing the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
+from agentnb.dialects.activegraph.parts.argument_checks import types_in
+from agentnb.dialects.activegraph.parts.behavior_budgets import used_by
+from agentnb.dialects.activegraph.parts.behaviors import (
+    Behavior,
+    check_kind,
+    check_schema,
+    check_signature,
+    named,
+    own,
+    register,
+)
+from agentnb.dialects.activegraph.parts.delivery import Delivery, Turn
+from agentnb.dialects.activegraph.parts.effects import AGAIN
+from agentnb.dialects.activegraph.parts.events import canonical
+from agentnb.dialects.activegraph.parts.models import LLMMessage, ToolCall, prompt_fields, prompt_payload, read
+from agentnb.dialects.activegraph.parts.prompts import as_json, messages_of, system_of
+from agentnb.dialects.activegraph.parts.tools import ToolContext, args_hash, digest
+from agentnb.engine.core.work import Work
+from agentnb.session.usage import used_up_to
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.engine.core.history import Event as Kept
+
+
+FAILED: Final = frozenset({"behavior", "event_id", "exception_type", "message", "traceback", "reason"})
+ESTIMATED: Final = ("estimated_input_tokens", "estimated_cost_usd", "budget_remaining_usd")
+
+
+@dataclass
+class LLMBehavior(Behavior):
+    """A behavior that asks a model first: its handler `(event, graph, ctx, answer)` gets the parsed answer."""
+
+    handler: Callable[..., None] | None = None
+    description: str = ""
+    model: str | None = None
+    output_schema: Any = None
+    deterministic: bool = False
+    max_tokens: int = 4096
+    temperature: float = 0.7
+    top_p: float = 1.0
+    timeout_seconds: float = 60.0
+    prompt_template: str | None = None
+    tools: list[Any] = field(default_factory=list)
+    max_tool_turns: int = 6
+
+    def __post_init__(self) -> None:
+        """Check its handler and the schema, too."""
+        super().__post_init__()
+        check_schema(self.output_schema, "output_schema")
+        check_kind(self.name, self.handler or self.fn)
+
+    kind: ClassVar[str] = "llm"
+
+
+def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where: Mapping[str, Any] | None = None,
+                 description: str = "", model: str | None = None, output_schema: Any = None,
+                 view: Mapping[str, Any] | None = None, creates: list[str] | None = None,
+                 budget: Mapping[str, Any] | None = None, deterministic: bool = False, max_tokens: int = 4096,
+                 temperature: float = 0.7, top_p: float = 1.0, timeout_seconds: float = 60.0,
+                 prompt_template: str | None = None, priority: int = 0, pattern: str | None = None,
+                 activate_after: Any = None, tools: list[Any] | None = None,
+                 max_tool_turns: int = 6) -> Callable[[Callable[..., None]], LLMBehavior]:  # fmt: skip
+    """Create and register a behavior from a function `(event, graph, ctx, answer)` that runs after a model's answer.
+
+    Args:
+        output_schema: a pydantic model of the answer; without one the answer is None, and the text in the log.
+        deterministic: ask with temperature 0 and top_p 1, whatever else is said.
+        tools: what the model may call: tools, or names of the runtime's.
+        max_tool_turns: how often it may be asked in one delivery.
+
+    Raises:
+        TypeError: the function does not take the four, or the schema is no pydantic model.
+    """
+    check_schema(output_schema, "output_schema")
+
+    def made(fn: Callable[..., None]) -> LLMBehavior:
+        check_signature(fn, ("event", "graph", "ctx", "answer"), "@llm_behavior")
+        found = LLMBehavior(
+            named(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()), own(budget), priority,
+            pattern, None, activate_after, fn, description, model, output_schema, deterministic, max_tokens,
+            temperature, top_p, timeout_seconds, prompt_template, list(tools or ()), max_tool_turns,
+        )  # fmt: skip
+        register(found)
+        return found
+
+    return made
+
+
+class Thinking(Delivery):
+    """Delivers events to one behavior that asks a model."""
+
+    async def __call__(self, work: Work) -> Any:
+        """Deliver the current event: ask the model and call the behavior with its answer."""
+        turn = self.begin(work)
+        if turn is None:
+            return {}
+        try:
+            answer = await _Questions(self.behavior, turn).answer()
+            turn.call(self.behavior.handler, turn.event, turn.graph, turn.ctx, answer, **self._settings())
+        except Exception as error:
+            turn.failed(error)
+            raise
+        turn.completed()
+        return {}
+
+
+class _Questions:
+    """The model requests of one delivery, each with the results of the tools requested before it."""
+
+    def __init__(self, behavior: Any, turn: Turn) -> None:
+        self.behavior, self.turn, self.work = behavior, turn, turn.work
+        self.asking = turn.party.asking
+        self.cause = turn.kept.id
+        self.calls = 0
+        self.words: dict[str, Any] = {
+            "system": system_of(behavior, turn),
+            "messages": messages_of(behavior, turn),
+            "model": self.asking.model_of(behavior),
+            "max_tokens": behavior.max_tokens,
+            "temperature": 0.0 if behavior.deterministic else behavior.temperature,
+            "top_p": 1.0 if behavior.deterministic else behavior.top_p,
+            "output_schema": behavior.output_schema,
+            "timeout_seconds": behavior.timeout_seconds,
+        }
+        told = [tool.to_definition() for tool in self.asking.tools_of(behavior).values()]
+        if told:
+            self.words["tools"] = told
+        if self.asking.is_native(behavior):
+            self.words["structured_output_mode"] = "native"
+
+    async def answer(self) -> Any:
+        """Ask until an answer requests no tool, and return it parsed.
+
+        Raises:
+            LLMBehaviorError: the model has failed, or what it says is not what was asked for.
+            ToolError: a tool has failed, or more are asked for than may be.
+        """
+        self.turn.beside["tool_calls"] = 0
+        for index in range(self.behavior.max_tool_turns):
+            found = await self._asked(index)
+            self.turn.hand.beside["llm_request_event_id"] = self.cause
+            calls = found.get("tool_calls")
+            if not calls:
+                return self._read(found)
+            asked = tuple(ToolCall(call["id"], call["name"], call["args"]) for call in calls)
+            self.words["messages"].append(LLMMessage("assistant", found["raw_text"], tool_calls=asked))
+            for call in asked:
+                self.words["messages"].append(await self._used(call))
+        most = self.behavior.max_tool_turns
+        raise _failed("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
+                      "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
+
+    def tell(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
+        """Record the event of a request or a tool call in the behavior's name; return the event's id."""
+        turn = self.turn
+        if turn.party.live(self.work.run):
+            turn.party.watch(type_, payload)
+        told = turn.hand.tell(
+            type_, payload, actor=self.behavior.name, cause=cause, frame=turn.party.frame_id, when=when
+        )
+        return told.id
+
+    async def _asked(self, index: int) -> dict[str, Any]:
+        known = self.asking.answered(self._hash())
+        estimated = self._check_cost(known)
+        first, cause = "", self.cause
+        most = self._attempts()
+        for attempt in range(most):
+            if known is None:
+                about: dict[str, Any] = {
+                    "model": self.words["model"],
+                    "attempt_index": attempt,
+                    "max_attempts": most,
+                }
+                self._check_run(
+                    ("llm", "tool"), "the budget is used up before another question", **(about if attempt else {})
+                )
+                self._check_own("max_llm_calls", "llm_calls")
+            later, when = known is None and self._may_be_changed(), None
+            said: dict[str, Any] = {
+                "cache_hit": known is not None,
+                "turn_index": index,
+                "prompt_normalized": True,
+                **estimated,
+            }
+            if attempt:
+                said |= {"attempt_index": attempt, "max_attempts": most, "retry_of": first}
+            if not later:
+                request = self._requested(said, cause)
+            elif self.work.run.recorded is None:  # the time of a recorded event is known from the event
+                when = self.work.now()
+            try:
+                found = (
+                    {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, self.words)
+                )
+            except Exception:  # not of the model, which answers with its failures: chaos, for example
+                if later:
+                    self._requested(said, cause, when)
+                raise
+            if later:
+                request = self._requested(said, cause, when)
+            first = first or request
+            head = {"behavior": self.behavior.name, "prompt_hash": self._hash()}
+            if "failed" not in found:
+                self.tell("llm.responded", {**found, **head, "turn_index": index}, request)
+                self.cause = request
+                return found
+            cause = await self._failed(found["failed"], {**head, "model": self.words["model"]}, attempt, request)
+        raise AssertionError("the last attempt that fails is raised")
+
+    def _attempts(self) -> int:
+        """Return the maximum number of attempts per request; in a replay as many as the recorded step could make."""
+        step = getattr(self.work.run.recorded, "recorded", None)
+        events = () if step is None else step.events
+        recorded = (each.payload["max_attempts"] for each in events if "max_attempts" in (each.payload or ()))
+        return int(next(recorded, self.asking.attempts))
+
+    def _next_event(self) -> Kept | None:
+        """Return the next recorded event, if any: a request that follows shows that the budget allowed it."""
+        recorded = self.work.run.recorded
+        return None if recorded is None else recorded.next_event(self.work)
+
+    def _may_be_changed(self) -> bool:
+        """Return True if a person may still change the request before it is sent, or has changed it.
+
+        Then it is recorded as sent.
+        """
+        run = self.work.run
+        return run.hold is not None or run.recorded is not None
+
+    def _hash(self) -> str:
+        return digest(prompt_fields(self.words))
+
+    def _requested(self, more: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
+        """Record a request as it is sent; return the event's id."""
+        behavior, words = self.behavior, self.words
+        said: dict[str, Any] = {"behavior": behavior.name, "model": words["model"], "prompt_hash": self._hash(),
+                                "deterministic": behavior.deterministic, **more}  # fmt: skip
+        if behavior.output_schema is not None:
+            said["structured_output_mode"] = words.get("structured_output_mode", "prompt")
+        if not (more["turn_index"] or more.get("attempt_index")):
+            said["prompt"] = prompt_payload(words, deterministic=behavior.deterministic)
+        return self.tell("llm.requested", said, cause, when)
+
+    def _check_run(self, kinds: tuple[str, ...], message: str, **extra: Any) -> None:
+        """Raise if the run's budget allows no call of these kinds; a replay fails where the recorded run failed.
+
+        Raises:
+            LLMBehaviorError: the budget is used up.
+        """
+        run = self.work.run
+        event = self._next_event()
+        if event is not None:
+            reason = str(event.payload.get("reason"))
+            if event.type == "behavior.failed" and reason.startswith("budget."):
+                said = {name: value for name, value in event.payload.items() if name not in FAILED}
+                raise _failed(event.payload["exception_type"], event.payload["message"], reason, **said)
+            return
+        limit = None if run.spending is None else run.spending.limit_for(run, kinds)
+        if limit is not None:
+            what = "cost" if limit == "max_cost_usd" else limit.removeprefix("max_")
+            raise _failed("RuntimeError", message, f"budget.{what}_exhausted", **extra)
+
+    def _check_own(self, limit: str, what: str) -> None:
+        """Raise if the behavior's own budget allows no further call."""
+        if self._next_event() is not None:
+            return
+        most = (self.behavior.budget or {}).get(limit)
+        if most is not None and used_by(self.work.run, self.behavior.name, {limit: most})[limit] >= most:
+            raise _failed("RuntimeError", f"{limit}={most} of {self.behavior.name!r} is used up",
+                          f"budget.{what}_exhausted")  # fmt: skip
+
+    async def _failed(self, failure: Mapping[str, Any], head: Mapping[str, Any], attempt: int, request: str) -> str:
+        """Record a failed request; return the event's id if it is retried.
+
+        Raises:
+            LLMBehaviorError: it is not retried.
+        """
+        most, reason = self._attempts(), failure["reason"]
+        again = reason in AGAIN
+        extra, known = dict(failure["extra"]), {"behavior": head["behavior"], "prompt_hash": head["prompt_hash"]}
+        said = {**known, "model": head["model"],
+                "error": {"reason": reason, "message": failure["message"], **extra},
+                "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": most,
+                "latency_seconds": failure["latency_seconds"], "cost_usd": "0"}  # fmt: skip
+        responded = self.tell("llm.responded", said, request)
+        if not again or attempt + 1 >= most:
+            if again:
+                extra |= {"attempts": attempt + 1, "max_attempts": most, "retry_exhausted": True}
+            raise _failed(failure["type"], failure["message"], reason, **extra)
+        await self.asking.wait(self.work, attempt, extra)
+        return responded
+
+    def _check_cost(self, known: Any) -> dict[str, Any]:
+        """Return the cost fields that the log records for a request if the run has a cost limit.
+
+        Raises:
+            LLMBehaviorError: it would cost more than the run or the behavior has left.
+        """
+        event = self._next_event()
+        if event is not None:
+            return {name: event.payload[name] for name in ESTIMATED if name in event.payload}
+        most, run, own = self.turn.party.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
+        left = []
+        if most is not None:
+            paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
+            left.append(most - used_up_to(run.at, run.position).paid.cost - sum(paid))
+        if "max_cost_usd" in own:
+            left.append(own["max_cost_usd"] - used_by(run, self.behavior.name, own)["max_cost_usd"])
+        told = {} if most is None else {"budget_remaining_usd": str(max(left[0], Decimal(0)))}
+        estimated = None if known is not None or not left else self.asking.estimate(self.words)
+        if estimated is None:
+            return told
+        tokens, cost = estimated
+        if cost > min(left):
+            remaining = str(max(min(left), Decimal(0)))
+            raise _failed("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted",
+                          estimated_cost_usd=str(cost), budget_remaining_usd=remaining,
+                          model=self.words["model"])  # fmt: skip
+        return {} if most is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **told}
+
+    async def _used(self, call: ToolCall) -> LLMMessage:
+        """Call a tool that the model requested, and return the message for the model."""
+        behavior, turn, cause = self.behavior, self.turn, self.cause
+        tool = self.asking.tool_of(behavior, call.name)
+        turn.party.check(behavior.name, "can_call_tool", tool.name)
+        self._check_run(("tool",), "the budget is used up before another call of a tool", tool=tool.name)
+        hash_ = args_hash(tool.name, call.args)
+        known = self.asking.known(tool, hash_)
+        if known is None:
+            self._check_own("max_tool_calls", "tool_calls")
+        head = {"behavior": behavior.name, "tool": tool.name, "args_hash": hash_}
+        asked = {**head, "args": call.args, "call_id": call.id, "cache_hit": known is not None}
+        if tool.takes(call.args):
+            asked["deterministic"] = tool.deterministic
+        request = self.tell("tool.requested", asked, cause)
+        turn.hand.beside.setdefault("tool_request_event_ids", []).append(request)
+        if known is not None:
+            found = {"output": known["output"], "latency_seconds": 0.0}
+        else:
+            context = ToolContext(behavior.name, turn.kept.id, turn.party.frame, f"{turn.kept.id}:{call.id}",
+                                  tool.timeout_seconds)  # fmt: skip
+            found = await self.asking.use(self.work, tool, call.args, context)
+        failed = found.get("failed")
+        if failed is not None:
+            error = {"reason": failed["reason"], "message": failed["message"]}
+            if "raised" in failed:
+                error |= {"tool": tool.name, "exception_type": failed["raised"]}
+            took = found.get("latency_seconds", 0.0)
+            said = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
+            self.tell("tool.responded", said, request)
+            rest = {
+                name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
+            }
+            raise _failed(failed["type"], failed["message"], failed["reason"], ToolError, **rest)
+        self.calls += 1
+        turn.beside["tool_calls"] = self.calls
+        cost = "0" if known is not None else str(tool.cost_per_call)
+        self.tell("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
+                                     "latency_seconds": found["latency_seconds"], "cost_usd": cost,
+                                     "deterministic": tool.deterministic}, request)  # fmt: skip
+        return LLMMessage("tool", as_json(canonical(found["output"])), call.id, tool.name)
+
+    def _read(self, found: Mapping[str, Any]) -> Any:
+        """Return an answer parsed by its schema; None without a schema."""
+        schema = self.behavior.output_schema
+        if schema is None:
+            return None
+        said = {"raw_text": found["raw_text"], "schema": schema.__name__}
+        parsed = read(found["raw_text"]) if found["parsed"] is None else found["parsed"]
+        if parsed is None:
+            raise LLMBehaviorError("llm.parse_error", "the answer holds no JSON object", payload_extras=said)
+        try:
+            return schema.model_validate(parsed)
+        except ValueError as error:
+            raise LLMBehaviorError("llm.schema_violation", str(error), payload_extras=said) from None
+
+
+def _failed(type_: str, message: str, reason: str, base: type[Exception] = LLMBehaviorError, **extra: Any) -> Exception:
+    """Return a failure with the name and the message that it has elsewhere."""
+    known = {"LLMBehaviorError": LLMBehaviorError, "ToolError": ToolError}
+    cls: Any = known.get(type_) or type(type_, (base,), {})
+    made: Any = cls(reason, message, payload_extras=extra)
+    made.args = (message,)
+    return made  # type: ignore[no-any-return]  # one of the errors above
+
+
+__all__ = ["LLMBehavior", "Thinking", "llm_behavior"]

@@ -1,0 +1,168 @@
+"""Matching of events to behaviors, and the reasons for a mismatch. Used by the engine's scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import FrozenList
+from agentnb.dialects.activegraph.parts.behaviors import RelationBehavior
+from agentnb.dialects.activegraph.parts.events import canonical, is_lifecycle
+from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
+from agentnb.dialects.activegraph.parts.projection import check_kept, projected
+from agentnb.dialects.activegraph.parts.where import failing, holds
+from agentnb.engine.core.history import LATE
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+
+ANY = "*"
+
+
+class Matcher:
+    """The behaviors that an event triggers: by priority, then in the order of registration.
+
+    `since` is the number of the first event that they get; -1 if there are no listeners.
+    """
+
+    def __init__(self, behaviors: Sequence[Any], since: int = -1) -> None:
+        self.since = since
+        behaviors = sorted(behaviors, key=lambda each: -each.priority)  # the same priority: as they were registered
+        self.behaviors = {each.name: each for each in behaviors}
+        self._by_type: dict[str, list[Any]] = {}
+        self._turns: dict[str, bool] = {}  # type -> whether such events are delivered
+        # The behaviors that depend on the state of the graph at delivery: on a pattern, or on existing relations.
+        self._open = {
+            each.name for each in behaviors if each.pattern_matcher is not None or isinstance(each, RelationBehavior)
+        }
+        self._any = [each for each in behaviors if not each.on or ANY in each.on]
+        self.types = {type_ for each in behaviors for type_ in each.on}
+        self._puts_off = any(each.activate_after for each in behaviors)
+
+    def waits(self, event: Event) -> bool:
+        """Return True if an event is delivered.
+
+        Of the run's own events only those whose types are named by a behavior.
+        """
+        type_ = event.type
+        has_turn = self._turns.get(type_)
+        if has_turn is None:
+            has_turn = self._turns[type_] = type_ in self.types or not is_lifecycle(type_)
+        return has_turn and 0 <= self.since < event.seq
+
+    def listening(self, type_: str) -> list[Any]:
+        """Return the behaviors that listen to events of this type."""
+        found = self._by_type.get(type_)
+        if found is None:
+            open_to_all = [] if is_lifecycle(type_) else self._any
+            found = [each for each in self.behaviors.values() if type_ in each.on or each in open_to_all]
+            self._by_type[type_] = found
+        return found
+
+    def at_once(self, run: Run, event: Event) -> list[str] | None:
+        """Return the names of the behaviors that an event will trigger.
+
+        None if that depends on the future state of the graph.
+        """
+        found = []
+        for each in self.listening(event.type):
+            if not each.where or holds(each.where, event.payload):
+                if each.name in self._open:
+                    return None
+                found.append(each.name)
+        return found
+
+    def turns(self, run: Run, event: Event) -> list[tuple[str, int]]:
+        """Return the deliveries that an event triggers, now that it is processed."""
+        ledger, found = ledger_of(run).sync(), list[tuple[str, int]]()
+        for each in self.listening(event.type):
+            if not holds(each.where, event.payload) or not self._fits(ledger, each, event):
+                continue
+            if isinstance(each, RelationBehavior):
+                found += [(each.name, ledger.relations[id_]) for id_ in concerned(ledger, each, event)]
+            else:
+                found.append((each.name, -1))
+        return found
+
+    def late(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
+        """Return the delayed deliveries that are due after this event, if they are still triggered."""
+        if not self._puts_off:
+            return []
+        ledger = ledger_of(run).sync()
+        now, found = ledger.tick(event.seq), list[tuple[str, int, int]]()
+        for seq, said in ledger.scheduled:
+            each, cause = self.behaviors.get(said["behavior"]), run.event(seq)
+            due = ledger.tick(seq) + said["activate_after"]
+            if due == now and each is not None and cause is not None and holds(each.where, cause.payload):
+                about = said.get("about_event", 0)
+                if self._fits(ledger, each, cause):
+                    found.append((each.name, LATE - about, seq))
+        return found
+
+    def projected(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
+        """Return what an event from outside writes."""
+        canonical(event.payload)  # values that are not JSON-serializable are never part of a log
+        return [((key,), value) for key, value in projected(ledger_of(run).sync(), event.type, event.payload)]
+
+    def edited(self, key: str, value: Any) -> None:
+        """Raise for an edit that leaves something on the board that is not part of a graph."""
+        check_kept(key, value)
+
+    def _fits(self, ledger: Ledger, each: Any, event: Event) -> bool:
+        if each.pattern_matcher is None:
+            return True
+        found = [match.bindings for match in each.pattern_matcher.matches(ledger)]
+        if found:
+            ledger.matched[event.seq, each.name] = found
+        return bool(found)
+
+    def listens(self, node: str, event: Event) -> bool:
+        """Return True if a behavior listens to events of this type at all."""
+        return self.behaviors[node] in self.listening(event.type)
+
+    def fits(self, run: Run, name: str) -> list[dict[str, str]]:
+        """Return the matches of a behavior's pattern at the current step; empty if it has none."""
+        matcher = self.behaviors[name].pattern_matcher
+        return [] if matcher is None else [match.bindings for match in matcher.matches(ledger_of(run).sync())]
+
+    # -- why not -------------------------------------------------------------------------------------------------
+
+    def refusals(self, run: Run, name: str, event: Event) -> Iterator[str]:
+        """Yield each clause of a behavior that an event does not match, as text."""
+        each, ledger = self.behaviors[name], ledger_of(run).sync()
+        if each not in self.listening(event.type):
+            wanted = " and ".join(map(repr, each.on)) or "any event but the run's own"
+            yield f"on: it listens to {wanted}, and event {event.id} is of type {event.type!r}"
+            return
+        failed = failing(each.where, event.payload)
+        if failed is not None:
+            path, wanted, found = failed
+            yield f"where: {path} should be {wanted!r}, and is {found!r} in event {event.id}"
+        if each.pattern_matcher is not None and next(each.pattern_matcher.matches(ledger), None) is None:
+            yield f"pattern: {each.pattern!r} fits nothing in the graph"
+        if isinstance(each, RelationBehavior) and not concerned(ledger, each, event):
+            yield f"relation: event {event.id} names no end of a relation of type {each.relation_type!r}"
+
+
+def concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
+    """Return the relations of a behavior's type with an end that the payload names as a complete value."""
+    named = dict.fromkeys(texts(event.payload))
+    found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
+    mine = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
+    return sorted(mine, key=ledger.relations.__getitem__)  # in creation order
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield every text in a payload."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, list | tuple | FrozenList):
+        for item in value:
+            yield from texts(item)
+
+
+__all__ = ["Matcher", "concerned", "texts"]

@@ -1,0 +1,185 @@
+"""Metrics of a runtime: counters, histograms and gauges for a metrics backend, under the package's own names.
+
+They are derived from the log as it grows, so that replayed events are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from agentnb.dialects.activegraph.parts.ledger import STARTED, ledger_of
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.api import Runtime
+    from agentnb.dialects.activegraph.parts.events import Event
+
+METRICS: Final = {
+    "events_emitted_total": "each event of the log, by event_type",
+    "behaviors_invoked_total": "each delivery that begins, by behavior",
+    "behaviors_failed_total": "each that failed, by behavior and reason",
+    "behaviors_duration_seconds": "how long each took, by behavior",
+    "llm_calls_total": "each question, by model; those that a cache answered too",
+    "llm_cache_hits_total": "questions that a cache answered, by model",
+    "llm_failed_total": "questions without a usable answer, by model and reason",
+    "llm_tokens_in": "tokens of each question, by model",
+    "llm_tokens_out": "tokens of each answer, by model",
+    "llm_cost_usd": "what each answer cost, by model",
+    "tools_calls_total": "each call of a tool, by tool; those that a cache answered too",
+    "tools_cache_hits_total": "calls that a cache answered, by tool",
+    "tools_failed_total": "calls that failed, by tool and reason",
+    "tools_duration_seconds": "how long each call took, by tool",
+    "queue_depth": "how many events wait for their turn, as it stands",
+    "budget_cost_remaining_usd": "what may still be spent, by run_id, where there is a limit",
+    "budget_events_remaining": "how many events may still have a turn, by run_id, where there is a limit",
+    "patterns_evaluated_total": "each time that a pattern was looked for",
+    "patterns_evaluation_duration_seconds": "how long each time took",
+    "replay_divergence_detected_total": "strict replays that did something else, by reason",
+}
+
+
+class Metrics(Protocol):
+    """The protocol of a metrics backend: a name, its tags, a value. New names may be added."""
+
+    def counter(self, name: str, tags: dict[str, str], value: float = 1.0) -> None:
+        """Increase a counter."""
+        ...
+
+    def histogram(self, name: str, tags: dict[str, str], value: float) -> None:
+        """Record a value of a distribution."""
+        ...
+
+    def gauge(self, name: str, tags: dict[str, str], value: float) -> None:
+        """Set the current value."""
+        ...
+
+
+class Counting:
+    """Reports the metrics of one runtime."""
+
+    def __init__(self, metrics: Metrics, runtime: Runtime) -> None:
+        self.metrics, self.runtime = metrics, runtime
+        self._began: dict[tuple[str, str], float] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Update the metrics for an event; called with each event of the log."""
+        self._add("events_emitted_total", event_type=event.type)
+        counts = _BY_TYPE.get(event.type)
+        if counts is not None:
+            counts(self, event.payload)
+        if event.type in STARTED or event.type.startswith("runtime."):
+            self._gauges()
+
+    # -- by type of event ----------------------------------------------------------------------------------------
+
+    def _started(self, said: Mapping[str, Any]) -> None:
+        self._began[said["behavior"], said["event_id"]] = perf_counter()
+        self._add("behaviors_invoked_total", behavior=said["behavior"])
+
+    def _completed(self, said: Mapping[str, Any]) -> None:
+        began = self._began.pop((said["behavior"], said["event_id"]), None)
+        if began is not None:
+            self._take("behaviors_duration_seconds", perf_counter() - began, behavior=said["behavior"])
+
+    def _failed(self, said: Mapping[str, Any]) -> None:
+        self._completed(said)
+        why = str(said.get("reason") or f"exception.{said['exception_type']}")
+        self._add("behaviors_failed_total", behavior=said["behavior"], reason=why)
+
+    def _requested(self, said: Mapping[str, Any]) -> None:
+        sort, tag = ("llm", "model") if "model" in said else ("tools", "tool")
+        self._add(f"{sort}_calls_total", **{tag: str(said[tag])})
+        if said["cache_hit"]:
+            self._add(f"{sort}_cache_hits_total", **{tag: str(said[tag])})
+
+    def _answered(self, said: Mapping[str, Any]) -> None:
+        model = str(said["model"])
+        if said.get("error"):
+            self._add("llm_failed_total", model=model, reason=str(said["error"]["reason"]))
+            return
+        for name, value in (("tokens_in", "input_tokens"), ("tokens_out", "output_tokens"), ("cost_usd", "cost_usd")):
+            self._take(f"llm_{name}", float(said[value] or 0), model=model)
+
+    def _used(self, said: Mapping[str, Any]) -> None:
+        tool = str(said["tool"])
+        self._take("tools_duration_seconds", float(said["latency_seconds"]), tool=tool)
+        if said.get("error"):
+            self._add("tools_failed_total", tool=tool, reason=str(said["error"]["reason"]))
+
+    # -- how much there is ---------------------------------------------------------------------------------------
+
+    def _gauges(self) -> None:
+        graph, limits = self.runtime.graph, self.runtime.budget.limits
+        ledger = ledger_of(graph.session.engine)
+        made = ledger.work
+        taken = self.runtime._turns_taken() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
+        self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.turns) - taken))
+        run = {"run_id": graph.run_id}
+        if "max_events" in limits:
+            self.metrics.gauge(_name("budget_events_remaining"), run, float(max(limits["max_events"] - taken, 0)))
+        left = self.runtime.budget.cost_remaining_amount()
+        if left is not None:
+            self.metrics.gauge(_name("budget_cost_remaining_usd"), run, max(float(left), 0.0))
+
+    def differs(self, reason: str) -> None:
+        """Count a strict replay that did something else."""
+        self._add("replay_divergence_detected_total", reason=reason)
+
+    def looked(self, seconds: float) -> None:
+        """Count one evaluation of a pattern."""
+        self._add("patterns_evaluated_total")
+        self._take("patterns_evaluation_duration_seconds", seconds)
+
+    def timed(self, behaviors: Sequence[Any]) -> list[Any]:
+        """Return behaviors whose patterns report their evaluations."""
+        return [each if each.pattern_matcher is None else _with(each, Timed(each.pattern_matcher, self))
+                for each in behaviors]  # fmt: skip
+
+    def _add(self, name: str, **tags: str) -> None:
+        self.metrics.counter(_name(name), tags, 1.0)
+
+    def _take(self, name: str, value: float, **tags: str) -> None:
+        self.metrics.histogram(_name(name), tags, value)
+
+
+class Timed:
+    """A pattern that reports each evaluation in the measured run, and its duration."""
+
+    def __init__(self, pattern: Any, counting: Counting) -> None:
+        self.pattern, self.counting = pattern, counting
+
+    def matches(self, ledger: Any) -> Iterator[Any]:
+        """Yield the matches of the pattern."""
+        run, graph = getattr(ledger, "run", None), getattr(self.counting.runtime, "graph", None)
+        if run is None or graph is None or run is not graph.session.engine:  # of a replay, or of a run that is opened
+            return iter(self.pattern.matches(ledger))
+        began = perf_counter()
+        found = list(self.pattern.matches(ledger))
+        self.counting.looked(perf_counter() - began)
+        return iter(found)
+
+
+def _with(behavior: Any, pattern: Timed) -> Any:
+    found = copy(behavior)
+    found.pattern_matcher = pattern
+    return found
+
+
+def _name(name: str) -> str:
+    return f"activegraph_{name}"
+
+
+_BY_TYPE: Final[Mapping[str, Callable[[Counting, Mapping[str, Any]], None]]] = {
+    "behavior.started": Counting._started,  # noqa: SLF001  (of its own)
+    "relation_behavior.started": Counting._started,  # noqa: SLF001
+    "behavior.completed": Counting._completed,  # noqa: SLF001
+    "behavior.failed": Counting._failed,  # noqa: SLF001
+    "llm.requested": Counting._requested,  # noqa: SLF001
+    "tool.requested": Counting._requested,  # noqa: SLF001
+    "llm.responded": Counting._answered,  # noqa: SLF001
+    "tool.responded": Counting._used,  # noqa: SLF001
+}
+
+__all__ = ["METRICS", "Counting", "Metrics", "Timed"]

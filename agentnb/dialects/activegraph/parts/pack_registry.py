@@ -1,0 +1,208 @@
+"""The packs of a runtime: loading and disabling them, and look-ups by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.errors import (
+    AmbiguousBehaviorError,
+    AmbiguousToolError,
+    BehaviorNotFoundError,
+    PackConflictError,
+    PackVersionConflictError,
+    ToolNotFoundError,
+)
+from agentnb.dialects.activegraph.parts.argument_checks import is_a
+from agentnb.dialects.activegraph.parts.run_config import Policy
+from agentnb.dialects.activegraph.parts.tools import get_tool_registry
+from agentnb.errors import Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.graph import Graph
+    from agentnb.dialects.activegraph.parts.packs import Pack
+    from agentnb.dialects.activegraph.parts.run_config import Party
+
+
+class Packed:
+    """The pack methods of a Runtime."""
+
+    graph: Graph
+    party: Party
+    tools: list[Any] | None
+    behaviors: Any
+    _hand: Any
+    _ensure: Any
+
+    def _begin_packs(self, packs: Iterable[Any] = ()) -> None:
+        self._packs: list[tuple[Pack, Any]] = []
+        self._pack_behaviors: list[Any] = []
+        self._pack_tools: list[Any] = []
+        self._disabled: set[str] = set()
+        self._schemas: Any = None
+        self.party.packs = lambda name: name.partition(".")[0] if self._is_packed(name) else ""
+        for each in packs:
+            pack, settings = each if isinstance(each, tuple) else (each, None)
+            self._take(pack, settings)
+
+    def _is_packed(self, name: str) -> bool:
+        return any(each.name == name for each in self._pack_behaviors)
+
+    def _share_packs(self, other: Any) -> None:
+        """Load what another runtime has loaded; its log already records it."""
+        for pack, settings in other._packs:  # noqa: SLF001  (of its own class)
+            self._take(pack, settings)
+
+    def load_pack(self, pack: Pack, settings: Any = None) -> bool:
+        """Load a pack: its behaviors and definitions are active from now on.
+
+        Return False if the same is already loaded.
+
+        Raises:
+            PackVersionConflictError: R324, another version of it is loaded.
+            PackConflictError: R325, a name that it brings is taken; then nothing of it is loaded.
+            PackValidationError: R322, the settings are not as its schema says.
+        """
+        from agentnb.dialects.activegraph.parts.packs import Pack
+
+        is_a(0 if pack is None else pack, Pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
+        known = next((each for each, _ in self._packs if each.name == pack.name), None)
+        if known == pack:
+            return False
+        if known is not None:
+            raise PackVersionConflictError(
+                Problem("R324", f"pack {pack.name!r} is loaded in another version: {known.version!r}",
+                        f"pack {pack.name!r}", "a runtime has one version of a pack",
+                        "load it into another runtime")
+            )  # fmt: skip
+        made = self._take(pack, settings)
+        self._disabled.discard(pack.name)
+        self._ensure()
+        self._hand().tell("pack.loaded", pack.surface(made), actor="runtime", frame=self.party.frame_id)
+        return True
+
+    def _take(self, pack: Pack, given: Any) -> Any:
+        from agentnb.dialects.activegraph.parts.packs import Schemas, bound_to, build_settings
+
+        settings = build_settings(pack, given)
+        self._check_names(pack)
+        for each in pack.behaviors:
+            made = copy(each)
+            made.name, made.bound = f"{pack.name}.{each.name}", bound_to(each, settings)
+            self._pack_behaviors.append(made)
+        for each in pack.tools:
+            tool = copy(each)
+            tool.name = f"{pack.name}.{each.name}"
+            self._pack_tools.append(tool)
+        if self._schemas is None:
+            self._schemas = Schemas(self._type_of)
+            self.party.checks.append(self._schemas)
+        self._schemas.add(pack)
+        self.party.settings[pack.name] = settings
+        gates = [Policy(requires_approval=list(each.requires_approval)) for each in pack.policies
+                 if each.requires_approval]  # fmt: skip
+        if gates:
+            self.party.pack_policies[pack.name] = gates
+        self._packs.append((pack, settings))
+        return settings
+
+    def disable_pack(self, name: str) -> bool:
+        """Disable a loaded pack: its behaviors, tools, types, policies and settings no longer apply.
+
+        Return False if it was.
+
+        Objects that the pack has created remain, and so do its pending approvals. The log records `pack.disabled`.
+        `load_pack` loads it again.
+
+        Raises:
+            PackNotFoundError: R232, this runtime has never loaded it.
+        """
+        from agentnb.dialects.activegraph.parts.packs import unknown_pack
+
+        found = next((each for each in self._packs if each[0].name == name), None)
+        if found is None:
+            if name in self._disabled:
+                return False
+            raise unknown_pack(name, "loaded", [each.name for each in self.loaded_packs()])
+        pack, prefix = found[0], f"{name}."
+        self._packs.remove(found)
+        self._disabled.add(name)
+        self._pack_behaviors[:] = [each for each in self._pack_behaviors if not each.name.startswith(prefix)]
+        self._pack_tools[:] = [each for each in self._pack_tools if not each.name.startswith(prefix)]
+        self._schemas.remove(pack)
+        self.party.settings.pop(name)
+        self.party.pack_policies.pop(name, None)
+        self._ensure()
+        self._hand().tell("pack.disabled", pack.removed_surface(), actor="runtime", frame=self.party.frame_id)
+        return True
+
+    def _check_names(self, pack: Pack) -> None:
+        """Raise if a name that a pack defines is already used.
+
+        R325: a pack defines a type that another one has defined.
+        """
+        taken = {(what, each.name): other.name for other, _ in self._packs
+                 for what in ("object_types", "relation_types") for each in getattr(other, what)}  # fmt: skip
+        twice: list[str] = []
+        for what in ("object_types", "relation_types"):
+            twice += [each.name for each in getattr(pack, what) if (what, each.name) in taken]
+        if twice:
+            owner = taken.get(("object_types", twice[0])) or taken.get(("relation_types", twice[0])) or pack.name
+            raise PackConflictError(
+                Problem("R325", f"{twice[0]!r} of pack {pack.name!r} is a name that is taken", f"pack {pack.name!r}",
+                        f"pack {owner!r} has one of that name", "give it another name")
+            )  # fmt: skip
+
+    def _type_of(self, id_: str) -> str | None:
+        kept = self.graph.ledger.object(id_)
+        return None if kept is ABSENT else str(kept["type"])
+
+    def loaded_packs(self) -> list[Pack]:
+        """Return the packs, in the order in which they were loaded."""
+        return [pack for pack, _ in self._packs]
+
+    # -- by name -------------------------------------------------------------------------------------------------
+
+    def get_behavior(self, name: str) -> Any:
+        """Return a behavior by its full name, or by the name without its pack's prefix.
+
+        R326: no behavior, or no tool, has the requested name.
+        R327: several have it.
+
+        Raises:
+            LookupError: R326, there is none with that name.
+            ValueError: R327, several packs have one of that short name.
+        """
+        return _named(name, list(self.behaviors), "behavior", BehaviorNotFoundError, AmbiguousBehaviorError)
+
+    def get_tool(self, name: str) -> Any:
+        """Return a tool by its full name, or by the name without its pack's prefix.
+
+        Raises:
+            LookupError: R326, there is none with that name.
+            ValueError: R327, several packs have one of that short name.
+        """
+        return _named(name, self._all_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
+
+    def _all_tools(self) -> list[Any]:
+        return [*(get_tool_registry() if self.tools is None else self.tools), *self._pack_tools]
+
+
+def _named(name: str, known: list[Any], what: str, missing: type[Exception], several: type[Exception]) -> Any:
+    exact = [each for each in known if each.name == name]
+    found = exact[:1] or [each for each in known if each.name.rpartition(".")[2] == name]
+    names = [each.name for each in known]
+    if not found:
+        raise missing(Problem("R326", f"there is no {what} {name!r}", "Runtime",
+                              f"there are: {', '.join(names) or 'none'}",
+                              did_you_mean(name, names, "name one of them")))  # fmt: skip
+    if len(found) > 1:
+        told = ", ".join(each.name for each in found)
+        raise several(Problem("R327", f"the {what} name {name!r} is ambiguous: {told}", "Runtime",
+                              "several have that short name", "write the whole name"))  # fmt: skip
+    return found[0]
+
+
+__all__ = ["Packed"]

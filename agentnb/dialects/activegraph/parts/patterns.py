@@ -1,0 +1,337 @@
+"""patterns: a chain of objects and relations that must be there, in a small part of the language Cypher.
+
+    (a:task {state: 'open'})-[r:needs]->(b)<-[:by]-(c:person) WHERE a.n > b.n AND NOT (b.done = true AND a <> b) AND
+    NOT EXISTS { (b)-[:blocks]->(d) }
+
+Each object has a name, a type, both or neither; a relation has a type. Repeated names refer to the same object. A name
+alone is its id; `a.id`, `a.type` and `a.version` are its own, whatever else follows a dot is looked up in its data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from agentnb.board.values import ABSENT
+from agentnb.dialects.activegraph.errors import UnsupportedPatternError
+from agentnb.dialects.activegraph.parts.where import OPERATORS, at
+from agentnb.errors import Problem
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d+(?:\.\d+)?)|(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+    r"""|(?P<sign><>|<=|>=|!=|->|<-|[()\[\]{}:,.=<>*|-]))"""
+)
+_REFUSED: Final = {"RETURN", "OPTIONAL", "OR", "WITH", "UNION", "CREATE", "MERGE", "DELETE", "SET", "REMOVE", "MATCH",
+                   "UNWIND", "COUNT", "ORDER", "LIMIT", "XOR", "DETACH", "CALL"}  # fmt: skip
+_COMPARISONS: Final = {"=": "==", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OWN: Final = ("id", "type", "version")
+_ENDS: Final = ("source", "target")
+_CONSTANTS: Final = {"true": True, "false": False, "null": None}
+Bindings = dict[str, str]
+
+
+class Found(Protocol):
+    """Where a pattern looks: the objects and the relations of a graph, frozen."""
+
+    def object(self, key: str) -> Any:
+        """Return an object; ABSENT where there is none."""
+        ...
+
+    def all_objects(self, type_: str | None = None) -> Iterator[Any]:
+        """Yield the objects of a type in creation order."""
+        ...
+
+    def touching(self, key: str) -> list[str]:
+        """Return the ids of the relations of an object."""
+        ...
+
+    def relation(self, key: str) -> Any:
+        """Return a relation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Match:
+    """One match of a pattern: name -> id."""
+
+    bindings: Bindings
+
+    def __getitem__(self, name: str) -> str:
+        """Return the id bound to a name."""
+        return self.bindings[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the id bound to a name, if there is one."""
+        return self.bindings.get(name, default)
+
+
+@dataclass(frozen=True)
+class _Thing:
+    name: str
+    type: str | None
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Way:
+    name: str
+    type: str
+    forward: bool
+
+
+@dataclass(frozen=True)
+class _Clause:
+    path: tuple[str, ...] = ()
+    op: str = ""
+    value: Any = None  # the value that the path is compared with; or `other`, the path on the other side
+    other: tuple[str, ...] = ()
+    negated: bool = False
+    sub: Pattern | None = None
+    parts: tuple[_Clause, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A parsed pattern."""
+
+    text: str
+    things: tuple[_Thing, ...]
+    ways: tuple[_Way, ...]
+    clauses: tuple[_Clause, ...] = ()
+    named: frozenset[str] = field(default=frozenset())
+
+    def matches(self, found: Found, bound: Bindings | None = None) -> Iterator[Match]:
+        """Yield each match, in the order in which objects and relations were created."""
+        start = bound or {}
+        for bindings in self._chain(found, start):
+            if all(_asked(clause, found, bindings) for clause in self.clauses):
+                yield Match({name: id_ for name, id_ in bindings.items() if name in self.named or name in start})
+
+    def _chain(self, found: Found, bound: Bindings) -> Iterator[Bindings]:
+        thing = self.things[0]
+        known = bound.get(thing.name)
+        ids = [known] if known else [str(kept["id"]) for kept in found.all_objects(thing.type)]
+        for id_ in ids:
+            if _fits(thing, found.object(id_)):
+                yield from self._onward(found, 0, {**bound, thing.name: id_})
+
+    def _onward(self, found: Found, place: int, bound: Bindings) -> Iterator[Bindings]:
+        if place == len(self.ways):
+            yield bound
+            return
+        way, thing, here = self.ways[place], self.things[place + 1], bound[self.things[place].name]
+        for id_ in found.touching(here):
+            relation = found.relation(id_)
+            own, other = ("source", "target") if way.forward else ("target", "source")
+            if relation["type"] != way.type or relation[own] != here:
+                continue
+            there = relation[other]
+            if bound.get(thing.name, there) != there or bound.get(way.name, id_) != id_:
+                continue
+            if _fits(thing, found.object(there)):
+                yield from self._onward(found, place + 1, {**bound, way.name: id_, thing.name: there})
+
+
+def _fits(thing: _Thing, kept: Any) -> bool:
+    if kept is ABSENT or (thing.type is not None and kept["type"] != thing.type):
+        return False
+    return all(kept["data"].get(name) == value for name, value in thing.fields.items())
+
+
+def _asked(clause: _Clause, found: Found, bindings: Bindings) -> bool:
+    if clause.sub is not None:
+        holds = next(clause.sub.matches(found, bindings), None) is not None
+    elif clause.parts:
+        holds = all(_asked(each, found, bindings) for each in clause.parts)
+    else:
+        wanted = _value(clause.other, found, bindings) if clause.other else clause.value
+        holds = OPERATORS[clause.op](_value(clause.path, found, bindings), wanted)
+    return holds != clause.negated
+
+
+def _value(path: tuple[str, ...], found: Found, bindings: Bindings) -> Any:
+    """Return the value at a path that starts with a name; None if there is none."""
+    id_, rest = bindings.get(path[0], ""), path[1:]
+    kept = found.object(id_)
+    kept = found.relation(id_) if kept is ABSENT else kept
+    if kept is ABSENT:
+        return None
+    if not rest:
+        return id_
+    if rest[0] in _OWN:
+        return kept.get(rest[0]) if len(rest) == 1 else None
+    if len(rest) == 1 and rest[0] in _ENDS and rest[0] not in kept["data"]:
+        return kept.get(rest[0])
+    return at(kept["data"], rest[1:] if rest[0] == "data" else rest)
+
+
+def pattern_of(text: str) -> Pattern:
+    """Parse the text of a pattern.
+
+    Raises:
+        UnsupportedPatternError: R320, it cannot be read, or says what patterns cannot say here.
+    """
+    return _Reader(text).whole()
+
+
+class _Reader:
+    """A parser of one pattern, token by token."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.unnamed = text, 0, 0
+        self.tokens = list(self._split())
+
+    def _split(self) -> Iterator[tuple[str, str]]:
+        at, end = 0, len(self.text.rstrip())
+        while at < end:
+            found = _TOKEN.match(self.text, at)
+            if found is None or found.lastgroup is None:
+                raise self.refused(f"unexpected character {self.text[at:].lstrip()[:1]!r}")
+            yield found.lastgroup, found[found.lastgroup]
+            at = found.end()
+
+    def refused(self, what: str) -> UnsupportedPatternError:
+        """R320: a pattern cannot be parsed, or uses Cypher that is not supported here."""
+        return UnsupportedPatternError(
+            Problem("R320", what, f"pattern {self.text!r}",
+                    "a pattern is one chain of objects and relations of a type, and clauses joined by AND",
+                    "write (a:task)-[r:needs]->(b) WHERE a.n > 2 AND NOT EXISTS { (b)-[:by]->(c) }")
+        )  # fmt: skip
+
+    def peek(self, ahead: int = 0) -> str:
+        """Return the next token without consuming it; empty at the end."""
+        return self.tokens[self.at + ahead][1] if self.at + ahead < len(self.tokens) else ""
+
+    def take(self, wanted: str = "", kind: str = "") -> str:
+        """Consume and return the next token."""
+        found = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
+        if (wanted and found[1] != wanted) or (kind and found[0] != kind) or not found[1]:
+            if found[1].upper() in _REFUSED:
+                raise self.refused(f"{found[1].upper()} is not supported in a pattern")
+            expected = repr(wanted) if wanted else f"a {kind or 'value'}"
+            raise self.refused(f"expected {expected}, not {repr(found[1]) if found[1] else 'the end'}")
+        self.at += 1
+        return found[1]
+
+    def word(self, wanted: str) -> bool:
+        """Consume the next token if it is this keyword; return whether it is."""
+        if self.peek().upper() == wanted:
+            self.at += 1
+            return True
+        return False
+
+    def whole(self) -> Pattern:
+        pattern = self.pattern()
+        if self.at < len(self.tokens):
+            if self.peek().upper() not in _REFUSED:
+                raise self.refused(f"trailing {self.peek()!r} after the pattern")
+            self.take(kind="end")
+        return pattern
+
+    def pattern(self) -> Pattern:
+        start = self.at
+        things, ways = [self.thing()], []
+        while self.peek() in ("-", "<-"):
+            ways.append(self.way())
+            things.append(self.thing())
+        clauses = self.clauses() if self.word("WHERE") else ()
+        names = [*(thing.name for thing in things), *(way.name for way in ways)]
+        text = self.text if start == 0 else " ".join(token for _, token in self.tokens[start : self.at])
+        named = frozenset(name for name in names if not name.startswith(" "))
+        return Pattern(text, tuple(things), tuple(ways), clauses, named)
+
+    def nameless(self) -> str:
+        self.unnamed += 1
+        return f" {self.unnamed}"
+
+    def thing(self) -> _Thing:
+        self.take("(")
+        name = self.take(kind="word") if self.tokens[self.at : self.at + 1] and self.kind() == "word" else ""
+        type_ = None
+        if self.peek() == ":":
+            self.take(":")
+            type_ = self.take(kind="word")
+        fields: dict[str, Any] = {}
+        if self.peek() == "{":
+            self.take("{")
+            while self.peek() != "}":
+                key = self.take(kind="word")
+                self.take(":")
+                fields[key] = self.value()
+                if self.peek() != "}":
+                    self.take(",")
+            self.take("}")
+        self.take(")")
+        return _Thing(name or self.nameless(), type_, fields)
+
+    def kind(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    def way(self) -> _Way:
+        backward = self.peek() == "<-"
+        self.take("<-" if backward else "-")
+        self.take("[")
+        name = self.take(kind="word") if self.kind() == "word" else ""
+        if self.peek() == "*":
+            raise self.refused("a variable-length path is not supported in a pattern")
+        if self.peek() == "]":
+            raise self.refused("a relation's type is missing: type required")
+        self.take(":")
+        type_ = self.take(kind="word")
+        if self.peek() == "*":
+            raise self.refused("a variable-length path is not supported in a pattern")
+        self.take("]")
+        if not backward and self.peek() == "-":
+            raise self.refused("an undirected relation is not supported in a pattern")
+        self.take("-" if backward else "->")
+        return _Way(name or self.nameless(), type_, not backward)
+
+    def clauses(self) -> tuple[_Clause, ...]:
+        found = [self.clause()]
+        while self.word("AND"):
+            found.append(self.clause())
+        return tuple(found)
+
+    def clause(self) -> _Clause:
+        negated = False
+        while self.word("NOT"):
+            negated = not negated
+        if self.word("EXISTS"):
+            self.take("{")
+            sub = self.pattern()
+            self.take("}")
+            return _Clause(negated=negated, sub=sub)
+        if self.peek() == "(":
+            self.take("(")
+            parts = self.clauses()
+            self.take(")")
+            return _Clause(negated=negated, parts=parts)
+        path, op = self.path(), self.take(kind="sign")
+        if op not in _COMPARISONS:
+            raise self.refused(f"{op!r} is not a comparison")
+        if self.kind() == "word" and self.peek().lower() not in _CONSTANTS and self.peek().upper() not in _REFUSED:
+            return _Clause(path, _COMPARISONS[op], other=self.path(), negated=negated)
+        return _Clause(path, _COMPARISONS[op], self.value(), negated=negated)
+
+    def path(self) -> tuple[str, ...]:
+        found = [self.take(kind="word")]
+        while self.peek() == ".":
+            self.take(".")
+            found.append(self.take(kind="word"))
+        return tuple(found)
+
+    def value(self) -> Any:
+        kind = self.kind()
+        token = self.take()
+        if kind == "number":
+            return float(token) if "." in token else int(token)
+        if kind == "text":
+            return re.sub(r"\\(.)", r"\1", token[1:-1])
+        if token.lower() in _CONSTANTS:
+            return _CONSTANTS[token.lower()]
+        raise self.refused(f"{token!r} is not a value")
+
+
+__all__ = ["Bindings", "Match", "Pattern", "pattern_of"]

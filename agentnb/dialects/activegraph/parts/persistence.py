@@ -1,0 +1,277 @@
+"""Persistence of runtimes: save, load, fork, and strict replay against the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from agentnb.dialects.activegraph.errors import (
+    EventNotFoundError,
+    InvalidRuntimeConfiguration,
+    ReplayDivergenceError,
+    StoreNotFoundError,
+)
+from agentnb.dialects.activegraph.foreign.continuing import continue_log, package_log
+from agentnb.dialects.activegraph.parts.argument_checks import behaviors_in
+from agentnb.dialects.activegraph.parts.graph import Graph, check_graph_store
+from agentnb.dialects.activegraph.parts.late_registration import attach, since_of
+from agentnb.dialects.activegraph.schema import recipe_of_behaviors
+from agentnb.engine.persistence.open_journals import flush_all
+from agentnb.errors import ExecutionError, Problem, StoreError
+from agentnb.session import stored_run
+from agentnb.session.reopen import open as opened
+from agentnb.store import open_log
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.foreign.records import KeptLog
+    from agentnb.dialects.activegraph.parts.budgets import Budget
+    from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
+    from agentnb.session.replay_report import ReplayReport
+    from agentnb.session.session import Session
+
+
+class Stored:
+    """The persistence methods of a Runtime."""
+
+    graph: Graph
+    party: Party
+    budget: Budget
+    name: str
+    tools: list[Any] | None
+    behaviors: Any
+    _given: list[Any] | None
+    _attached: tuple[Any, ...]
+    _ensure: Any
+    _counting: Any
+
+    def _keep_in(self, place: Any) -> None:
+        """Record the run in a store from now on, including all of it so far."""
+        session = self.graph.session
+        session.keep_in(stored_run.begin(session, place, "step"))
+
+    def save_state(self, path: Any = None) -> str:
+        """Save the run, and return its location. A run that has no store yet is recorded at `path` from now on.
+
+        X514: a run that is recorded in one place is to be saved in another.
+
+        Raises:
+            InvalidRuntimeConfiguration: X514, it is recorded elsewhere; R265, it has no store, and no path is passed.
+            StoreError: it cannot be saved.
+        """
+        self._ensure()
+        session = self.graph.session
+        kept = _place_of(session)
+        if kept is not None and path is not None and not kept[1](path):
+            raise InvalidRuntimeConfiguration(
+                Problem("X514", "this run is kept in another place already", "runtime.save_state()",
+                        f"it is kept in {kept[0]}", "leave the path out, or call session.save(path)")
+            )  # fmt: skip
+        if kept is None:
+            if path is None:
+                raise InvalidRuntimeConfiguration(
+                    Problem("R265", "this run is not stored yet", "runtime.save_state()", "no path was passed",
+                            "pass a path: runtime.save_state('run.db')")
+                )  # fmt: skip
+            self._keep_in(path)
+        return session.save()
+
+    @classmethod
+    def load(cls, path: Any, run_id: str | None = None, *, behaviors: Iterable[Any] | None = None,
+             frame: Frame | None = None, policy: Policy | None = None,
+             budget: Mapping[str, Any] | Budget | None = None, seed: int = 0, replay_strict: bool = False,
+             llm_provider: Any = None, replay_llm_cache: bool = False, llm_retry_max_attempts: int = 3,
+             llm_retry_initial_delay_seconds: float = 0.5, llm_retry_max_delay_seconds: float = 8.0,
+             tools: Iterable[Any] | None = None, replay_tool_cache: bool = False,
+             replay_reinvoke_deterministic: bool = False, metrics: Any = None, graph_store: Any = None,
+             packs: Iterable[Any] = (), tool_invoker: Any = None, native_structured_output: bool = False,
+             trace_context_reads: bool = False, name: str | None = None) -> Self:  # fmt: skip
+        """Return a runtime that resumes a recorded run as if it had not been interrupted.
+
+        A store of the activegraph package is recognized: the run continues, and each new event is added to that store.
+
+        Ids, random numbers, delayed deliveries, pending approvals and budget use are restored. The limits are those of
+        `budget` alone: earlier limits of the run do not count.
+
+        Args:
+            path: a path or a URL: sqlite:///runs.db, postgresql://...
+            run_id: which run; left out, the one that was written last.
+            behaviors: those that listen; left out, the registered ones.
+            replay_strict: compare what they do with the log first.
+            graph_store: where the graph lies to be found, see Graph.
+            name: default: the one that it was recorded under.
+            frame, policy, budget, seed, llm_provider, tools, metrics, packs, tool_invoker, native_structured_output,
+                trace_context_reads, and what is said of retries and caches: as of a Runtime.
+
+        Raises:
+            StoreNotFoundError: L410, there is no such store, and none is created. It is a FileNotFoundError.
+            StoreError: there is no such run.
+            InvalidRuntimeConfiguration: X522, replay_strict is asked of a run of the activegraph package.
+            ReplayDivergenceError: L460, behaviors do something else than the log says.
+            GraphError: X516, the graph_store is none.
+        """
+        check_graph_store(graph_store)
+        known = None if behaviors is None else behaviors_in(behaviors)
+
+        def graph_of(runtime: Any) -> Graph:
+            listening = runtime.behaviors
+            heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
+            log = package_log(path, run_id)
+            if log is not None:
+                _check_lenient(replay_strict, log)
+                runtime.name = name or "behaviors"
+                runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
+                return continue_log(path, log, heard, runtime.party, runtime.name, graph_store)
+            runtime.name = name or _kept_name(path, run_id)
+            recipe = recipe_of_behaviors(heard, runtime.party, runtime.name, 0)
+            session = opened(path, run_id, recipe=recipe)
+            if session.journal is not None:
+                session.journal.takes_over = True  # as in the package, the first Runtime may still be alive
+            recipe.reactive.since = since_of(session.engine)  # type: ignore[union-attr]  # a Matcher
+            runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
+            return Graph(graph_store=graph_store, session=session)
+
+        made: Any = cls
+        found: Self = made(
+            None, known, frame, policy, budget, seed, replay_strict=replay_strict, llm_provider=llm_provider,
+            replay_llm_cache=replay_llm_cache, llm_retry_max_attempts=llm_retry_max_attempts,
+            llm_retry_initial_delay_seconds=llm_retry_initial_delay_seconds,
+            llm_retry_max_delay_seconds=llm_retry_max_delay_seconds, tools=tools, replay_tool_cache=replay_tool_cache,
+            replay_reinvoke_deterministic=replay_reinvoke_deterministic, metrics=metrics, packs=packs,
+            tool_invoker=tool_invoker, native_structured_output=native_structured_output,
+            trace_context_reads=trace_context_reads,
+            _graph_of=graph_of,
+        )  # fmt: skip
+        found.party.asking.know(found.graph.ledger.events())
+        found.graph.replayed_count = found.graph.ledger.count()
+        return found
+
+    def fork(self, at_event: str, label: str | None = None, *, behaviors: Iterable[Any] | None = None,
+             llm_provider: Any = None, replay_llm_cache: bool = False, llm_retry_max_attempts: int | None = None,
+             llm_retry_initial_delay_seconds: float | None = None, llm_retry_max_delay_seconds: float | None = None,
+             tools: Iterable[Any] | None = None, replay_tool_cache: bool = False,
+             replay_reinvoke_deterministic: bool = False, metrics: Any = None,
+             graph_store: Any = None) -> Self:  # fmt: skip
+        """Return an independent runtime that shares the log up to an event, and the rest of the step that recorded it.
+
+        No delivery is lost: those that were outstanding at that point are made here. It continues the same random
+        numbers and clock, and asks models again as this runtime does, unless other arguments are passed. It has no
+        budget.
+
+        Raises:
+            EventNotFoundError: X515, there is no such event.
+            GraphError: X516, the graph_store is not valid.
+        """
+        check_graph_store(graph_store)
+        self._ensure()
+        try:
+            session = self.graph.session.fork(at_event, label)
+        except ExecutionError as error:
+            raise EventNotFoundError(
+                Problem("X515", f"there is no event {at_event!r} to fork at", "runtime.fork()",
+                        "a fork begins after an event of the log", "look at graph.events")
+            ) from error  # fmt: skip
+        known = self._given if behaviors is None else behaviors_in(behaviors)
+        given = {"frame": self.party.frame, "policy": self.party.policy, "name": self.name,
+                 "llm_provider": self.party.llm if llm_provider is None else llm_provider,
+                 "tools": self.tools if tools is None else tools, "replay_llm_cache": replay_llm_cache,
+                 "replay_tool_cache": replay_tool_cache, "metrics": metrics,
+                 "replay_reinvoke_deterministic": replay_reinvoke_deterministic,
+                 "tool_invoker": self.party.asking.invoker, "native_structured_output": self.party.asking.native,
+                 "trace_context_reads": self.party.trace_reads,
+                 **self.party.asking.retries(llm_retry_max_attempts, llm_retry_initial_delay_seconds,
+                                             llm_retry_max_delay_seconds)}  # fmt: skip
+
+        def graph_of(runtime: Any) -> Graph:
+            runtime._share_packs(self)  # noqa: SLF001  (of its own class)
+            graph = Graph(graph_store=graph_store, session=session)
+            listening = tuple(runtime.behaviors)
+            heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
+            attach(graph, heard, runtime.party, runtime.name, since_of(session.engine))
+            runtime._attached = listening  # noqa: SLF001  (of its own class)
+            return graph
+
+        made = type(self)(None, known, _graph_of=graph_of, **given)  # type: ignore[call-arg]  # Runtime's own
+        made.party.asking.know(self.graph.ledger.events())
+        made.graph.replayed_count = made.graph.ledger.count()
+        return made
+
+    def replay(self, strict: Any = "values") -> ReplayReport:
+        """Run the behaviors again on the recorded answers; return where they do something else. Nothing is called."""
+        self._ensure()
+        return self.graph.session.replay(strict=strict)
+
+    def _check_replay(self) -> None:
+        """Raise if behaviors that are run again differ from the log.
+
+        L460: a strict replay differs from the log.
+
+        Raises:
+            ReplayDivergenceError: L460, it names the first event and path that differ.
+        """
+        report = self.replay()
+        first = next(iter(report.divergences), None)
+        if first is None:
+            return
+        if self._counting is not None:
+            self._counting.differs(f"{first.what}_mismatch")
+        events = [event for event in self.graph.ledger.events() if event.step == first.step]
+        where = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
+        where = where or (events[0].id if events else "")
+        told = (
+            first.why
+            or f"{first.what} {first.path!r} was {safe_repr(first.recorded)}, and is {safe_repr(first.replayed)}"
+        )
+        raise ReplayDivergenceError(
+            Problem("L460", f"step {first.step}, {first.node!r}: {told}", f"event {where or '?'}",
+                    "behaviors are run again on what is recorded, and should do what they did",
+                    "load with the behaviors that the run was made with, or without replay_strict"),
+            event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
+        )  # fmt: skip
+
+
+def _check_lenient(replay_strict: bool, log: KeptLog) -> None:
+    """Raise for a strict replay of a run of the package.
+
+    X522: a run of the activegraph package is loaded with replay_strict.
+
+    Raises:
+        InvalidRuntimeConfiguration: X522.
+    """
+    if replay_strict:
+        raise InvalidRuntimeConfiguration(
+            Problem("X522", "a run of the activegraph package cannot be replayed strictly here",
+                    f"{log.shown}, run {log.run.run_id!r}", "its log does not record what such a replay compares",
+                    "leave replay_strict out, or let the package check it: activegraph.Runtime.load(...)")
+        )  # fmt: skip
+
+
+def _place_of(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
+    """Return where a run is recorded, and a function that checks whether a path names that place.
+
+    None if it is only in memory.
+    """
+    writer, journal = getattr(session, "writer", None), session.journal
+    if writer is not None:
+        return writer.url, writer.is_at
+    return None if journal is None else (journal.log.url, lambda path: open_log(path) is journal.log)
+
+
+def _kept_name(path: Any, run_id: str | None) -> str:
+    """Return the name of the behaviors that a stored run was recorded with.
+
+    Raises:
+        StoreNotFoundError: L410, there is no store.
+        StoreError: there is no such run, or it cannot be read.
+    """
+    flush_all()
+    try:
+        row = open_log(path).run(None if run_id is None else str(run_id))
+    except StoreError as error:
+        if error.problems[0].code == "L410":
+            raise StoreNotFoundError(*error.problems) from error
+        raise
+    return str(stored_run.head_of(row)["recipe"].get("name") or row.name)
+
+
+__all__ = ["Stored"]

@@ -1,0 +1,159 @@
+"""A log as lines of text, and the chain of causes of an object or an event."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.dialects.activegraph.parts.events import Event, event_of
+from agentnb.secrets import mask_text
+from agentnb.trace.causality import chain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from agentnb.dialects.activegraph.parts.graph import Graph
+
+WIDTH = 26
+_TOLD: Final = {"estimated_input_tokens": "tokens_in~", "budget_remaining_usd": "budget_remaining=$",
+                "input_tokens": "tokens_in=", "output_tokens": "tokens_out="}  # fmt: skip
+
+
+class Printed:
+    """The log of a graph as text."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def events(self) -> list[Event]:
+        """Return the events so far."""
+        return self.graph.events
+
+    def failures(self) -> list[Event]:
+        """Return the events of failed deliveries; their payloads hold the traceback. See `Runtime.errors`, too."""
+        return [event_of(kept) for kept in self.graph.ledger.failures]
+
+    def lines(self) -> list[str]:
+        """Return one line for each event, with secrets masked."""
+        return [mask_text(f"{f'[{event.type}]':<{WIDTH}}{_describe(event)}".rstrip()) for event in self.events()]
+
+    def print(self) -> None:
+        """Print the lines."""
+        print("\n".join(self.lines()))  # noqa: T201  (that is what it is for)
+
+    def causes(self, id_: str) -> list[Event]:
+        """Return the causes of an event, or of the events that created and changed an object: each, then its causes.
+
+        An event caused by a model is followed by the earlier calls of the model and of tools.
+        """
+        return [event for _, event in self._causes(id_)]
+
+    def _causes(self, id_: str) -> Iterator[tuple[int, Event]]:
+        """Yield each cause with its distance from the start, from 1; a cause of several events is yielded once."""
+        kept = self.graph.ledger.events()
+        known, seen = {event.id: event for event in kept}, set[str]()
+        answers = {event.cause: event for event in kept if event.type in ("llm.responded", "tool.responded")}
+        for link in chain_of(kept, id_):
+            here, depth = (link.event if link.part == "self" else None), 1
+            while here is not None and here.id not in seen:
+                seen.add(here.id)
+                yield depth, event_of(here)
+                for request in _requests(here, known):
+                    for call in (answers.get(request.id), request):
+                        if call is not None and call.id not in seen:
+                            seen.add(call.id)
+                            yield depth + 1, event_of(call)
+                here, depth = known.get(here.cause or ""), depth + 1
+
+    def causal_chain(self, object_id: str) -> str:
+        """Return the causes of an object, its changes, or an event, one per line; see `session.chain`."""
+        found = self.graph.get_object(object_id)
+        head = f"{object_id} ({found.type})" if found else object_id
+        lines = (
+            f"{'  ' * depth}← {event.actor} ({event.id}) {event.type} {_call(event)}".rstrip()
+            for depth, event in self._causes(object_id)
+        )
+        return mask_text("\n".join([head, *lines]))
+
+    def export(self, path: Any) -> None:
+        """Write the events to a file, one JSON object per line, with secrets masked."""
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  (a path of any sort)
+            file.writelines(json.dumps(masked(event.to_dict())) + "\n" for event in self.events())
+
+    def graph_lines(self) -> list[str]:
+        """Return one line for each current object and relation, with secrets masked."""
+        objects, relations = self.graph.all_objects(), self.graph.all_relations()
+        lines = ["graph:", f"  objects ({len(objects)}):"]
+        lines += [f"    {each.id} {json.dumps(each.data, ensure_ascii=False)}" for each in objects]
+        lines += [f"  relations ({len(relations)}):"]
+        lines += [f"    {each.source} -{each.type}-> {each.target}" for each in relations]
+        return [mask_text(line) for line in lines]
+
+    def __repr__(self) -> str:
+        """Return the lines."""
+        return "\n".join(self.lines())
+
+
+def _requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
+    """Return the model requests and tool calls in an event's provenance, the last one first.
+
+    Each request of a later round is caused by the one before.
+    """
+    thing: Mapping[str, Any] = next(
+        (event.payload[name] for name in ("object", "relation", "patch") if name in event.payload), {}
+    )
+    provenance = thing.get("provenance") or {}
+    found = [known.get(id_) for id_ in reversed(provenance.get("tool_request_event_ids") or ())]
+    asked = known.get(provenance.get("llm_request_event_id") or "")
+    while asked is not None and asked.type in ("llm.requested", "llm.responded"):
+        found.append(asked)
+        asked = known.get(asked.cause or "")
+    return sorted((each for each in found if each is not None), key=lambda each: -int(each.seq))
+
+
+def _call(event: Event) -> str:
+    """Return a short text about the event of a model request or a tool call; "" for any other event."""
+    if not event.type.startswith(("llm.", "tool.")):
+        return ""
+    said, responded, hit = event.payload, event.type.endswith(".responded"), event.payload.get("cache_hit")
+    error, attempt, turn = said.get("error"), said.get("attempt_index"), said.get("turn_index")
+    words = [f"model={said['model']}"] if event.type == "llm.requested" else []
+    words += [f"tool={said['tool']}"] if "tool" in said else []
+    words += ["cache_hit=true"] if hit else []
+    words += [] if attempt is None else [f"attempt={attempt + 1}/{said['max_attempts']}"]
+    words += [f"turn={turn}"] if turn else []
+    words += [f"{label}{said[name]}" for name, label in _TOLD.items() if said.get(name) is not None]
+    words += [f"error={error.get('reason')}"] if error else []
+    if responded and not hit:
+        words += [] if error else [f"cost=${float(said.get('cost_usd') or 0):.3f}"]
+        words += [f"latency={float(said.get('latency_seconds') or 0):.1f}s"]
+    return " ".join(words)
+
+
+def _describe(event: Event) -> str:
+    """Return a short text about an event."""
+    said = event.payload
+    match event.type:
+        case "goal.created":
+            return f"{event.actor}: {json.dumps(said.get('goal'))}"
+        case "object.created" | "object.removed" | "relation.removed":
+            return str(said.get("id"))
+        case "relation.created":
+            return f"{said.get('source')} -> {said.get('target')} ({said['relation'].get('type')})"
+        case "behavior.failed":
+            return f"{said['behavior']}: {said['exception_type']}: {said['message'].splitlines()[0]}"
+        case "patch.applied":
+            return f"{said['target']}: {', '.join(said.get('diff', ()))}"
+        case "runtime.idle":
+            return "nothing is left to do"
+        case "runtime.budget_exhausted":
+            return str(said.get("exhausted_by"))
+    if event.type.startswith(("llm.", "tool.")):
+        return f"{event.id}  {said.get('behavior')}  {_call(event)}"
+    if "behavior" in said:
+        return str(said["behavior"])
+    return " ".join([str(event.actor or ""), *(f"{name}={value!r}" for name, value in said.items())])
+
+
+__all__ = ["Printed"]

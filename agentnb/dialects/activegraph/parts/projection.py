@@ -1,0 +1,188 @@
+"""The effect of events on the board. The log is the source of truth; the board is derived from it.
+
+Each object, relation, patch and pending approval is on the board under its id, as its event stated it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.dialects.activegraph.errors import GraphError, InvalidPatchOperation
+from agentnb.errors import Problem
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.ledger import Ledger
+
+Writes = list[tuple[str, Any]]
+OPS: Final = ("update", "replace")
+CHANCE: Final = "chance"  # the board key with the position of the run's random generator
+_SHAPES: Final[Mapping[str, Mapping[str, type]]] = {  # the field that identifies the kind of thing, in this order
+    "version": {"type": str, "data": Mapping, "version": int},
+    "source": {"source": str, "target": str, "type": str, "data": Mapping},
+    "op": {"target": str, "value": Mapping},
+    "approval_id": {"object_type": str, "data": Mapping},
+}
+
+
+def projected(ledger: Ledger, type_: str, payload: Any) -> Writes:
+    """Return what an event writes on the board: id and frozen value, ABSENT for a removal.
+
+    Raises:
+        GraphError: X502, its payload lacks what events of its type hold.
+    """
+    found = _BY_TYPE.get(type_)
+    return [] if found is None else found(ledger, payload)
+
+
+def _part(payload: Any, name: str, *keys: str) -> Any:
+    """Return a part of a payload with these keys.
+
+    X502: an event of one of the graph's own types lacks what such an event holds.
+    """
+    found = payload.get(name) if isinstance(payload, Mapping) else None
+    if isinstance(found, Mapping) and all(key in found for key in keys):
+        return found
+    raise GraphError(
+        Problem("X502", f"it tells no {name!r} with {', '.join(keys) or 'anything'}", "an event of the graph's own",
+                "what the graph holds follows from what its events tell",
+                f"tell {{{name!r}: {{...}}}}, or call the graph's own method")
+    )  # fmt: skip
+
+
+def _id(payload: Any, name: str = "id") -> str:
+    """Return the id in a payload."""
+    found = payload.get(name) if isinstance(payload, Mapping) else None
+    if not isinstance(found, str):
+        raise GraphError(
+            Problem("X502", f"it tells no {name!r}", "an event of the graph's own",
+                    "what the graph holds follows from what its events tell",
+                    f"tell {{{name!r}: 'the id of what it is about'}}, or call the graph's own method")
+        )  # fmt: skip
+    return found
+
+
+def _object_created(_: Ledger, payload: Any) -> Writes:
+    made = _part(payload, "object", "id", "type", "data", "version", "provenance")
+    check_kept(str(made["id"]), made)
+    return [(made["id"], made)]
+
+
+def _object_removed(ledger: Ledger, payload: Any) -> Writes:
+    gone = _id(payload)
+    found: Writes = [] if ledger.object(gone) is ABSENT else [(gone, ABSENT)]
+    return [*((each, ABSENT) for each in ledger.touching(gone)), *found]
+
+
+def _relation_created(_: Ledger, payload: Any) -> Writes:
+    made = _part(payload, "relation", "id", "source", "target", "type", "data")
+    return [(made["id"], made)]
+
+
+def _relation_removed(ledger: Ledger, payload: Any) -> Writes:
+    gone = _id(payload)
+    return [] if ledger.relation(gone) is ABSENT else [(gone, ABSENT)]
+
+
+def _patch_proposed(_: Ledger, payload: Any) -> Writes:
+    patch = _part(payload, "patch", "id", "target", "op", "value")
+    check_op(patch["op"])
+    return [(patch["id"], patch)]
+
+
+def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
+    patch = _part(payload, "patch", "id", "target", "op", "value")
+    check_op(patch["op"])
+    found = ledger.object(patch["target"])
+    return [(patch["id"], patch)] if found is ABSENT else [(patch["id"], patch), (found["id"], patched(found, patch))]
+
+
+def _patch_rejected(ledger: Ledger, payload: Any) -> Writes:
+    found = ledger.patch(_id(payload, "patch_id"))
+    if found is ABSENT:
+        return []
+    return [(found["id"], freeze({**found, "status": "rejected", "rejection_reason": payload.get("reason")}))]
+
+
+def _approval_proposed(_: Ledger, payload: Any) -> Writes:
+    return [(_id(payload, "approval_id"), payload)]
+
+
+def _approval_changed(ledger: Ledger, payload: Any) -> Writes:
+    changed = _id(payload, "approval_id")
+    found = ledger.get(changed)
+    return [] if found is ABSENT else [(changed, freeze({**found, "data": payload["data"]}))]
+
+
+def _approval_decided(ledger: Ledger, payload: Any) -> Writes:
+    decided = _id(payload, "approval_id")
+    return [] if ledger.get(decided) is ABSENT else [(decided, ABSENT)]
+
+
+def patched(found: Any, patch: Any) -> Any:
+    """Return an object after a patch, frozen."""
+    data = patch["value"] if patch["op"] == "replace" else {**found["data"], **patch["value"]}
+    return freeze({**found, "data": data, "version": found["version"] + 1})
+
+
+def check_kept(key: str, value: Any) -> None:
+    """Raise for a value on the board that is not part of a graph.
+
+    X518: a value put on the board of behaviors is no object, relation, patch or approval.
+
+    Raises:
+        GraphError: X518, it is none of these.
+    """
+    known = value if isinstance(value, Mapping) else {}
+    shape = next((shape for sign, shape in _SHAPES.items() if sign in known), None)
+    if value is ABSENT or key == CHANCE or (
+        shape is not None
+        and known.get("id", key) == key
+        and all(isinstance(known.get(name), kind) for name, kind in shape.items())
+    ):  # fmt: skip
+        return
+    raise GraphError(
+        Problem("X518", f"{key!r} would be none of what a graph holds", f"the board, {key!r}",
+                "on it lie objects, relations, patches and approvals, each under its id and whole",
+                "change a field of an object, {'task#1.data.state': 'open'}, or make one: runtime.graph.add_object()")
+    )  # fmt: skip
+
+
+def diff(data: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the fields of an object's data that a patch changes, each with the old and the new value."""
+    return {name: {"old": data.get(name), "new": new} for name, new in value.items()
+            if name not in data or data[name] != new}  # fmt: skip
+
+
+def check_op(op: Any) -> None:
+    """Raise for a patch with an unknown operation.
+
+    X503: a patch neither updates nor replaces.
+
+    Raises:
+        InvalidPatchOperation: X503, it has another op.
+    """
+    if op not in OPS:
+        raise InvalidPatchOperation(
+            Problem("X503", f"a patch cannot {op!r}", "a patch's op", "a patch either updates or replaces data",
+                    "write 'update' to merge fields, 'replace' to put others in their place")
+        )  # fmt: skip
+
+
+_BY_TYPE: Final[Mapping[str, Callable[[Any, Any], Writes]]] = {
+    "object.created": _object_created,
+    "object.removed": _object_removed,
+    "relation.created": _relation_created,
+    "relation.removed": _relation_removed,
+    "patch.proposed": _patch_proposed,
+    "patch.changed": _patch_proposed,
+    "patch.applied": _patch_applied,
+    "patch.rejected": _patch_rejected,
+    "approval.proposed": _approval_proposed,
+    "approval.changed": _approval_changed,
+    "approval.granted": _approval_decided,
+    "approval.denied": _approval_decided,
+}
+
+__all__ = ["CHANCE", "OPS", "Writes", "check_kept", "check_op", "diff", "patched", "projected"]

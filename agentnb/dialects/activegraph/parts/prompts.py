@@ -1,0 +1,76 @@
+"""The prompt of a model for one delivery: its role, its view of the graph, and the event."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agentnb.dialects.activegraph.parts.events import is_lifecycle
+from agentnb.dialects.activegraph.parts.models import LLMMessage
+
+if TYPE_CHECKING:
+    from agentnb.dialects.activegraph.parts.delivery import Turn
+
+HIDDEN = ("provenance", "timestamp", "run_id")
+
+
+def system_of(behavior: Any, turn: Turn) -> str:
+    """Return the system prompt."""
+    frame, schema = turn.party.frame, behavior.output_schema
+    parts = [f"You act as {behavior.name!r}, one of several behaviors that share a graph of objects."]
+    if behavior.description:
+        parts.append(f"What you do: {behavior.description}")
+    if frame is not None:
+        parts.append(f"The goal of all: {frame.goal}")
+        parts += [f"This must hold: {each}" for each in frame.constraints]
+        parts += [f"It is done when: {each}" for each in frame.success_criteria]
+    if schema is not None and turn.party.asking.is_native(behavior):
+        parts.append("Answer with one JSON object.")
+    elif schema is not None:
+        text = json.dumps(schema.model_json_schema(), indent=1, sort_keys=True)
+        parts.append(f"Answer with one JSON object that fits this schema, and with nothing else:\n{text}")
+    return "\n\n".join(parts)
+
+
+def messages_of(behavior: Any, turn: Turn) -> list[LLMMessage]:
+    """Return the first message: the view, the event, and the task."""
+    if behavior.prompt_template:
+        return [LLMMessage("user", _filled(behavior.prompt_template, turn))]
+    view = turn.ctx.view
+    objects = [f"- {each.id} ({each.type}, version {each.version}): {as_json(each.data)}" for each in view.objects()]
+    relations = [f"- {each.source} -{each.type}-> {each.target} {as_json(each.data)}" for each in view.relations()]
+    events = [f"- {each.type} by {each.actor}" for each in view.events() if not is_lifecycle(each.type)]
+    event = turn.event
+    made = f"Create objects of these types: {', '.join(behavior.creates)}." if behavior.creates else ""
+    blocks = [
+        "Objects:\n" + ("\n".join(objects) or "- none"),
+        "Relations:\n" + ("\n".join(relations) or "- none"),
+        "What has happened last:\n" + ("\n".join(events) or "- nothing"),
+        f"What you answer to: {event.type} by {event.actor}\n{as_json(_plain(event.payload))}",
+        f"Answer it. {made}".strip(),
+    ]
+    return [LLMMessage("user", "\n\n".join(blocks))]
+
+
+def _filled(template: str, turn: Turn) -> str:
+    frame, shown = turn.party.frame, [each.data for each in turn.ctx.view.objects()]
+    known = {"event": as_json(_plain(turn.event.payload)), "event_type": turn.event.type, "view": as_json(shown),
+             "goal": frame.goal if frame else ""}  # fmt: skip
+    for name, text in known.items():
+        template = template.replace("{" + name + "}", text)
+    return template
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without the fields that differ between equal runs."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items() if name not in HIDDEN}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON text, its keys in order."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+__all__ = ["as_json", "messages_of", "system_of"]

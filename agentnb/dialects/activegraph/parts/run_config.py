@@ -1,0 +1,113 @@
+"""The shared configuration of a runtime's behaviors: a frame, policies, a model, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentnb.dialects.activegraph.errors import PolicyViolation
+from agentnb.dialects.activegraph.parts.argument_checks import listed
+from agentnb.errors import Problem
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The subject of a run: its goal, and its constraints. Its id is recorded with every change."""
+
+    goal: str
+    id: str | None = None
+    constraints: list[str] = field(default_factory=list)
+    success_criteria: list[str] = field(default_factory=list)
+    permissions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The permissions of a behavior (None: of all behaviors). An empty list sets no limit.
+
+    The permission to create relations of a type includes removing them. Types in `requires_approval` are created only
+    after a person has approved it: `ctx.propose_object` requests the approval.
+    """
+
+    behavior: str | None = None
+    can_create: list[str] = field(default_factory=list)
+    can_create_relation: list[str] = field(default_factory=list)
+    can_propose: list[str] = field(default_factory=list)
+    can_apply: list[str] = field(default_factory=list)
+    can_call_tool: list[str] = field(default_factory=list)
+    requires_approval: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Check that its lists are lists: a text would allow every substring of it."""
+        for right in (*_DOES, "requires_approval"):
+            listed(getattr(self, right), f"Policy({right}=...)", "a list of names")
+
+    def concerns(self, name: str) -> bool:
+        """Return True if it applies to a behavior."""
+        return self.behavior is None or self.behavior in (name, name.rpartition(".")[2])
+
+
+@dataclass
+class Party:
+    """The configuration that the behaviors of one runtime share."""
+
+    frame: Frame | None = None
+    policy: Policy | None = None
+    pack_policies: dict[str, list[Policy]] = field(default_factory=dict)  # pack -> the types that require approval
+    llm: Any = None
+    asking: Any = None  # how models and tools are called, see `effects.Asking`
+    limits: Callable[[], Mapping[str, Any]] = dict
+    settings: dict[str, Any] = field(default_factory=dict)  # pack -> its settings
+    packs: Callable[[str], str] = lambda _behavior: ""  # behavior -> its pack
+    checks: list[Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]] = field(default_factory=list)
+    watch: Callable[[str, Mapping[str, Any]], None] = lambda _what, _said: None
+    trace_reads: bool = False  # whether the reads of a delivery are recorded
+    live: Callable[[Any], bool] = lambda _run: True  # whether a run is the main one, not its replay
+
+    @property
+    def frame_id(self) -> str | None:
+        """The id of the frame; None if there is none."""
+        return None if self.frame is None else self.frame.id
+
+    def rules(self, name: str) -> list[Policy]:
+        """Return the policies that apply to a behavior."""
+        given = [] if self.policy is None else [self.policy]
+        packed = (policy for policies in self.pack_policies.values() for policy in policies)
+        return [policy for policy in (*given, *packed) if policy.concerns(name)]
+
+    def gating_pack(self, object_type: str) -> str:
+        """Return the first loaded pack that requires approval for objects of a type; "" if none does."""
+        return next((pack for pack, policies in self.pack_policies.items()
+                     if any(object_type in policy.requires_approval for policy in policies)), "")  # fmt: skip
+
+    def check(self, name: str, right: str, what: str, does: str = "") -> None:
+        """Raise if a behavior may not do this; `does` describes the action if its permission is that of another.
+
+        X508: a policy forbids a behavior's action.
+
+        Raises:
+            PolicyViolation: X508, it names the policy's list.
+        """
+        for policy in self.rules(name):
+            allowed: list[str] = getattr(policy, right)
+            gated = right == "can_create" and what in policy.requires_approval
+            if (allowed and what not in allowed) or gated:
+                list_, names = ("requires_approval", policy.requires_approval) if gated else (right, allowed)
+                raise PolicyViolation(
+                    Problem("X508", f"{name!r} may not {does or _DOES[right]} {what!r}", f"behavior {name!r}",
+                            f"its policy says {list_}={names!r}",
+                            "ask for it: ctx.propose_object(type, data, reason=...)" if gated else
+                            f"add {what!r} to {right} of its policy")
+                )  # fmt: skip
+
+
+_DOES = {
+    "can_create": "create",
+    "can_create_relation": "create a relation of type",
+    "can_propose": "propose a patch of",
+    "can_apply": "patch",
+    "can_call_tool": "call the tool",
+}
+
+__all__ = ["Frame", "Party", "Policy"]

@@ -1,0 +1,143 @@
+"""Tools: functions `(args, ctx)` that models may call; and the registry of those that the decorator creates."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from agentnb.dialects.activegraph.parts.behaviors import check_kind, check_schema, check_signature
+from agentnb.dialects.activegraph.parts.events import canonical
+from agentnb.dialects.activegraph.parts.log_output import LOG
+
+_REGISTRY: Final[list[Any]] = []
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """The argument of a tool besides its own arguments."""
+
+    behavior_name: str
+    event_id: str
+    frame: Any
+    idempotency_key: str
+    timeout_seconds: float
+    logger: logging.Logger = LOG
+
+
+@dataclass
+class Tool:
+    """A function that models may call, and its settings. Its timeout is enforced."""
+
+    name: str
+    fn: Callable[..., Any]
+    description: str = ""
+    input_schema: Any = None
+    output_schema: Any = None
+    cost_per_call: Decimal = Decimal(0)
+    timeout_seconds: float = 30.0
+    deterministic: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the function and the schemas.
+
+        Raises:
+            RegistrationError: R330, a call would not run the function.
+            TypeError: one of the schemas is not valid.
+        """
+        check_kind(self.name, self.fn, "tool")
+        check_schema(self.input_schema, "input_schema")
+        check_schema(self.output_schema, "output_schema")
+
+    def takes(self, args: Mapping[str, Any]) -> bool:
+        """Return True if arguments fit the schema."""
+        if self.input_schema is None:
+            return True
+        try:
+            self.input_schema.model_validate(dict(args))
+        except Exception:  # noqa: BLE001  (a validator may raise anything)
+            return False
+        return True
+
+    def to_definition(self) -> dict[str, Any]:
+        """Return its name, its description and the JSON schema of its arguments, as sent to a model."""
+        schema = self.input_schema.model_json_schema() if self.input_schema else {"type": "object", "properties": {}}
+        return {"name": self.name, "description": self.description, "input_schema": schema}
+
+
+def tool(
+    *,
+    name: str | None = None,
+    description: str = "",
+    input_schema: Any = None,
+    output_schema: Any = None,
+    cost_per_call: Any = Decimal(0),
+    timeout_seconds: float = 30.0,
+    deterministic: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Create a tool from a function `(args, ctx)`, and register it.
+
+    Args:
+        input_schema: a pydantic model of the arguments; default: the annotation of the first parameter, if that is
+            one; otherwise the function is called with a dict.
+        output_schema: a pydantic model of the result.
+        cost_per_call: dollars, counted by max_cost_usd.
+        timeout_seconds: after so long a call fails with the reason tool.timeout.
+        deterministic: whether it gives the same for the same.
+
+    Raises:
+        TypeError: the function does not take the two, or a schema cannot be one.
+    """
+
+    def made(fn: Callable[..., Any]) -> Tool:
+        check_signature(fn, ("args", "ctx"), "@tool", settings=False)
+        schema = _annotated_schema(fn) if input_schema is None else input_schema
+        about = description or (fn.__doc__ or "").strip().partition("\n")[0]
+        found = Tool(name or fn.__name__, fn, about, schema, output_schema, Decimal(str(cost_per_call)),
+                     timeout_seconds, deterministic)  # fmt: skip
+        _REGISTRY.append(found)
+        return found
+
+    return made
+
+
+def _annotated_schema(fn: Callable[..., Any]) -> Any:
+    """Return the pydantic model that annotates the first parameter; None if there is no such annotation."""
+    try:
+        first = next(iter(inspect.signature(fn, eval_str=True).parameters.values()), None)
+    except (NameError, TypeError, ValueError):  # a name that exists for type checkers only, or a built-in function
+        return None
+    found = None if first is None else first.annotation
+    return found if isinstance(found, type) and hasattr(found, "model_validate") else None
+
+
+def get_tool_registry() -> list[Any]:
+    """Return the registered tools."""
+    return list(_REGISTRY)
+
+
+def clear_tool_registry() -> list[Any]:
+    """Remove all registered tools, and return them."""
+    cleared = list(_REGISTRY)
+    _REGISTRY.clear()
+    return cleared
+
+
+def args_hash(name: str, args: Mapping[str, Any]) -> str:
+    """Return the digest of a call: the same for the same tool and arguments, in any order."""
+    return digest({"tool": name, "args": args})
+
+
+def digest(value: Any) -> str:
+    """Return the digest of a value as JSON."""
+    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+__all__ = ["Tool", "ToolContext", "args_hash", "clear_tool_registry", "digest", "get_tool_registry", "tool"]

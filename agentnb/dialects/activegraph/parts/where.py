@@ -1,0 +1,121 @@
+"""`where` conditions on a payload or an object: dotted path -> value, a list of alternatives, or {operator: value}.
+
+A list matches any of its items, or itself if the value is a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import ge, gt, le, lt
+from typing import Any, Final
+
+from agentnb.board.values import FrozenList
+from agentnb.dialects.activegraph.errors import InternalEvaluatorError
+from agentnb.dialects.activegraph.parts.argument_checks import is_a
+from agentnb.errors import Problem, did_you_mean
+
+Where = Mapping[str, Any]
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def asked(found: Any, wanted: Any) -> bool:
+        try:
+            return found is not None and compare(found, wanted)
+        except TypeError:
+            return False
+
+    return asked
+
+
+def _among(found: Any, wanted: Any) -> bool:
+    return any(found == each for each in wanted)
+
+
+OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    ">": _ordered(gt),
+    "<": _ordered(lt),
+    ">=": _ordered(ge),
+    "<=": _ordered(le),
+    "==": lambda found, wanted: bool(found == wanted),
+    "!=": lambda found, wanted: bool(found != wanted),
+    "in": _among,
+    "not in": lambda found, wanted: not _among(found, wanted),
+}
+
+
+def failing(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
+    """Return the first clause that does not match: path, expected, actual; None if all match."""
+    for path, wanted in (where or {}).items():
+        value = at(found, _parts(path))
+        if not _holds(value, wanted):
+            return path, wanted, value
+    return None
+
+
+def check(where: Where | None) -> None:
+    """Raise for a clause with an unknown operator.
+
+    X504: a clause of `where` has an unknown operator.
+
+    Raises:
+        InternalEvaluatorError: X504, there is no such operator.
+    """
+    is_a(where, Mapping, "where=...", "a mapping: dotted path -> value, or {operator: value}")
+    for wanted in (where or {}).values():
+        for name in ("in", "not in") if isinstance(wanted, Mapping) else ():
+            is_a(wanted.get(name), Iterable, f"where, {name!r}", "a list of values")
+    asked = (name for wanted in (where or {}).values() if isinstance(wanted, Mapping) for name in wanted)
+    unknown = next((name for name in asked if name not in OPERATORS), None)
+    if unknown is not None:
+        raise InternalEvaluatorError(
+            Problem("X504", f"`where` knows no operator {unknown!r}", "a where clause",
+                    f"its operators are: {' '.join(OPERATORS)}",
+                    did_you_mean(str(unknown), OPERATORS, "name the path itself: {'a.b': value}"))
+        )  # fmt: skip
+
+
+def holds(where: Where | None, found: Any) -> bool:
+    """Return True if all clauses match."""
+    return not where or failing(where, found) is None
+
+
+def of_object(kept: Any) -> Mapping[str, Any]:
+    """Return the values of an object for matching: those of its data, overridden by its own fields."""
+    return {**kept, **kept["data"]}
+
+
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def at(found: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path; None if there is none."""
+    for name in path:
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(name)
+    return found
+
+
+def _is_list(found: Any) -> bool:
+    return isinstance(found, list | tuple | FrozenList)
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    """Return True if one clause matches.
+
+    Raises:
+        InternalEvaluatorError: X504, there is no such operator.
+    """
+    if isinstance(wanted, list | tuple):
+        return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _among(found, wanted))
+    if not isinstance(wanted, Mapping):
+        return bool(found == wanted)
+    if not wanted.keys() <= OPERATORS.keys():
+        check({"": wanted})
+    return all(OPERATORS[name](found, value) for name, value in wanted.items())
+
+
+__all__ = ["OPERATORS", "Where", "at", "check", "failing", "holds", "of_object"]

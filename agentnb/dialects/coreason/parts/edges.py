@@ -1,0 +1,150 @@
+"""The edges of a coreason recipe: edges, routes and fallbacks, as written and as run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agentnb.errors import Place, Problem
+from agentnb.recipe.checks import dangling
+from agentnb.recipe.control_flow import ORDINARY, ignored_edge, shut_out
+from agentnb.recipe.descriptions import CHOOSERS, END, OTHERWISE
+from agentnb.recipe.model import Edge, EdgeKind, Node
+
+if TYPE_CHECKING:
+    from agentnb.dialects.coreason.parts.schema_errors import Written
+
+
+class Ways(NamedTuple):
+    """The edges that a run can take; the missing targets of a draft, with their places; and the warnings."""
+
+    edges: tuple[Edge, ...]
+    missing: Mapping[str, Place | None]
+    notes: tuple[Problem, ...]
+
+
+def settled(
+    edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool, parallel: bool = False
+) -> Ways:
+    """Return the edges as run: of a node's ordinary edges the first, or all of them if they run in parallel."""
+    kept, ignored = _without_ignored(edges, nodes, written)
+    strays = list(dangling(idle_fallbacks(written), nodes, ""))
+    if not draft:
+        return Ways(tuple(kept), {}, (*ignored, *strays))
+    told = dangling((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
+    kept, missing, shut = _without_missing(kept, nodes, parallel=parallel)
+    return Ways(tuple(kept), missing, (*ignored, *strays, *told, *shut))
+
+
+def ids(written: Written) -> dict[str, Place]:
+    """Return the ids of the nodes, in order, with the place of the first node of each id."""
+    found: dict[str, Place] = {}
+    for number, node in written.items("nodes"):
+        path, name = ("topology", "nodes", number, "id"), node.get("id")
+        if name is not None:  # an id that is not a text is reported once, not again by each edge that refers to it
+            name = name if isinstance(name, str) else written.source.texts.get(written.real(path), str(name))
+            found.setdefault(name, written.place(path))
+    return found
+
+
+def twice(written: Written) -> Iterator[Problem]:
+    """R106: two nodes have the same id."""
+    first = ids(written)
+    for number, node in written.items("nodes"):
+        name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
+        if isinstance(name, str) and first[name] != place:
+            yield Problem("R106", f"node id {name!r} is there twice", str(place),
+                          f"an id names one node, and {first[name]} has it already",
+                          "rename one of the two, and the edges that mean it")  # fmt: skip
+
+
+def edges_of(written: Written) -> Iterator[Edge]:
+    """Yield the edges as written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges.
+
+    A fallback of a node with another recovery strategy is not included.
+    """
+    for number, edge in written.items("edges"):
+        source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
+        if isinstance(source, str) and isinstance(target, str):
+            place = written.place(("topology", "edges", number))
+            yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
+    for number, node in written.items("nodes"):
+        for path, condition, target in _ways(node):
+            yield from _edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
+        yield from _fallback(node, number, written, idle=False)
+
+
+def idle_fallbacks(written: Written) -> Iterator[Edge]:
+    """Yield the fallbacks of nodes with another recovery strategy. Their targets must exist all the same."""
+    for number, node in written.items("nodes"):
+        yield from _fallback(node, number, written, idle=True)
+
+
+def _fallback(node: Mapping[str, Any], number: int, written: Written, *, idle: bool) -> Iterator[Edge]:
+    recovery = node.get("recovery")
+    if isinstance(recovery, Mapping) and idle == (recovery.get("behavior") != "route_to_fallback"):
+        place = written.place(("topology", "nodes", number, "recovery", "fallback_node_id"))
+        yield from _edge(node, recovery.get("fallback_node_id"), "error", "", place)
+
+
+def _edge(node: Mapping[str, Any], target: Any, kind: EdgeKind, condition: str, place: Place) -> Iterator[Edge]:
+    name = node.get("id")
+    if isinstance(name, str) and isinstance(target, str) and target != END:
+        yield Edge(name, target, kind, condition=condition, place=place)
+
+
+def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    """Yield (path in the node, condition, target) of each edge that a node may choose."""
+    match node.get("type"):
+        case "router":
+            routes = node.get("routes")
+            for value, target in routes.items() if isinstance(routes, Mapping) else ():
+                yield ("routes", value), value, target
+            yield ("default_route",), OTHERWISE, node.get("default_route")
+        case "evaluator":
+            yield ("pass_route",), "pass", node.get("pass_route")
+            yield ("fail_route",), "fail", node.get("fail_route")
+
+
+def _without_ignored(
+    edges: list[Edge], nodes: Mapping[str, Node], written: Written
+) -> tuple[list[Edge], list[Problem]]:
+    """Remove the edges that a choosing node never takes; those of a short sequence are not reported."""
+    kept, notes = [], []
+    for edge in edges:
+        source = nodes.get(edge.source)
+        if edge.kind not in ORDINARY or source is None or source.kind not in CHOOSERS:
+            kept.append(edge)
+        elif written.steps is None:
+            notes.append(ignored_edge(edge, source.kind, str(edge.place)))
+    return kept, notes
+
+
+def _without_missing(
+    edges: list[Edge], nodes: Mapping[str, Node], *, parallel: bool
+) -> tuple[list[Edge], dict[str, Place | None], list[Problem]]:
+    """Return a draft's edges, the targets that it lacks, and warnings about edges after a missing target.
+
+    The target of a fallback must exist in a draft too, so it is not checked here.
+    """
+    kept: list[Edge] = []
+    missing: dict[str, Place | None] = {}
+    notes: list[Problem] = []
+    first: dict[str, Edge] = {}
+    for edge in edges:
+        if edge.kind == "error":
+            kept.append(edge)
+            continue
+        if edge.source not in nodes:
+            continue
+        if edge.kind in ORDINARY and not parallel:
+            taken = first.setdefault(edge.source, edge)
+            if taken is not edge and taken.target not in nodes:
+                notes.append(shut_out(edge, taken, str(edge.place)))
+                continue
+            if taken is not edge and edge.target not in nodes:
+                continue  # never taken, and reported as leading nowhere
+        if edge.target not in nodes:
+            missing.setdefault(edge.target, edge.place)
+        kept.append(edge)
+    return kept, missing, notes

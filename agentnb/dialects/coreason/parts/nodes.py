@@ -1,0 +1,215 @@
+"""Translate one node of a coreason recipe, with its policy, to a node of its kind. Translation only.
+
+Retries are the node's own (`recovery.max_retries`, with its delay between two attempts) if it sets them, else the
+policy's, which has no delay. The policy's timeout applies to nodes that use an agent or a model; a human node has its
+own timeout, and is never retried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.dialects.coreason.parts.field_schemas import output_schema
+from agentnb.errors import Place
+from agentnb.recipe.model import Node, Rescue, frozen
+
+if TYPE_CHECKING:
+    from agentnb.dialects.coreason.parts.passive_schema import PolicyConfig
+    from agentnb.dialects.coreason.parts.profiles import ModelChoice
+    from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RecipeNode
+
+# Nodes that use an agent or a model.
+_ASKING: Final = frozenset({"agent", "evaluator", "generative"})
+LONGEST_WAIT: Final = 10**9  # seconds, some 30 years; a longer wait counts as none
+
+
+def node_of(
+    node: RecipeNode,
+    place: Place,
+    policy: PolicyConfig | None = None,
+    model: ModelChoice | Mapping[str, Any] | str | None = None,
+) -> Node:
+    """Return a node of its kind.
+
+    `policy` is the recipe's; `model` its default model policy, a model's name or settings of its requests, which a
+    node's own overrides.
+    """
+    rescue = _rescue(node)
+    own = getattr(node, "model_policy", None)
+    params = _params(node, policy, _model_settings(model if own is None else own)) | _options(node, policy)
+    inputs = {argument: (key,) for argument, key in node.inputs_map.items()} if node.type == "agent" else None
+    return Node(
+        id=node.id,
+        kind=node.type,
+        label=(node.presentation and node.presentation.label) or "",
+        inputs=None if inputs is None else frozen(inputs),
+        reads=_reads(node),
+        writes=tuple(dict.fromkeys([*_writes(node, params), *(rescue.writes if rescue else ())])),
+        params=frozen({key: value for key, value in params.items() if value is not None}),
+        rescue=rescue,
+        place=place,
+    )
+
+
+def _params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[str, Any]:
+    """Return the fields of a node's type; None leaves the choice to its kind."""
+    preamble = policy.safety_preamble if policy else None
+    match node.type:
+        case "agent":
+            return _agent(node, preamble, model)
+        case "human":
+            return _human(node)
+        case "router":
+            return {"input_key": (node.input_key,), "routes": frozen(node.routes), "default": node.default_route}
+        case "evaluator":
+            return _evaluator(node, preamble, model)
+        case "generative":
+            return _generative(node, preamble, model)
+
+
+def _agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
+    """Return the agent of a node.
+
+    A name to bind, its system prompt, and the key for an answer that is not a mapping.
+    """
+    named = isinstance(node.agent_ref, str)
+    return {
+        "ref": node.agent_ref if named else node.id,
+        "output": "output",
+        "prompt": _joined([preamble, node.system_prompt_override or _describe_agent(node)]),
+        "wanted": None if named else _plain(node.agent_ref),
+        "model": model,
+        "simulated": _simulated_answers(node),
+    }
+
+
+def _describe_agent(node: AgentNode) -> str | None:
+    """Return a description of an agent that is defined inline or by its goal."""
+    if (profile := node.cognitive_profile) is not None:
+        task = f" Your task: {profile.task_primitive}." if profile.task_primitive else ""
+        return f"Your role: {profile.role}.{task}"
+    if node.agent_ref is None or isinstance(node.agent_ref, str):
+        return None
+    wanted = node.agent_ref
+    bounds = [f"- {rule}" for rule in wanted.constraints]
+    return "\n".join([wanted.intent, *(["What holds for it:", *bounds] if bounds else [])])
+
+
+def _human(node: HumanNode) -> dict[str, Any]:
+    return {
+        "prompt": node.prompt,
+        "output": "response",
+        "timeout": _positive(node.timeout_seconds),
+        "role": node.required_role,
+    }
+
+
+def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[str, Any]:
+    return {
+        "target": (node.target_variable,),
+        "ref": node.evaluator_agent_ref,
+        "profile": _plain(node.evaluation_profile),
+        "threshold": node.pass_threshold,
+        "max_refinements": node.max_refinements,
+        "pass_route": node.pass_route,
+        "fail_route": node.fail_route,
+        "feedback": node.feedback_variable,
+        "prompt": preamble,
+        "model": model,
+        "simulated": _simulated_answers(node),
+    }
+
+
+def _generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
+    return {
+        "goal": node.goal,
+        "schema": frozen(output_schema(node.output_schema)),
+        "tools": tuple(node.allowed_tools),
+        "solver": _plain(node.solver),
+        "prompt": preamble,
+        "model": model,
+        "simulated": _simulated_answers(node),
+    }
+
+
+def _simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
+    """Return the simulated answers of a node's agent from its metadata: one mapping, or several in turn."""
+    given = node.metadata.get("simulated")
+    answers = given if isinstance(given, list) else [given]
+    mappings = tuple(answer for answer in answers if isinstance(answer, Mapping))
+    return mappings if mappings and len(mappings) == len(answers) else None
+
+
+def _options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
+    """Return how a node's calls are done: the time-out, the attempts, the delay between two, and `repeatable`."""
+    if node.type not in _ASKING:
+        return {}
+    retries, delay = policy.max_retries if policy else 0, 0.0
+    if node.recovery is not None and node.recovery.max_retries is not None:
+        retries, delay = node.recovery.max_retries, _positive(node.recovery.retry_delay_seconds) or 0.0
+    again: dict[str, Any] = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
+    if isinstance(told := node.metadata.get("repeatable"), bool):  # its call may be repeated after an interrupted run
+        again["repeatable"] = told
+    return {"timeout": _positive(policy.timeout_seconds if policy else None), **again}
+
+
+def _rescue(node: RecipeNode) -> Rescue | None:
+    """Return how the run continues after a failure of the node; a fallback is an edge, not a recovery."""
+    recovery = node.recovery
+    if recovery is None or recovery.behavior not in ("continue_with_default", "ignore"):
+        return None
+    default = recovery.default_output if recovery.behavior == "continue_with_default" else None
+    route: tuple[str, ...] | None = None
+    if node.type in ("router", "evaluator"):  # their edges are never evaluated
+        target = node.default_route if node.type == "router" else node.pass_route
+        route = (target,) if target else ()
+    return Rescue(frozen(default or {}), route)
+
+
+def _reads(node: RecipeNode) -> tuple[str, ...]:
+    match node.type:
+        case "agent":
+            return tuple(dict.fromkeys(node.inputs_map.values()))
+        case "router":
+            return (node.input_key,)
+        case "evaluator":
+            return (node.target_variable,)
+    return ()
+
+
+def _writes(node: RecipeNode, params: Mapping[str, Any]) -> tuple[str, ...]:
+    match node.type:
+        case "agent":
+            return tuple(key for answer in params["simulated"] or ({"output": None},) for key in answer)
+        case "human":
+            return ("response",)
+        case "evaluator":
+            return (node.feedback_variable,)
+        case "generative":
+            schema = params["schema"]
+            if isinstance(properties := schema.get("properties"), Mapping):
+                return tuple(map(str, properties))
+            return (node.id,) if schema.get("type", "object") != "object" else ()
+    return ()
+
+
+def _model_settings(model: Any) -> Any:
+    """Return a model's name, or the settings of a model policy that differ from the defaults.
+
+    None if there are none.
+    """
+    given = model.model_dump(exclude_defaults=True) if hasattr(model, "model_dump") else model
+    return given or None
+
+
+def _positive(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and 0 < seconds <= LONGEST_WAIT else None
+
+
+def _joined(parts: Iterable[str | None]) -> str | None:
+    return "\n\n".join(part for part in parts if part) or None
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if hasattr(value, "model_dump") else value

@@ -1,0 +1,324 @@
+"""With `execution_mode: parallel`, the branches of each fork become the branches of a parallel section.
+
+A fork is a node with two or more ordinary edges to different targets. It meets at the node that all its branches reach;
+without one, the branches run to the end. If the branches are separate from each other and from the rest, they become
+the bodies of a composite node between the fork and its meeting point. That node is not counted as a step, because the
+recipe's author has not written it; `max_steps` therefore counts as in sequential mode (docs/decisions/0012).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from agentnb.errors import Problem
+from agentnb.recipe.control_flow import ORDINARY
+from agentnb.recipe.descriptions import CHOOSERS, END, choices
+from agentnb.recipe.model import ROOT, Edge, Node, Region, Rescue
+
+LABEL: Final = "in parallel"
+# The parameter of a choosing node that holds its targets, besides the `routes` of a router.
+_ROUTES: Final = frozenset({"default", "pass_route", "fail_route"})
+_MEND: Final = "let all its ways meet in one node, each by nodes of its own; or choose by a router"
+
+
+class Sections(NamedTuple):
+    """The nodes and edges with their parallel sections, the sections' regions, and the warnings about other forks."""
+
+    nodes: Mapping[str, Node]
+    edges: tuple[Edge, ...]
+    regions: Mapping[str, Region] = MappingProxyType({})
+    notes: tuple[Problem, ...] = ()
+
+
+def sectioned(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) -> Sections:
+    """Return a recipe's nodes and edges with a composite node for each fork whose branches can run in parallel.
+
+    R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode.
+
+    Nothing is changed if an edge leads to a missing node: that is reported elsewhere, as an error.
+    """
+    ways = _Ways(nodes, edges, entry)
+    forks = [name for name in ways.walk([entry, *nodes]) if len(ways.targets(name)) > 1]
+    if not forks or any(end not in nodes for edge in edges for end in (edge.source, edge.target)):
+        return Sections(nodes, edges)
+    meeting = _meeting_points(ways)
+    fits: list[_Fork] = []
+    notes: list[Problem] = []
+    for name in forks:
+        fork = _Fork(name, meeting.get(name, END), ways)
+        fault = next(fork.faults(entry), None)
+        if fault is None:
+            fits.append(fork)
+        else:
+            notes.append(_unfit(name, *fault))
+    return _Built(nodes, edges, fits).sections(notes)
+
+
+class _Ways:
+    """The successors of each node: along edges, routes and fallbacks, in the recipe's order."""
+
+    def __init__(self, nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) -> None:
+        self.nodes, self.entry = nodes, entry
+        self.out: defaultdict[str, list[Edge]] = defaultdict(list)
+        self.into: defaultdict[str, list[Edge]] = defaultdict(list)
+        for edge in (*edges, *_rescues(nodes)):
+            self.out[edge.source].append(edge)
+            self.into[edge.target].append(edge)
+
+    def ordinary(self, name: str) -> list[Edge]:
+        """Return the ordinary edges of a node."""
+        return [edge for edge in self.out[name] if edge.kind in ORDINARY]
+
+    def targets(self, name: str) -> dict[str, Edge]:
+        """Return where a node's ordinary edges lead, each target with its first edge."""
+        found: dict[str, Edge] = {}
+        for edge in self.ordinary(name) if self.nodes[name].kind not in CHOOSERS else ():
+            found.setdefault(edge.target, edge)
+        return found
+
+    def onward(self, name: str) -> list[Edge]:
+        """Return the successors of a node that completed."""
+        return [edge for edge in self.out[name] if edge.kind != "error"]
+
+    def ends(self, name: str) -> bool:
+        """Return True if the run may end after a node that completed."""
+        node = self.nodes[name]
+        if node.kind in CHOOSERS:
+            return not choices(node) or any(target == END for _, target in choices(node))
+        return not self.ordinary(name)
+
+    def walk(self, starts: Iterable[str], until: str = END) -> list[str]:
+        """Return the nodes reachable from the starts without passing `until`, nearest first."""
+        waiting, found = deque(starts), dict[str, None]()
+        while waiting:
+            name = waiting.popleft()
+            if name in found or name == until or name not in self.nodes:
+                continue
+            found[name] = None
+            waiting += [edge.target for edge in self.out[name]]
+        return list(found)
+
+
+def _rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
+    """Yield a fallback for each node that continues elsewhere after its failure without an edge for it."""
+    for node in nodes.values():
+        for target in (node.rescue and node.rescue.route) or ():
+            if target != END:
+                yield Edge(node.id, target, "error", place=node.place)
+
+
+def _meeting_points(ways: _Ways) -> dict[str, str]:
+    """Return for each node the nearest one that every path from it reaches, ignoring fallbacks; END if there is none.
+
+    This is its immediate post-dominator. In a cycle without an exit, the edges back count as its ends.
+    """
+    import networkx as nx
+
+    onward: nx.DiGraph[Any] = nx.DiGraph()  # its reverse is typed as a graph of any nodes
+    onward.add_nodes_from([END, *ways.nodes])
+    for name in ways.nodes:
+        onward.add_edges_from((name, edge.target) for edge in ways.onward(name))
+        if ways.ends(name):
+            onward.add_edge(name, END)
+    endless = set(ways.nodes) - nx.ancestors(onward, END)
+    if endless:
+        onward.add_edges_from((name, END) for name in _find_back_edges(ways, endless))
+    return {name: point for name, point in nx.immediate_dominators(onward.reverse(), END).items() if point is not None}
+
+
+def _find_back_edges(ways: _Ways, endless: set[str]) -> list[str]:
+    """Return the nodes with an edge back to an earlier node, in the parts without an exit."""
+    open_, done, found = dict[str, Iterator[Edge]](), set[str](), []
+    for start in [ways.entry, *ways.nodes]:
+        stack = [start] if start in ways.nodes and start not in done else []
+        while stack:
+            name = stack[-1]
+            edges = open_.setdefault(name, iter(ways.onward(name)))
+            edge = next(edges, None)
+            if edge is None:
+                del open_[stack.pop()]
+                done.add(name)
+            elif edge.target in open_:
+                found += [name] if name in endless else []
+            elif edge.target not in done:
+                stack.append(edge.target)
+    return found
+
+
+Fault = tuple[str, Edge]
+
+
+@dataclass(slots=True)
+class _Branch:
+    """One branch of a fork: the edge that opens it, and its nodes, fallbacks included."""
+
+    edge: Edge
+    nodes: list[str]
+
+
+class _Fork:
+    """A fork, the point where its branches meet, and the nodes on each branch."""
+
+    def __init__(self, name: str, meets: str, ways: _Ways) -> None:
+        self.name, self.meets, self.ways = name, meets, ways
+        self.branches = [
+            _Branch(edge, ways.walk([target], meets)) for target, edge in ways.targets(name).items() if target != meets
+        ]
+
+    def faults(self, entry: str) -> Iterator[Fault]:
+        """Yield what prevents the branches from running in parallel: a description, and the edge concerned."""
+        homes: dict[str, _Branch] = {}
+        for branch in self.branches:
+            yield from self._back(branch)
+            for name in branch.nodes:
+                if homes.setdefault(name, branch) is not branch:
+                    yield self._shared(name, homes[name], branch)
+        for branch in self.branches:
+            yield from self._entered(branch, entry)
+            yield from self._cut_short(branch)
+
+    def _back(self, branch: _Branch) -> Iterator[Fault]:
+        if self.name in branch.nodes:
+            edge = next(edge for edge in self.ways.into[self.name] if edge.source in branch.nodes)
+            yield f"{_told(edge)} leads back to {self.name!r} before its ways have met", edge
+
+    def _shared(self, name: str, first: _Branch, second: _Branch) -> Fault:
+        edges = [edge for edge in self.ways.into[name] if edge.source in second.nodes or edge is second.edge]
+        # The edge into the second branch is named or, failing that, the edge into the first.
+        apart = [edge for edge in edges if edge.source not in first.nodes]
+        edge = (apart or edges)[0]
+        ends = [each for branch in (first, second) for each in self.ways.walk([branch.edge.target], name)
+                if each in branch.nodes and self.ways.ends(each)]  # fmt: skip
+        other = f"the run may also end at {ends[0]!r}" if ends else f"not every way from {self.name!r} does"
+        both = f"the ways from {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
+        return f"{both} ({_told(edge)}), and {other}", edge
+
+    def _entered(self, branch: _Branch, entry: str) -> Iterator[Fault]:
+        inside = set(branch.nodes)
+        way = f"the way from {branch.edge.target!r}"
+        if entry in inside:
+            yield f"the run begins at {entry!r}, which is on {way}", branch.edge
+        for name in branch.nodes:
+            for edge in self.ways.into[name]:
+                if edge.source in inside or (edge.source == self.name and edge.kind in ORDINARY):
+                    continue
+                falls = [each for each in self.ways.into[name] if each.kind == "error" and each.source in inside]
+                if falls:
+                    yield f"{_told(falls[0])} leads out of {way}, to where {_told(edge)} leads as well", falls[0]
+                yield f"{_told(edge)} leads into {way} from outside", edge
+
+    def _cut_short(self, branch: _Branch) -> Iterator[Fault]:
+        for name in branch.nodes if self.meets != END else ():
+            if self.ways.ends(name):
+                edge = next(iter(self.ways.into[name]), branch.edge)
+                yield (
+                    f"{_told(edge)} leads to {name!r}, which ends the run; the other ways meet in {self.meets!r}",
+                    edge,
+                )
+
+
+def _told(edge: Edge) -> str:
+    word = {"error": "the fallback", "route": "the route"}.get(edge.kind, "the edge")
+    return f"{word} {edge.source!r} -> {edge.target!r}"
+
+
+def _unfit(name: str, why: str, edge: Edge) -> Problem:
+    """R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode."""
+    return Problem("R137", f"the ways from {name!r} cannot run in parallel; its first edge alone is taken",
+                   str(edge.place or f"node {name!r}"), why, _MEND, "warning")  # fmt: skip
+
+
+class _Built:
+    """The sections as composite nodes: the current region of each node, and the entry of each section."""
+
+    def __init__(self, nodes: Mapping[str, Node], edges: tuple[Edge, ...], forks: list[_Fork]) -> None:
+        self.nodes, self.edges, self.forks = nodes, edges, forks
+        self.scopes = {node.id: node.scope for node in nodes.values()}
+        self.regions: dict[str, Region] = {}
+        self.meets: dict[str, str] = {}
+        self.around: dict[str, Node] = {}
+        self.fallbacks: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in edges:
+            if edge.kind == "error":
+                self.fallbacks[edge.source].append(edge.target)
+        for fork in forks:  # outer ones first, so that a node ends up in its innermost region
+            self._open(fork)
+
+    def _open(self, fork: _Fork) -> None:
+        name = _new(f"{fork.name}.parallel", self.scopes)
+        scope = self.scopes[name] = self.scopes[fork.name]
+        bodies = []
+        for number, branch in enumerate(fork.branches, 1):
+            region = _new(f"{name}.{branch.edge.target}", {ROOT, *self.regions})
+            title = f"branch {number}" + (f": {branch.edge.condition}" if branch.edge.condition else "")
+            self.meets[region] = fork.meets
+            self.regions[region] = Region(region, (branch.edge.target,), title, name)
+            self.scopes |= dict.fromkeys(branch.nodes, region)
+            bodies.append(region)
+        place = fork.branches[0].edge.place
+        self.around[fork.name] = Node(name, "parallel", LABEL, scope, bodies=tuple(bodies), counted=False, place=place)
+
+    def sections(self, notes: list[Problem]) -> Sections:
+        """Return the result, with each remaining node and edge in its original order."""
+        nodes: dict[str, Node] = {}
+        for node in self.nodes.values():
+            nodes[node.id] = self._move(node)
+            if around := self.around.get(node.id):
+                nodes[around.id] = around
+        return Sections(MappingProxyType(nodes), tuple(self._edges()), self.regions, tuple(notes))
+
+    def _edges(self) -> Iterator[Edge]:
+        forks = {fork.name: fork for fork in self.forks}
+        led: set[str] = set()
+        for edge in self.edges:
+            if edge.source not in forks or edge.kind not in ORDINARY:
+                if not self._leaves_branch(edge.source, edge.target):
+                    yield edge
+            elif edge.source not in led:
+                led.add(edge.source)
+                section, meets = self.around[edge.source], forks[edge.source].meets
+                yield Edge(edge.source, section.id, place=edge.place)
+                if meets != END and not self._leaves_branch(section.id, meets):
+                    yield Edge(section.id, meets, place=edge.place)
+
+    def _leaves_branch(self, source: str, target: str) -> bool:
+        """Return True if an edge leaves a branch for the meeting point, which ends the branch."""
+        return target in self.scopes and self.scopes[source] != self.scopes[target]
+
+    def _move(self, node: Node) -> Node:
+        """Return a node moved to its current region; its edges out of the region now end the branch."""
+        if self.scopes[node.id] == node.scope:
+            return node
+        return replace(node, scope=self.scopes[node.id], params=self._params(node), rescue=self._rescue(node))
+
+    def _params(self, node: Node) -> Mapping[str, Any]:
+        """Return a node's params; if it can choose to end its branch, `meets` names the node after the section."""
+        meets = self.meets[self.scopes[node.id]]
+        if node.kind not in CHOOSERS or meets == END:
+            return node.params
+        params = {key: END if key in _ROUTES and target == meets else target for key, target in node.params.items()}
+        if isinstance(routes := params.get("routes"), Mapping):
+            params["routes"] = MappingProxyType(
+                {value: END if target == meets else target for value, target in routes.items()}
+            )
+        return MappingProxyType({**params, "meets": meets})
+
+    def _rescue(self, node: Node) -> Rescue | None:
+        """Return how a node continues after a failure: a fallback to the meeting point ends its branch."""
+        route = (node.rescue and node.rescue.route) or ()
+        if not any(self._leaves_branch(node.id, target) for target in (*route, *self.fallbacks[node.id])):
+            return node.rescue
+        return Rescue(node.rescue.writes if node.rescue else MappingProxyType({}), ())
+
+
+def _new(name: str, taken: Iterable[str]) -> str:
+    """Return an unused name: the proposed one, or the first with a number appended that is unused."""
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found

@@ -1,0 +1,60 @@
+"""A coreason recipe as written, for the Problems of agentnb.dialects.pydantic_errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.dialects import pydantic_errors
+from agentnb.dialects.coreason.schema import BESIDE_STEPS, NODE_TYPES, RecipeDefinition, written_out
+from agentnb.dialects.pydantic_errors import schema_problems, word_problems
+from agentnb.sources import Path, Source
+
+__all__ = ["Written", "schema_problems", "word_problems"]
+
+
+class Written(pydantic_errors.Written):
+    """A recipe's content with its topology expanded; places are those of the source."""
+
+    def __init__(self, source: Source, content: Mapping[str, Any]) -> None:
+        topology = content.get("topology")
+        full = {**content, "topology": written_out(topology)} if "topology" in content else dict(content)
+        super().__init__(source, full, RecipeDefinition)
+        self.steps: Path | None = None
+        if self.content.get("topology") is not topology:
+            self.steps = ("topology",) if isinstance(topology, list) else ("topology", "steps")
+
+    def real(self, path: Path) -> Path:
+        """Return the path in the source of a part of the topology."""
+        if self.steps is None or path[:1] != ("topology",) or len(path) == 1:
+            return path
+        match path[1:]:
+            case ("nodes", *rest):
+                return (*self.steps, *rest)
+            case ("edges", int() as number, *_):
+                return (*self.steps, number)
+            case (str() as key,) if key.endswith(BESIDE_STEPS):
+                return ("topology", key.removesuffix(BESIDE_STEPS))
+        return ("topology",)
+
+    def hint(self, path: Path, needed: list[str], found: Any) -> str:
+        """Return why a key is needed, or what was meant if it is missing."""
+        if path[-1] == "type" and "type" not in needed:
+            return f"a node says by 'type' what it is: {', '.join(NODE_TYPES)}"
+        why = super().hint(path, needed, found)
+        if path[-1] == "topology" and "workflow" in found:
+            why += "; a file with 'workflow' describes one agent (ManifestV2), not a recipe"
+        return why
+
+    def beside(self, path: Path) -> tuple[str, str, str] | None:
+        """Return (key, why, do) for a key beside the steps of a short topology."""
+        key = str(path[-1])
+        if not key.endswith(BESIDE_STEPS):
+            return None
+        order = "remove it, or write the topology with nodes, edges and entry_point"
+        return key.removesuffix(BESIDE_STEPS), "beside 'steps' no other key may stand", order
+
+    def items(self, key: str) -> list[tuple[int, dict[str, Any]]]:
+        """Return the mappings in a list of the topology, with their indexes; other items are left out."""
+        found = self.at(("topology", key))
+        return [(n, item) for n, item in enumerate(found) if isinstance(item, dict)] if isinstance(found, list) else []

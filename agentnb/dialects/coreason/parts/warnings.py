@@ -1,0 +1,254 @@
+"""Warnings about a coreason recipe: what a run ignores or does differently, and what prevents publication."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.dialects.coreason.parts.field_schemas import field_schema, is_required, output_schema
+from agentnb.dialects.coreason.parts.nodes import LONGEST_WAIT
+from agentnb.dialects.coreason.parts.run_settings import properties_of
+from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode
+from agentnb.errors import Problem
+from agentnb.expressions.json_schema import Schema, asks_types_only
+from agentnb.recipe.descriptions import listed
+from agentnb.text import safe_repr
+from agentnb.world.sample_data import told
+
+if TYPE_CHECKING:
+    from agentnb.dialects.coreason.parts.schema_errors import Written
+    from agentnb.dialects.coreason.schema import RecipeDefinition, RecipeNode
+    from agentnb.sources import Path
+
+_LIST: Final = ", and name those that have to be there in a list, `required: [...]` beside `properties`"
+_SHOWN_ONLY: Final = ("guardrails", "identity", "compliance")
+_IN_POLICY: Final = ("rate_limit_rpm", "rate_limit_tpm", "sensitive_tools", "allowed_mcp_servers", "legal_disclaimer")
+# Policy numbers for which zero makes no sense, and those for which it does.
+_ABOVE_ZERO: Final = ("timeout_seconds",)
+_WAITS: Final = ("timeout_seconds", "retry_delay_seconds")
+_FROM_ZERO: Final = ("max_retries", "budget_cap_usd", "token_budget")
+# The fields of a described agent that have no effect: its model only gets its role and its task.
+_MIND: Final = ("reasoning", "reflex", "knowledge_contexts", "memory_read", "memory_write")
+
+
+def notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """Yield every note on a recipe that is well-formed."""
+    yield from _not_enforced(definition, written)
+    yield from _no_numbers(definition, written)
+    yield from _no_schemas(definition, written)
+    yield from _fallbacks(definition, written)
+    yield from _unready(definition, written)
+    yield from _scenarios(definition, written)
+    yield from _kept_nowhere(definition, written)
+
+
+def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R127: a part of the recipe is read and shown, but not enforced."""
+    for word in _SHOWN_ONLY:
+        if getattr(definition, word) is not None:
+            yield _shown_only((word,), written)
+    for word in ("mcp_servers", "python_version"):
+        if definition.environment is not None and _is_given(definition.environment, word):
+            yield _shown_only(("environment", word), written)
+    for word in _IN_POLICY:
+        if definition.policy is not None and _is_given(definition.policy, word):
+            yield _shown_only(("policy", word), written)
+    for path, asks in _ON_NODES.items():
+        asking = [(n, node) for n, node in enumerate(definition.topology.nodes) if asks(node)]
+        if asking:
+            number = asking[0][0]
+            there: Path = ("topology", "nodes", number)
+            yield _shown_only((*there, *path), written, f" at {listed(node.id for _, node in asking)}")
+
+
+def _is_given(part: Any, word: str) -> bool:
+    return word in part.model_fields_set and getattr(part, word) not in (None, [], "")
+
+
+def _pauses(node: RecipeNode) -> bool:
+    asked = node.interaction
+    return asked is not None and asked.transparency == "interactive" and bool(asked.triggers)
+
+
+def _has_mind(node: RecipeNode) -> bool:
+    profile = node.cognitive_profile if isinstance(node, AgentNode) else None
+    return profile is not None and any(getattr(profile, word) for word in _MIND)
+
+
+def _has_golden_cases(node: RecipeNode) -> bool:
+    profile = node.evaluation_profile if isinstance(node, EvaluatorNode) else ""
+    return not isinstance(profile, str) and bool(profile.golden_dataset_uri)
+
+
+# Unsupported fields of nodes: the path in the node -> whether a node uses it.
+_ON_NODES: Final[Mapping[tuple[str, ...], Callable[[RecipeNode], bool]]] = {
+    ("collaboration",): lambda node: node.collaboration is not None,
+    ("reasoning",): lambda node: node.reasoning is not None and node.reasoning.strategy != "none",
+    ("interaction",): _pauses,
+    ("cognitive_profile",): _has_mind,
+    ("evaluation_profile", "golden_dataset_uri"): _has_golden_cases,
+    ("allowed_tools",): lambda node: isinstance(node, GenerativeNode) and bool(node.allowed_tools),
+    ("solver", "strategy"): lambda node: isinstance(node, GenerativeNode) and node.solver.strategy == "tree_search",
+}
+# Texts for the cases where a run does something else than ignore the field.
+_BUT: Final = {
+    "mcp_servers": "no server is asked for tools: a model that plays an agent has none",
+    "python_version": "the recipe runs in the Python that runs the session",
+    "interaction": "no node waits for somebody to look at it",
+    "cognitive_profile": "a model is told the role and the task; memory, knowledge, reflex and reasoning are shown",
+    "golden_dataset_uri": "nothing is fetched; a judge sees the value and the rubric",
+    "allowed_tools": "the model answers by itself, without tools",
+    "strategy": "it is done as 'standard'",
+    "sensitive_tools": "no call waits for an approval",
+}
+
+_OWN_AGENT: Final = "bind an agent that calls them itself: Session(tools={AGENT_REF: function})"
+
+
+def _shown_only(path: Path, written: Written, at: str = "") -> Problem:
+    word = str(path[-1])
+    servers = word == "mcp_servers"
+    do = _OWN_AGENT if servers else "see to it yourself where it matters"
+    asked = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
+    return Problem("R127", f"{asked}{at} is not enforced", str(written.place(path, key=True)),
+                   _BUT.get(word, "it is read and shown, and a run does not ask it"), do, "warning")  # fmt: skip
+
+
+def _no_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R139: a number is negative or not finite, and is ignored."""
+    if definition.policy is not None:
+        for word in (*_FROM_ZERO, *_ABOVE_ZERO):
+            yield from _too_small(definition.policy, word, ("policy",), written)
+    for number, node in enumerate(definition.topology.nodes):
+        path: Path = ("topology", "nodes", number)
+        if isinstance(node, HumanNode):
+            yield from _too_small(node, "timeout_seconds", path, written)
+        if node.recovery is not None:
+            for word in ("max_retries", "retry_delay_seconds"):
+                yield from _too_small(node.recovery, word, (*path, "recovery"), written)
+
+
+def _too_small(part: Any, word: str, path: Path, written: Written) -> Iterator[Problem]:
+    value = getattr(part, word)
+    if value is None:
+        return
+    least, most = "more than 0" if word in _ABOVE_ZERO else "0 or more", ""
+    if word in _WAITS:
+        most = f", and of {LONGEST_WAIT:,} at most (30 years)"
+    if not value >= 0 or (word in _ABOVE_ZERO and value == 0) or (word in _WAITS and value > LONGEST_WAIT):
+        yield Problem(
+            "R139",
+            f"{word!r} is {safe_repr(value)}, which counts as none",
+            str(written.place((*path, word))),
+            f"it is a number of {least}{most}",
+            "give such a number, or leave it out",
+            "warning",
+        )
+
+
+def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R134: an input is described by something that is not a JSON Schema."""
+    given = definition.interface.inputs
+    inner = properties_of(given)
+    around: Path = ("interface", "inputs") if inner == given else ("interface", "inputs", "properties")
+    for name, schema in inner.items():
+        fault = None if asks_types_only(schema) else next(Schema(schema).own_faults(), None)
+        if fault is not None:
+            yield Problem("R134", f"input {name!r} is described by what is no JSON Schema",
+                          str(written.place((*around, name))), f"{fault.message}; {_describe_treatment(schema)}",
+                          f"write a JSON Schema, as {{type: string}}{_LIST if is_required(schema) else ''}",
+                          "warning")  # fmt: skip
+    yield from _no_outputs(definition, written)
+
+
+def _describe_treatment(schema: Any) -> str:
+    """Return how an input is treated that has no valid JSON Schema."""
+    meant = field_schema(schema)
+    if meant is schema or not (asks_types_only(meant) or Schema(meant).wrong is None):
+        return "so it is not asked of the input"
+    has = " that has to be given" if is_required(schema) else ""
+    kind = f" of type {meant['type']}" if isinstance(meant.get("type"), str) else ""
+    return f"it is taken as an input{has}{kind}"
+
+
+def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R140: the outputs of a node are not described by a JSON Schema, or by more than its properties."""
+    for number, node in enumerate(definition.topology.nodes):
+        if isinstance(node, GenerativeNode) and not asks_types_only(meant := output_schema(node.output_schema)):
+            schema = Schema(meant)
+            fault = schema.wrong or next(schema.lost(), None)
+            if fault is not None:
+                place = written.place(("topology", "nodes", number, "output_schema"))
+                yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
+                              told(fault), "mend it: the node's step would fail", "warning")  # fmt: skip
+
+
+def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R141: the recovery of a node is a fallback without a target.
+
+    R142: fallbacks form a cycle.
+    """
+    leads: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for number, node in enumerate(definition.topology.nodes):
+        if node.recovery is None or node.recovery.behavior != "route_to_fallback":
+            continue
+        path: Path = ("topology", "nodes", number, "recovery")
+        if node.recovery.fallback_node_id:
+            leads[node.id] = node.recovery.fallback_node_id
+            places[node.id] = str(written.place((*path, "fallback_node_id")))
+        else:
+            yield Problem("R141", f"the recovery of {node.id!r} falls back to no node",
+                          str(written.place((*path, "behavior"))), "so a run fails with it",
+                          "name a node by 'fallback_node_id', or choose another behavior", "warning")  # fmt: skip
+    done: set[str] = set()
+    for start in leads:
+        way: dict[str, None] = {}
+        here = start
+        while here in leads and here not in way and here not in done:
+            way[here] = None
+            here = leads[here]
+        if here in way:
+            circle = list(way)[list(way).index(here) :]
+            yield Problem("R142", f"fallbacks lead round: {' -> '.join([*circle, here])}", places[here],
+                          "while all of them fail, a run goes round until its steps are used up",
+                          "let one of them fail, or fall back to a node outside", "warning")  # fmt: skip
+        done.update(way)
+
+
+def _unready(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R128: a recipe is published with an agent that is not defined."""
+    if definition.status == "published":
+        for number, fault in definition.unready():
+            place = written.place(("topology", "nodes", number))
+            yield Problem("R128", fault, str(place), "a published recipe names every agent",
+                          "give it an agent_ref, or set the recipe's status to draft")  # fmt: skip
+
+
+def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R129: a scenario requires code to be executed.
+
+    R143: two scenarios have the same id.
+    """
+    first: dict[str, int] = {}
+    for number, scenario in enumerate(definition.tests):
+        if first.setdefault(scenario.id, number) != number:
+            twice = written.place(("tests", number, "id"))
+            yield Problem("R143", f"scenario id {scenario.id!r} is there twice", str(twice),
+                          f"tests[{first[scenario.id]}] has it already, and no scenario runs while two have the same",
+                          "give it an id of its own", "warning")  # fmt: skip
+        if scenario.validation_logic == "code_eval":
+            place = written.place(("tests", number, "validation_logic"))
+            yield Problem("R129", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", str(place),
+                          "no code that stands in a recipe is ever run; the other scenarios run",
+                          "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
+
+
+def _kept_nowhere(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+    """R130: a recipe's state must outlive the run."""
+    state = definition.state
+    if state is not None and state.persistence != "ephemeral":
+        place = written.place(("state", "persistence"))
+        yield Problem("R130", f"the state is to be kept in {state.persistence!r}", str(place),
+                      "a run is kept only where its session is given a store",
+                      "pass store=... to the Session, a file or a database URL", "warning")  # fmt: skip

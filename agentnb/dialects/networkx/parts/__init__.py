@@ -1,0 +1,1 @@
+"""The parts of the networkx dialect besides its schema, loader, api and errors."""

@@ -1,0 +1,155 @@
+"""A graph and the graphs inside its nodes, outermost first, with an id for every node.
+
+The id of a node is its text. If the same id is in more than one graph, the nodes of inner graphs are named `owner/id`,
+so that one graph may be used inside several nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from agentnb.dialects.networkx.schema import inside, shown
+from agentnb.errors import Place, Problem, with_article
+from agentnb.recipe.model import ROOT
+from agentnb.text import class_name
+
+MAX_DEPTH = 32
+MAX_NODES = 100_000
+INSIDE = ("loop", "subgraph")
+
+
+@dataclass(frozen=True)
+class Level:
+    """One graph: its region, the ids of its nodes, and its place."""
+
+    graph: Any
+    region: str
+    ids: dict[Any, str]
+    place: Place
+    around: tuple[Any, ...] = ()
+
+    def at(self, path: str) -> Place:
+        """Return the place of a part of this graph."""
+        return inside(self.place, path)
+
+    @property
+    def title(self) -> str:
+        """The title of the region in a drawing."""
+        return str(self.graph.graph.get("name") or ("" if self.region == ROOT else self.region))
+
+    @property
+    def owner(self) -> str:
+        """The node around it; none for the outermost."""
+        return "" if self.region == ROOT else self.region
+
+    def id_of(self, node: Any) -> str:
+        """Return the id of a node of this graph, passed as it is or as its text; anything else as text."""
+        if isinstance(node, Hashable) and node in self.ids:
+            return self.ids[node]
+        return self._by_text.get(str(node), str(node))
+
+    @cached_property
+    def _by_text(self) -> Mapping[str, str]:
+        """The ids by the nodes' texts; of several nodes with the same text the first."""
+        return {str(node): name for node, name in reversed(self.ids.items())}
+
+
+def is_graph(value: object) -> bool:
+    """Return True for a networkx graph, without importing networkx."""
+    ours = any(cls.__module__.partition(".")[0] == "networkx" for cls in type(value).__mro__)
+    return ours and hasattr(value, "adj") and hasattr(value, "is_directed")
+
+
+def kind_of(attributes: Mapping[str, Any]) -> str:
+    """Return a node's kind: the explicit one, else a subgraph if it has a graph, else a function."""
+    kind = attributes.get("kind")
+    if kind is None:
+        return "subgraph" if is_graph(attributes.get("graph")) else "function"
+    return str(kind)
+
+
+def levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
+    """Return the graph and all graphs inside it, outermost first."""
+    counts = Counter(str(node) for inner in _every(graph) for node in inner)
+    found: list[Level] = []
+    taken: dict[str, Place] = {}
+    waiting = deque([(graph, ROOT, Place(f"<graph {name!r}>"), ())])
+    while waiting:
+        inner, region, place, around = waiting.popleft()
+        level = Level(inner, region, _ids(inner, region, counts), place, (*around, inner))
+        problems += _clashes(level, taken)
+        if not inner.is_directed():
+            problems.append(_no_ways(inner, place))
+        found.append(level)
+        if len(taken) > MAX_NODES:
+            problems.append(_too_many(place))
+            break
+        for node, attributes in inner.nodes(data=True):
+            if (deeper := attributes.get("graph")) is not None and kind_of(attributes) in INSIDE:
+                at = level.at(f"nodes[{node!r}].graph")
+                fault = _unfit(deeper, level.around, at)
+                problems += fault
+                if not fault:
+                    waiting.append((deeper, level.ids[node], at, level.around))
+    return found
+
+
+def _every(graph: Any) -> Iterator[Any]:
+    """Yield each graph once for each use, within the limits."""
+    waiting: deque[tuple[Any, tuple[Any, ...]]] = deque([(graph, ())])
+    count = 0
+    while waiting and count <= MAX_NODES:
+        inner, around = waiting.popleft()
+        count += len(inner)
+        yield inner
+        for _, attributes in inner.nodes(data=True):
+            deeper = attributes.get("graph")
+            if kind_of(attributes) in INSIDE and not _unfit(deeper, (*around, inner), Place("")):
+                waiting.append((deeper, (*around, inner)))
+
+
+def _ids(graph: Any, region: str, counts: Counter[str]) -> dict[Any, str]:
+    if region == ROOT:
+        return {node: str(node) for node in graph}
+    return {node: str(node) if counts[str(node)] == 1 else f"{region}/{node}" for node in graph}
+
+
+def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
+    """R106: two nodes have the same id."""
+    for node, name in level.ids.items():
+        place = level.at(f"nodes[{node!r}]")
+        if name in taken:
+            yield Problem("R106", f"node id {name!r} is there twice", str(place),
+                          f"an id becomes a text, and {taken[name].path} has this one already",
+                          "rename one of the two")  # fmt: skip
+        taken.setdefault(name, place)
+
+
+def _unfit(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
+    """R114: the inside of a node is not a graph. R108: it contains itself, or is too deep."""
+    if not is_graph(graph):
+        return [Problem("R114", f"'graph' is {shown(graph)}", str(place), "the inside of a node is a networkx graph",
+                        "give it a DiGraph")]  # fmt: skip
+    if any(graph is outer for outer in around):
+        return [Problem("R108", "a graph holds itself", str(place), "it would be endlessly deep",
+                        "give the node a graph of its own")]  # fmt: skip
+    if len(around) >= MAX_DEPTH:
+        return [Problem("R108", f"graphs are nested more than {MAX_DEPTH} deep", str(place),
+                        f"the limit is {MAX_DEPTH}", "flatten it")]  # fmt: skip
+    return []
+
+
+def _no_ways(graph: Any, place: Place) -> Problem:
+    """R131: a graph is undirected."""
+    return Problem("R131", f"the graph is {with_article(class_name(graph))}: its edges have no direction", str(place),
+                   "a run goes from a node to the next", "use networkx.DiGraph or MultiDiGraph")  # fmt: skip
+
+
+def _too_many(place: Place) -> Problem:
+    """R108: a source is larger, deeper or wider than the limits."""
+    return Problem("R108", f"the graphs hold more than {MAX_NODES:,} nodes", str(place),
+                   "a graph counts as often as it is used inside another", "split it")  # fmt: skip

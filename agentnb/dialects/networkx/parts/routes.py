@@ -1,0 +1,74 @@
+"""The routes of a node that chooses: from its attributes, and from its edges with a `value`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from agentnb.dialects.networkx.parts.levels import Level
+from agentnb.dialects.networkx.schema import inside, shown
+from agentnb.errors import Problem
+from agentnb.recipe.control_flow import ORDINARY, ignored_edge
+from agentnb.recipe.descriptions import END, OTHERWISE
+from agentnb.recipe.model import Edge, Node
+
+_VERDICTS: Final = ("pass", "fail")
+
+
+class Routes:
+    """One router's routes: the text of a value -> the target's id, and a default; an evaluator's are pass and fail.
+
+    A plain edge to a target of the routes only draws that route; a plain edge to any other node is ignored, with a
+    warning.
+    """
+
+    def __init__(self, node: Node, level: Level, attributes: Mapping[str, Any], problems: list[Problem]) -> None:
+        self.node, self.level, self.drawn = node, level, set[tuple[str, str]]()
+        given, default = attributes.get("routes"), attributes.get("default")
+        if node.kind == "evaluator":
+            ways = {word: attributes.get(f"{word}_route") for word in _VERDICTS}
+            given, default = {word: target for word, target in ways.items() if target is not None}, None
+        if given is not None and not isinstance(given, Mapping):
+            place = inside(node.place, "routes") if node.place else node.id
+            problems.append(Problem("R114", f"'routes' is {shown(given)}", str(place),
+                                    "routes map values to nodes", "write it as {'value': 'node'}"))  # fmt: skip
+            given = None
+        self.routes = {str(value): self._target(target) for value, target in (given or {}).items()}
+        self.default = None if default is None else self._target(default)
+
+    def _target(self, node: Any) -> str:
+        return END if node is None or (isinstance(node, str) and node == END) else self.level.id_of(node)
+
+    def keeps(self, edge: Edge, problems: list[Problem]) -> bool:
+        """Add an edge from this router; return True if it remains a plain edge."""
+        if edge.kind == "route":
+            self.drawn.add((edge.condition or OTHERWISE, edge.target))
+            if not edge.condition:
+                self.default = edge.target
+            else:
+                self.routes.setdefault(edge.condition, edge.target)
+            return True
+        if edge.kind not in ORDINARY:
+            return True
+        if edge.target != self.default and edge.target not in self.routes.values():
+            problems.append(ignored_edge(edge, self.node.kind, str(edge.place)))
+        return False
+
+    def undrawn(self) -> Iterator[Edge]:
+        """Yield an edge for each route that the graph has none for."""
+        ways = [*self.routes.items(), *([] if self.default is None else [(OTHERWISE, self.default)])]
+        for value, target in ways:
+            if target != END and (value, target) not in self.drawn:
+                yield Edge(self.node.id, target, "route", condition=value, place=self.node.place)
+
+    def params(self) -> Mapping[str, Any]:
+        """Return the node's params with its routes."""
+        if self.node.kind == "evaluator":
+            ways = {f"{word}_route": self.routes.get(word, END) for word in _VERDICTS}
+            return MappingProxyType({**self.node.params, **ways})
+        return MappingProxyType({
+            **self.node.params,
+            "routes": MappingProxyType(self.routes),
+            **({} if self.default is None else {"default": self.default}),
+        })  # fmt: skip

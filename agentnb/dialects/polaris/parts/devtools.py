@@ -1,0 +1,47 @@
+"""A provider hook as an example: passes each system a resource that identifies its node."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Self
+
+from agentnb.session.schedules import AllGraphSchedules, GraphEvent, HooksAPI, Schedule
+
+_LOG = logging.getLogger("agentnb.polaris")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInfo:
+    """The node of a system, which it gets as `Res[SystemInfo]`."""
+
+    node_id: str
+    system_name: str
+
+
+class DevToolsPlugin:
+    """Inserts a SystemInfo before each system. `build(hooks)` registers it; without hooks it creates a registry."""
+
+    def __init__(self) -> None:
+        self.traces = False
+
+    def with_event_tracing(self) -> Self:
+        """Log every event too, at debug level, as `agentnb.polaris`."""
+        self.traces = True
+        return self
+
+    def build(self, hooks: HooksAPI | None = None) -> HooksAPI:
+        """Register its hooks, and return the registry."""
+        hooks = HooksAPI() if hooks is None else hooks
+        hooks.register_provider(Schedule.OnSystemStart, "devtools", _told)
+        if self.traces:
+            hooks.register(AllGraphSchedules, "devtools_tracing", _logged)
+        return hooks
+
+
+def _told(event: GraphEvent) -> SystemInfo:
+    return SystemInfo(str(event.node_id), str(event.node_name))
+
+
+def _logged(event: GraphEvent) -> None:
+    _LOG.debug("%s %s %s", event.schedule, event.run_id, event.node_id or "")

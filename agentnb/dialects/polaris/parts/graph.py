@@ -1,0 +1,454 @@
+"""The fluent builder of graphs. Each `add_...` method links a new node to the previous one and returns the graph."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Union
+
+from agentnb.dialects.polaris.parts.systems import as_system, is_system, name_of, read_system
+from agentnb.dialects.polaris.schema import (
+    ConditionalEdge,
+    DecisionNode,
+    Edge,
+    ErrorEdge,
+    GraphEdge,
+    HandlerEdge,
+    JoinNode,
+    LoopBackEdge,
+    LoopNode,
+    Node,
+    ParallelEdge,
+    ParallelNode,
+    SequentialEdge,
+    SwitchNode,
+    SystemNode,
+    TimeoutEdge,
+    renamed,
+)
+from agentnb.errors import Problem, RecipeError, did_you_mean, with_article
+from agentnb.recipe.agent_expansion import agent_in, grafted
+from agentnb.recipe.user_functions import GENERATES, is_async, is_generator, unrun
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.dialects.polaris.parts.validation import ValidationResult
+    from agentnb.draw.drawing import Drawing
+
+Builder = Union["Graph", Callable[..., Any]]  # a callable of a Graph, a system, or a ready-made Graph
+E = TypeVar("E", bound=GraphEdge)
+MOST_NESTED: Final = 200  # limit of nested builders: one that calls itself endlessly would exhaust Python's stack
+
+
+class Graph:
+    """A graph of systems and control flow, built by chaining.
+
+    The first node added is the entry. A node added after a control node follows all of its branches: each branch that
+    ends returns to the control node. Builders are callables that take a Graph and add nodes to it; a system can be
+    passed in place of a builder that adds only it, and a ready-made Graph in place of one that adds a copy of its
+    nodes. Node ids are the names of functions and control nodes, with `_2`, `_3` ... for repeated names.
+
+    Example:
+        >>> graph = Graph("greeting")
+        >>> def greet() -> str:
+        ...     return "hello"
+        >>> graph.add_system(greet).validate().ok
+        True
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        self.entry: str | None = None
+        self.last_node: str | None = None
+        self.given_types: list[Any] = []
+        self._ids: set[str] = set()
+        self._within: tuple[Graph, ...] = ()  # the graphs whose builders are running on this one
+
+    # -- contents --------------------------------------------------------------------------------------------------
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes, including those of branches and handlers."""
+        return len(self.nodes)
+
+    @property
+    def edge_count(self) -> int:
+        """The number of edges."""
+        return len(self.edges)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the graph has no nodes."""
+        return not self.nodes
+
+    def get_node(self, id: str) -> Node | None:
+        """Return the node with this id; None where there is none."""
+        return next((node for node in self.nodes if node.id == id), None)
+
+    def get_edge(self, id: str) -> Edge | None:
+        """Return the edge with this id; None where there is none."""
+        return next((edge for edge in self.edges if edge.id == id), None)
+
+    def __repr__(self) -> str:
+        return f"<Graph {safe_repr(self.name, 200)}: {self.node_count} nodes, {self.edge_count} edges>"
+
+    # -- adding ----------------------------------------------------------------------------------------------------
+
+    def given(self, *types: Any) -> Self:
+        """Declare the types of outputs with which the run starts: they are available before the first node."""
+        self.given_types += types
+        return self
+
+    def add_system(self, function: Callable[..., Any]) -> Self:
+        """Add a system and an edge to it from the last node. An agent (`AgentExecutor`) is also a system.
+
+        A node to step into.
+
+        Raises:
+            RecipeError: R199, the function cannot be called as a system.
+        """
+        self._add_system(function, sys._getframe(1).f_locals)  # noqa: SLF001  (names of types that are local there)
+        return self
+
+    def add_system_node(self, function: Callable[..., Any]) -> str:
+        """Add a system like `add_system`, and return its node's id."""
+        return self._add_system(function, sys._getframe(1).f_locals)  # noqa: SLF001  (as above)
+
+    def _add_system(self, function: Callable[..., Any], names: Mapping[str, Any]) -> str:
+        found = as_system(function, names)
+        return self._add(SystemNode(self._id(found.name), found))
+
+    def add_conditional_branch(
+        self,
+        name: str,
+        output_type: Any,
+        predicate: Callable[[Any], Any],
+        when_true: Builder | None,
+        when_false: Builder | None = None,
+    ) -> Self:
+        """Add a decision: `predicate`, applied to the last output of a type, chooses one of two branches.
+
+        Without `when_false`, the run continues after the decision. A builder that adds nothing leaves the branch
+        missing, which `validate` reports.
+        """
+        _check_question(predicate, f"decision {name!r}", "predicate")
+        node = DecisionNode(self._id(name), name, output_type, predicate)
+        self._place(node)
+        node.true_branch = self._branch(node.id, when_true, "true")
+        node.false_branch = self._branch(node.id, when_false, "false")
+        node.left_out = frozenset(
+            label for label, builder in (("true", when_true), ("false", when_false)) if builder is None
+        )
+        return self
+
+    def add_switch(
+        self,
+        name: str,
+        output_type: Any,
+        discriminator: Callable[[Any], Any],
+        cases: Mapping[Any, Builder] | Iterable[tuple[Any, Builder]],
+        default: Builder | None = None,
+    ) -> Self:
+        """Add a switch: `discriminator`, applied to the last output of a type, returns a key.
+
+        The case of that key runs, or the default.
+        """
+        where, why = f"switch {name!r}", "its cases are a mapping from key to builder, or a list of such pairs"
+        pairs = _listed(cases.items() if isinstance(cases, Mapping) else cases, where, why)
+        _check(all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs), f"{cases!r}", where, why)
+        _check_question(discriminator, f"switch {name!r}", "discriminator")
+        node = SwitchNode(self._id(name), name, output_type, discriminator)
+        self._place(node)
+        for key, builder in pairs:
+            if (branch := self._branch(node.id, builder, f"case {key!r}")) is not None:
+                node.cases.append((key, branch))
+        node.default = self._branch(node.id, default, "default")
+        return self
+
+    def add_parallel(self, name: str, branches: Iterable[Builder]) -> Self:
+        """Add branches that run in parallel and the join where they meet; the next node follows the join."""
+        listed = _listed(branches, f"parallel {name!r}", "its branches are a list of builders")
+        node = ParallelNode(self._id(name), name)
+        self._place(node)
+        node.branches = [entry for builder in listed if (entry := self._built(builder).entry) is not None]
+        for entry in node.branches:
+            self._link(ParallelEdge, node.id, entry)
+        join = JoinNode(self._id(f"{node.id}_join"), sources=list(node.branches))
+        node.join = self.last_node = join.id
+        self.nodes.append(join)
+        self._link(SequentialEdge, node.id, join.id)
+        return self
+
+    def add_loop(
+        self,
+        name: str,
+        output_type: Any,
+        predicate: Callable[[Any], Any],
+        body: Builder,
+        max_iterations: int | None = None,
+    ) -> Self:
+        """Add a loop that ends when `predicate`, applied to the last output of a type, is true.
+
+        It is checked before each round.
+
+        The loop fails if it reaches `max_iterations` (default: the executor's limit of 1,000) without ending.
+        """
+        _check_question(predicate, f"loop {name!r}", "predicate")
+        node = LoopNode(self._id(name), name, output_type, predicate, _rounds(name, max_iterations))
+        return self._loop(node, body)
+
+    def add_loop_n(self, name: str, count: int, body: Builder) -> Self:
+        """Add a loop whose body runs `count` times."""
+        return self._loop(LoopNode(self._id(name), name, max_iterations=_rounds(name, count)), body)
+
+    def _loop(self, node: LoopNode, body: Builder) -> Self:
+        self._place(node)
+        inner = self._built(body)
+        node.body_entry = inner.entry
+        if inner.last_node is not None:
+            self._link(LoopBackEdge, inner.last_node, node.id)
+        return self
+
+    # -- error and timeout handlers ------------------------------------------------------------------------------------
+
+    def add_error_handler(self, node_id: str, handler: Builder, resume: bool = False) -> Self:
+        """Add a handler that runs when a system has failed; only the first handler of a system is used.
+
+        After the handler its level ends or, with `resume`, the run continues after the failed system.
+        """
+        return self._handled(ErrorEdge, node_id, handler, resume)
+
+    def add_timeout_handler(self, node_id: str, handler: Builder, resume: bool = False) -> Self:
+        """Add a handler that runs when a system exceeds its timeout; otherwise like `add_error_handler`."""
+        return self._handled(TimeoutEdge, node_id, handler, resume)
+
+    def set_timeout(self, node_id: str, timeout: float | timedelta) -> Self:
+        """Set the timeout of each attempt of a system, in seconds or as a timedelta.
+
+        Raises:
+            RecipeError: R144, there is no such system; R145, it is no time, or the system is an agent.
+        """
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        fits = _is_number(seconds) and 0 < seconds < inf
+        _check(fits, f"{timeout!r} is no time-out", "set_timeout", "it is a number of seconds above 0, or a timedelta")
+        node = self._system(node_id, "set_timeout")
+        why = "it is many steps, each with a time of its own: AgentConfig(timeout=...) sets that of its model"
+        _check(agent_in(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
+        node.timeout = float(seconds)
+        return self
+
+    def set_retry(self, node_id: str, attempts: int, backoff_seconds: float = 0) -> Self:
+        """Set how many times a system is attempted in total and the delay between attempts.
+
+        Failures and timeouts count.
+        """
+        whole = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
+        _check(whole, f"{attempts!r} attempts", "set_retry", "1 or more are made")
+        fits = _is_number(backoff_seconds) and 0 <= backoff_seconds < inf
+        _check(fits, f"a pause of {backoff_seconds!r} s", "set_retry", "a pause is 0 seconds or more")
+        node = self._system(node_id, "set_retry")
+        node.attempts, node.backoff = attempts, float(backoff_seconds)
+        return self
+
+    # -- results ---------------------------------------------------------------------------------------------------
+
+    def validate(self) -> ValidationResult:
+        """Return every error and warning of this graph; nothing of it runs."""
+        from agentnb.dialects.polaris.parts.validation import validate
+
+        return validate(self)
+
+    def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
+        """Return this graph's drawing, even if `validate` finds errors."""
+        from agentnb.dialects.polaris.loader import recipe_of_graph
+
+        drawing: Drawing = grafted(recipe_of_graph(self), {}).draw(board=board, direction=direction)
+        return drawing
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)
+        return bundle | {"text/plain": repr(self)}
+
+    # -- within ----------------------------------------------------------------------------------------------------
+
+    def _id(self, name: str) -> str:
+        """Return an unused node id derived from a name."""
+        id, number = name, 2
+        while id in self._ids or id == "root":
+            id, number = f"{name}_{number}", number + 1
+        self._ids.add(id)
+        return id
+
+    def _add(self, node: Node) -> str:
+        if self.last_node is not None:
+            self._link(SequentialEdge, self.last_node, node.id)
+        if self.entry is None:
+            self.entry = node.id
+        self.last_node = node.id
+        self.nodes.append(node)
+        return node.id
+
+    _place = _add
+
+    def _link(self, cls: type[E], source: str, target: str) -> E:
+        edge = cls(f"{source} -> {target} ({cls.sort})", source, target)
+        self.edges.append(edge)
+        return edge
+
+    def _built(self, builder: Builder | None) -> Graph:
+        """Return what a builder adds, as a separate graph whose nodes and edges are merged into this one.
+
+        R149: a graph or a builder contains itself.
+
+        Raises:
+            RecipeError: R145, it is no builder; R149, it contains itself.
+        """
+        inner = Graph(self.name)
+        inner._ids, inner._within = self._ids, (*self._within, self)
+        if isinstance(builder, Graph):
+            inner._copy(builder)
+        elif builder is not None:
+            _check(callable(builder), f"{builder!r} builds nothing", _BUILDS, _TAKES_A_GRAPH)
+            if is_system(builder):
+                inner._add_system(builder, {})
+            else:
+                _check_builder(builder)
+                inner._call(builder)
+        self.nodes += inner.nodes
+        self.edges += inner.edges
+        self.given_types += inner.given_types
+        return inner
+
+    def _call(self, builder: Callable[[Graph], Any]) -> None:
+        endless = RecipeError(
+            Problem("R149", f"builder {name_of(builder)!r} stands inside itself", f"graph {self.name!r}",
+                    f"builders are nested more than {MOST_NESTED} deep: it seems to call itself without end",
+                    "use add_loop for what is to be repeated")
+        )  # fmt: skip
+        if len(self._within) > MOST_NESTED:
+            raise endless
+        try:
+            made = builder(self)
+        except RecursionError:  # a builder is code and may need many calls for each level
+            raise endless from None
+        _check(unrun(made) is None, f"a builder returned {unrun(made)}, of which nothing has run", _BUILDS,
+               "a builder adds its nodes when it is called")  # fmt: skip
+        lost = self.is_empty and made is not None and not isinstance(made, Graph)
+        what = f"{name_of(builder)!r} added no node and returned {with_article(type(made).__name__)}"
+        _check(not lost, what, _BUILDS, _TAKES_A_GRAPH)
+
+    def _copy(self, other: Graph) -> None:
+        """Add copies of the nodes of a ready-made graph; each gets an id that is unused here."""
+        if other in self._within:
+            raise RecipeError(
+                Problem("R149", f"graph {other.name!r} stands inside itself", f"graph {self.name!r}",
+                        "a ready-made graph in a branch or a body adds a copy of its nodes",
+                        "build the inner graph first, as a Graph of its own, or use add_loop")
+            )  # fmt: skip
+        ids = {node.id: self._id(node.id if isinstance(node, JoinNode) else node.name) for node in other.nodes}
+        self.nodes, self.edges = renamed(other.nodes, other.edges, ids)
+        self.given_types = list(other.given_types)
+        self.entry, self.last_node = ids.get(other.entry or ""), ids.get(other.last_node or "")
+
+    def _branch(self, source: str, builder: Builder | None, case: str) -> str | None:
+        """Return the first node of a branch of a decision or a switch; None where its builder adds nothing."""
+        entry = self._built(builder).entry
+        if entry is not None:
+            self._link(ConditionalEdge, source, entry).case = case
+        return entry
+
+    def _handled(self, cls: type[HandlerEdge], node_id: str, handler: Builder, resume: bool) -> Self:
+        self._system(node_id, f"add_{cls.sort}_handler")
+        inner = self._built(handler)
+        if inner.entry is not None:
+            edge = self._link(cls, node_id, inner.entry)
+            edge.resume, edge.last = resume, inner.last_node
+        return self
+
+    def _system(self, node_id: str, verb: str) -> SystemNode:
+        """Return the system with an id.
+
+        R144: a setting of a system names a node that does not exist.
+
+        Raises:
+            RecipeError: R144, there is none.
+        """
+        node = self.get_node(node_id)
+        if not isinstance(node, SystemNode):
+            systems = [each.id for each in self.nodes if isinstance(each, SystemNode)]
+            what = f"there is no node {node_id!r}" if node is None else f"node {node_id!r} is no system"
+            raise RecipeError(
+                Problem("R144", what, f"graph {self.name!r}, {verb}({node_id!r})",
+                        f"{verb} is about one system; those of this graph are: {', '.join(systems) or 'none'}",
+                        did_you_mean(str(node_id), systems, "name one of them: add_system_node returns its id"))
+            )  # fmt: skip
+        return node
+
+
+_BUILDS: Final = "a branch, a body or a handler"
+_TAKES_A_GRAPH: Final = (
+    "a builder takes a Graph and adds to it (lambda g: g.add_system(...)); a Graph or a function that is marked with "
+    "@system may stand for one"
+)
+
+
+def _check_builder(function: Callable[..., Any]) -> None:
+    """Raise R145 for a function that cannot be called with a Graph alone, or that is a system without the decorator."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        fits = False
+    except ValueError:  # it has no signature to look at
+        fits = True
+    else:
+        try:
+            fits = not read_system(function, {}).takes
+        except RecipeError:
+            fits = True
+    _check(fits, f"{name_of(function)!r} is no builder", _BUILDS, _TAKES_A_GRAPH)
+
+
+def _check_question(function: Any, where: str, word: str) -> None:
+    """Raise R145 for a function that returns nothing when called; `validate` reports a missing function."""
+    if function is not None:
+        _check(
+            callable(function),
+            f"its {word} is {with_article(type(function).__name__)}",
+            where,
+            "it is called with an output",
+        )
+        _check(not is_async(function), f"its {word} is async", where, "it answers at once")
+        _check(not is_generator(function), f"its {word} is a generator function", where, GENERATES)
+
+
+def _rounds(name: str, count: int | None) -> int | None:
+    whole = count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0)
+    _check(whole, f"{count!r} rounds", f"loop {name!r}", "a loop runs a whole number of times, 0 or more")
+    return count
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _listed(given: Any, where: str, why: str) -> list[Any]:
+    """Return a builder's list argument as a list."""
+    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{given!r} is no list", where, why)
+    return list(given)
+
+
+def _check(holds: bool, what: str, where: str, why: str) -> None:
+    """Raise R145 if an argument of a builder is not valid.
+
+    R145: a builder of a graph got an argument that it cannot use.
+
+    Raises:
+        RecipeError: R145, it does not hold.
+    """
+    if not holds:
+        raise RecipeError(Problem("R145", what, where, why, "mend this call"))

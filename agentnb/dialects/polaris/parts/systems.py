@@ -1,0 +1,183 @@
+"""Systems: the inputs and outputs that a function declares by its annotations."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from agentnb.errors import Problem, RecipeError
+from agentnb.kinds.typed_values import UNIONS, SystemContext, Take, members
+from agentnb.recipe.agent_expansion import agent_in
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a parameter's annotation declares besides its type: `out` or `res`."""
+
+    sort: str
+
+
+Out = Annotated[T, Mark("out")]
+"""`Out[T]`: the last stored output of type T; `Out[T] | None` takes None where there is none yet."""
+Res = Annotated[T, Mark("res")]
+"""`Res[T]`: the resource of type T."""
+
+_ATTRIBUTE: Final = "agentnb_system"
+_UNTOLD: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A function as a node runs it. `gives` are the types that it may return; None if it does not declare them."""
+
+    function: Callable[..., Any]
+    name: str
+    takes: tuple[Take, ...] = ()
+    gives: tuple[Any, ...] | None = None
+
+    def may_give(self, kind: Any) -> bool:
+        """Return True if it may return an output of a type."""
+        return self.gives is None or kind in self.gives
+
+
+def system(function: F) -> F:
+    """Mark a plain or async function as a system; it can still be called directly.
+
+    Its parameters are `Out[T]`, `Res[T]`, the `SystemContext`, or have a default; its return value is stored by type.
+
+    Raises:
+        RecipeError: R199, it could never be called as a system.
+    """
+    setattr(function, _ATTRIBUTE, read_system(function, sys._getframe(1).f_locals))  # noqa: SLF001  (names of types that are local there)
+    return function
+
+
+def is_system(function: object) -> bool:
+    """Return True for a function marked as a system, and for an agent."""
+    return hasattr(function, _ATTRIBUTE) or agent_in(function) is not None
+
+
+def as_system(function: Any, names: Mapping[str, Any]) -> System:
+    """Return a function as a system; `names` are available to its annotations besides its module's.
+
+    An agent is a system too: its task is the last stored output of type str, and its answer is stored as one.
+
+    Raises:
+        RecipeError: R199, it is not a system.
+    """
+    if isinstance(function, System):
+        return function
+    if (agent := agent_in(function)) is not None:
+        return System(function, agent.name, (Take("task", "out", str),), (str,))
+    found: System | None = getattr(function, _ATTRIBUTE, None)
+    return found if found is not None else read_system(function, names)
+
+
+def read_system(function: Any, names: Mapping[str, Any]) -> System:
+    """Read a function's annotations.
+
+    Raises:
+        RecipeError: R199, it is not a function, its annotations use undefined names, or some are missing.
+    """
+    if not callable(function):
+        raise RecipeError(_unfit(repr(function), "it cannot be called", "give a plain or async function"))
+    inner, name = _without_partials(function), name_of(function)
+    if is_generator(function):
+        raise RecipeError(_unfit(name, GENERATES, COLLECT))
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise RecipeError(_unfit(name, f"it has no signature: {error}", "wrap it in a function of your own")) from error
+    hints = _hints(inner, name, names)
+    problems: list[Problem] = []
+    takes = [
+        take for each in parameters
+        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD) and (take := _parse(each, hints, name, problems))
+    ]  # fmt: skip
+    if problems:
+        raise RecipeError(*problems)
+    return System(function, name, tuple(takes), _return_types(hints.get("return", _UNTOLD)))
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function; of an object that can be called, that of its class."""
+    inner = _without_partials(function)
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _without_partials(function: Any) -> Any:
+    """Return the function inside of functools.partial, where the annotations and the name are."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the annotations of a function as types."""
+    written = function if inspect.isroutine(function) else type(function).__call__
+    inner = inspect.unwrap(written)
+    code, cells = getattr(inner, "__code__", None), getattr(inner, "__closure__", None) or ()
+    around = dict(names)
+    for word, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        try:
+            around[word] = cell.cell_contents
+        except ValueError:  # it is still empty
+            continue
+    try:
+        return get_type_hints(written, localns=around, include_extras=True)
+    except Exception as error:
+        raise RecipeError(
+            _unfit(name, f"its annotations cannot be read: {type(error).__name__}: {error}",
+                   "define the types before the function, and mark it with @system where they are known")
+        ) from error  # fmt: skip
+
+
+def _parse(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, problems: list[Problem]) -> Take | None:
+    """Return what a parameter requires; None if it uses its default."""
+    hint, optional = hints.get(parameter.name, Any), parameter.default is not parameter.empty
+    none = False
+    if get_origin(hint) in UNIONS and type(None) in get_args(hint):
+        others = [each for each in get_args(hint) if each is not type(None)]
+        hint, none = (others[0], True) if len(others) == 1 else (hint, False)
+    by_name = parameter.kind is not parameter.POSITIONAL_ONLY
+    if hint is SystemContext and by_name:
+        return Take(parameter.name, "context")
+    marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Mark)]
+    if marks and by_name:
+        return Take(parameter.name, marks[0].sort, get_args(hint)[0], not (optional or none), none and not optional)
+    if not optional:
+        why = f"its parameter {parameter.name!r} does not say where its value comes from"
+        order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or give it a default"
+        if not by_name:
+            why, order = f"its parameter {parameter.name!r} cannot be given by name", "remove the '/' in its signature"
+        problems.append(_unfit(name, why, order))
+    return None
+
+
+def _return_types(hint: Any) -> tuple[Any, ...] | None:
+    """Return the types in a return annotation; None if it does not declare them."""
+    if get_origin(hint) in (Awaitable, Coroutine):
+        hint = get_args(hint)[-1]
+    while hasattr(hint, "__metadata__"):
+        hint = get_args(hint)[0]
+    if hint is None or hint is type(None):
+        return ()
+    found = members(hint)
+    return None if hint is _UNTOLD or Any in found or object in found else found
+
+
+def _unfit(name: str, why: str, do: str) -> Problem:
+    """R199: a function cannot be called as a system."""
+    return Problem("R199", f"{name!r} is no system", f"system {name!r}", why, do)
+
+
+__all__ = ["Mark", "Out", "Res", "System", "SystemContext", "as_system", "is_system", "name_of", "read_system",
+           "system"]  # fmt: skip

@@ -1,0 +1,336 @@
+"""Convert pydantic's validation errors into Problems with the place and the user's own spelling.
+
+A dialect describes its files by a pydantic model. It creates a `Written` from the parsed source, validates
+`Written.content`, and passes the ValidationError to `schema_problems`. If the model ignores unknown keys,
+`unknown_keys` reports them as warnings. For a union, errors are reported once, against the member that the value is
+meant to be (`Written.member`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+from pydantic import AliasChoices, BaseModel, ValidationError
+
+from agentnb.errors import Place, Problem, close_match, did_you_mean
+from agentnb.sources import Path, Source, path_of
+from agentnb.sources.problems import unquoted_key, unquoted_value
+from agentnb.text import safe_repr, safe_str
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
+
+__all__ = ["Written", "schema_problems", "unknown_keys", "word_problems"]
+
+_QUOTED = re.compile(r"'([^']*)'")
+
+
+class Written:
+    """A user's input, and the class that describes all of it (`root`).
+
+    A dialect that expands a short form passes the expanded form as `content` and overrides `real`; `hint` and `beside`
+    return its own texts about a key, `member` chooses the class that a mapping is meant to be.
+    """
+
+    def __init__(self, source: Source, content: Mapping[str, Any], root: type[BaseModel]) -> None:
+        self.source, self.content, self.root = source, content, root
+
+    def real(self, path: Path) -> Path:
+        """Return the path in the source of a part of the content."""
+        return path
+
+    def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
+        """Return the class that a mapping is meant to be: by its type, or else the most specific one."""
+        if all("type" in model.model_fields for model in models):
+            return next((each for each in models if each.model_fields["type"].default == value.get("type")), None)
+        return models[-1]
+
+    def hint(self, path: Path, needed: list[str], found: Any) -> str:
+        """Return why the key at the end of `path` is needed; `found` is the value around it."""
+        return f"needed here are: {', '.join(needed)}; given are: {', '.join(map(str, found)) or 'none'}"
+
+    def beside(self, path: Path) -> tuple[str, str, str] | None:
+        """Return (key, why, do) for an unknown key that needs a specific text instead of the list of known keys."""
+        return None
+
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Return the place of a part, identified by its path in the content."""
+        return self.source.place(self.real(path), key=key)
+
+    def at(self, path: Path) -> Any:
+        """Return the value at a path of the content; None if there is none."""
+        value: Any = self.content
+        for key in path:
+            value = _part(value, key)
+        return value
+
+
+def _part(value: Any, key: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(key)
+    if isinstance(value, list) and isinstance(key, int) and key < len(value):
+        return value[key]
+    return None
+
+
+def word_problems(source: Source) -> Iterator[Problem]:
+    """R109: an unquoted word that YAML reads as a boolean or null where a text is required."""
+    for path, word in source.odd_keys.items():
+        yield unquoted_key(word, source.place(path, key=True))
+
+
+def schema_problems(error: ValidationError, written: Written) -> Iterator[Problem]:
+    """Yield one Problem for each error that pydantic found.
+
+    A custom check of the model may raise a PydanticCustomError with `do` (the remedy) and `at` (the path from the
+    checked value to the faulty part) in its context.
+    """
+    faults = [(fault, _path(fault, written)) for fault in error.errors(include_url=False)]
+    strange: dict[Path, list[str]] = {}  # the unknown keys of each mapping
+    missing: dict[Path, list[str]] = {}
+    for fault, path in faults:
+        if fault["type"] in ("missing", "extra_forbidden"):
+            found = missing if fault["type"] == "missing" else strange
+            found.setdefault(path[:-1], []).append(str(path[-1]))
+    for fault, path in faults:
+        match fault["type"]:
+            case "missing":
+                yield from _missing(path[:-1], missing.pop(path[:-1], []), strange, written)
+            case "union_tag_not_found" if isinstance(written.at(path), Mapping):
+                yield from _missing(path, ["type"], strange, written)
+            case "union_tag_not_found":
+                yield _wrong(path, "a mapping is needed here: keys with values", written)
+            case "extra_forbidden":
+                yield _unknown(path, written)
+            case "union_tag_invalid":
+                yield _not_one_of((*path, "type"), fault["ctx"]["expected_tags"], written)
+            case "literal_error" | "enum":
+                yield _not_one_of(path, fault["ctx"]["expected"], written)
+            case "string_type":
+                yield _not_text(path, written)
+            case _:
+                rule, order = _rule(fault)
+                yield _wrong(path, rule, written, order)
+
+
+# pydantic's description of an error -> the expectation and the remedy.
+_RULES: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), ("a whole number", "write a whole number")),
+    **dict.fromkeys(("float_parsing", "float_type"), ("a number", "write a number")),
+    **dict.fromkeys(("bool_parsing", "bool_type"), ("true or false", "write true or false")),
+    **dict.fromkeys(
+        ("dict_type", "mapping_type", "model_type", "model_attributes_type"),
+        ("a mapping", "write keys with values"),
+    ),
+    "list_type": ("a list", "write a list of items"),
+    "string_too_short": ("a text of at least {min_length} characters", "write a longer text"),
+    "too_short": ("at least {min_length} items", "add what is missing"),
+    "string_pattern_mismatch": ("a text that matches {pattern!r}", "write a text of that form"),
+}
+
+
+def _rule(fault: ErrorDetails) -> tuple[str, str]:
+    """Return the expectation that was not met and the remedy; a check's own texts take precedence."""
+    context = fault.get("ctx", {})
+    if fault["type"] in _RULES:
+        needed, order = (text.format(**context) for text in _RULES[fault["type"]])
+        return f"{needed} is needed here", order
+    return fault["msg"], str(context.get("do", ""))
+
+
+def unknown_keys(written: Written) -> Iterator[Problem]:
+    """Yield a warning for each unknown key; for models that ignore unknown keys."""
+    yield from (
+        _unknown(path, written, warning=True) for path in _unknown_paths((), written.content, written.root, written)
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- wording
+
+
+def _missing(around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: Written) -> Iterator[Problem]:
+    """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
+    model, found = _model(around, written), written.at(around)
+    needed = [name for name, field in _fields(model).items() if field.is_required()] if model else keys
+    others = [*strange.get(around, ())]
+    if model is not None and model.model_config.get("extra") == "ignore" and isinstance(found, Mapping):
+        others += _unknown_in(found, model)
+    where = str(written.place(around, key=True))
+    absent: dict[str, list[str]] = {}
+    for key in keys:
+        near, why = close_match(key, others), written.hint((*around, key), needed, found)
+        if near is None:
+            absent.setdefault(why, []).append(key)
+        else:
+            order = f"write {key!r} where it says {near!r}"
+            yield Problem("R113", f"key {key!r} is missing", where, why, order)
+    for why, names in absent.items():
+        what = f"key {names[0]!r} is missing" if len(names) == 1 else f"keys {', '.join(map(repr, names))} are missing"
+        yield Problem("R113", what, where, why, f"add {names[0]!r}" if len(names) == 1 else "add them")
+
+
+def _unknown(path: Path, written: Written, *, warning: bool = False) -> Problem:
+    """R112: a key is not known there."""
+    key, model = str(path[-1]), _model(path[:-1], written)
+    known = list(_fields(model)) if model else []
+    said = written.beside(path)
+    name, why, order = said or (
+        key,
+        f"the keys here are: {', '.join(known)}",
+        did_you_mean(key, known, f"remove {key!r}"),
+    )
+    place = str(written.place(path, key=True))
+    if warning:
+        return Problem("R112", f"unknown key {name!r} does nothing", place, why, order, "warning")
+    return Problem("R112", f"unknown key {name!r}", place, why, order)
+
+
+def _not_one_of(path: Path, expected: str, written: Written) -> Problem:
+    """R114: a value is not valid there."""
+    value, known = written.at(path), _QUOTED.findall(expected)
+    return Problem(
+        "R114",
+        f"{_name(path)} {_short(value)} is not one of those that there are",
+        str(written.place(path)),
+        f"it is one of: {', '.join(known) or expected}",
+        did_you_mean(safe_str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
+    )
+
+
+def _not_text(path: Path, written: Written) -> Problem:
+    """R114: a value is not valid there."""
+    value, place = written.at(path), written.place(path)
+    word = written.source.texts.get(written.real(path))
+    if isinstance(value, bool):
+        return unquoted_value(word or str(value), place)
+    name = _name(path)
+    if value is None:
+        return Problem(
+            "R114", f"{name!r} is empty", str(place), "a text is needed here", "write one, or remove the key"
+        )
+    if isinstance(value, int | float):
+        number = word or safe_str(value)
+        return Problem(
+            "R114", f"{name!r} is the number {number}", str(place), "a text is needed here", f'quote it: "{number}"'
+        )
+    return Problem("R114", f"{name!r} is {_short(value)}", str(place), "a text is needed here", "write it as one text")
+
+
+def _wrong(path: Path, message: str, written: Written, order: str = "") -> Problem:
+    """R114: a value is not valid there."""
+    what = f"{_name(path)!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
+    why = f"the rule is: {message[:1].lower()}{message[1:]}"
+    return Problem("R114", what, str(written.place(path)), why, order or "write a value that keeps the rule")
+
+
+def _name(path: Path) -> str:
+    """Return a part's own name: its key, and of an item of a list the list's name with its number."""
+    return path_of(path[-2:] if isinstance(path[-1], int) else path[-1:])
+
+
+def _short(value: Any) -> str:
+    match value:
+        case Mapping():
+            return f"a mapping ({', '.join(map(safe_str, islice(value, 4))) or 'empty'})"
+        case list() | tuple():
+            return f"a list of {len(value)}"
+        case None:
+            return "empty"
+    return safe_repr(value)
+
+
+# ---------------------------------------------------------------------------- the class that describes each part -----
+
+
+def _path(fault: ErrorDetails, written: Written) -> Path:
+    """Return the path in the content for pydantic's location: without the names of union members."""
+    path: list[int | str] = []
+    value: Any = written.content
+    described: Any = written.root
+    is_member = False  # whether the next item of the location names a union member
+    for number, key in enumerate(fault["loc"]):
+        if is_member and isinstance(key, str):
+            is_member = False
+            continue
+        inside = key in value if isinstance(value, Mapping) else isinstance(value, list) and isinstance(key, int)
+        if inside or (number == len(fault["loc"]) - 1 and isinstance(value, Mapping)):
+            path.append(key)
+            described, value = _inside(described, value, key, written), _part(value, key)
+            is_member = len(_alternatives(described)) > 1
+    return (*path, *fault.get("ctx", {}).get("at", ()))
+
+
+def _unknown_paths(path: Path, value: Any, described: Any, written: Written) -> Iterator[Path]:
+    """Yield the paths of keys that no class for the surrounding mapping knows."""
+    if isinstance(value, Mapping):
+        model = _meant(described, value, written)
+        if model is not None and model.model_config.get("extra") != "allow":
+            yield from ((*path, key) for key in _unknown_in(value, model))
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        if isinstance(part, Mapping | list):
+            yield from _unknown_paths((*path, key), part, _inside(described, value, key, written), written)
+
+
+def _model(path: Path, written: Written) -> type[BaseModel] | None:
+    """Return the class that describes the value at a path; None if any value is allowed there."""
+    value: Any = written.content
+    described: Any = written.root
+    for key in path:
+        described, value = _inside(described, value, key, written), _part(value, key)
+    return _meant(described, value, written)
+
+
+def _inside(described: Any, value: Any, key: str | int, written: Written) -> Any:
+    """Return the annotation of a part of a value with an annotation; Any if there is none."""
+    if isinstance(value, list):
+        return next((get_args(each)[0] for each in _alternatives(described) if get_origin(each) is list), Any)
+    model = _meant(described, value, written)
+    if model is not None:
+        field = _field(model, str(key))
+        return Any if field is None else field.annotation
+    return next((get_args(each)[1] for each in _alternatives(described) if get_origin(each) is dict), Any)
+
+
+def _meant(described: Any, value: Any, written: Written) -> type[BaseModel] | None:
+    """Return the class among an annotation's alternatives that describes a value; None where there is none."""
+    models = [each for each in _alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
+    if len(models) > 1 and isinstance(value, Mapping):
+        return written.member(models, value)
+    return models[0] if models else None
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    """Return the members of a union annotation, without None."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return [each for part in get_args(annotation) for each in _alternatives(part)]
+    return [] if annotation is NoneType else [annotation]
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return a model's fields by the names that a file uses."""
+    return {field.serialization_alias or name: field for name, field in model.model_fields.items()}
+
+
+def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
+    """Return the field that a key fills, by any of its names."""
+    return next((field for name, field in model.model_fields.items() if key in _names(name, field)), None)
+
+
+def _names(name: str, field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [name, *(choice for choice in choices if isinstance(choice, str))]
+
+
+def _unknown_in(value: Mapping[str, Any], model: type[BaseModel]) -> list[str]:
+    known = {each for name, field in model.model_fields.items() for each in _names(name, field)}
+    return [key for key in value if key not in known]

@@ -1,0 +1,179 @@
+"""The steps inside an agent, as functions of its blackboard: the request, the next round, the result.
+
+An agent's blackboard has `task`, `system_prompt`, `request`, `answer`, `model`, `usage`, `decision`, `tools_executed`,
+`conversation` (the messages after the task), `failure` (the last failure) and, at the end, `result`; with native tool
+calls also `tools` (those that its requests offer) and `calls` (the outstanding calls of the last answer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agentnb.board.values import is_truthy
+from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService, native_prompt, tool_answer, tool_report
+from agentnb.dialects.symphony.schema import AgentConfig
+from agentnb.world.llm.base import LLMMessage, ToolCall
+from agentnb.world.llm.decision import EMPTY, as_text, asked_calls, calls_before
+
+NO_TOOLS: Final = "The agent has no tools: the model's answer is the result."
+FENCED: Final = " The JSON of its answer stood in a code fence."
+
+
+def composed(config: Mapping[str, Any], tools: Any) -> str:
+    """Return the system prompt of an agent."""
+    return SystemPromptService.generate_system_prompt(config, bool(config.get("tools")), tools=tools)
+
+
+def composed_natively(config: Mapping[str, Any], tools: Any) -> str:  # noqa: ARG001  (they are offered natively)
+    """Return the system prompt of an agent whose tools are offered in the provider's own form."""
+    return native_prompt(config)
+
+
+class Requesting:
+    """Builds the request to the model: its messages and its settings."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        model = config.model
+        known = {"model": model.model, "temperature": model.temperature, "max_tokens": model.max_tokens}
+        self.settings = {name: value for name, value in known.items() if value is not None}
+        if model.provider is not None:
+            self.settings["provider"] = model.provider
+        if config.tools and not config.native:
+            self.settings["json_object"] = True
+
+    def __call__(self, board: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the request."""
+        messages = [
+            {"role": "system", "content": board["system_prompt"]},
+            {"role": "user", "content": board["task"]},
+            *(board.get("conversation") or ()),
+        ]
+        offered = {"tools": board["tools"]} if board.get("tools") else {}
+        return {"request": {"messages": messages, **offered, **self.settings}}
+
+
+def take_next_call(board: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the next of the calls requested in one answer, if there is one."""
+    calls = list(board.get("calls") or ())
+    return {"decision": calls[0], "calls": calls[1:], "calls_on": True} if calls else {"calls_on": False}
+
+
+class GoingOn:
+    """After a tool: adds the result to the conversation, if the model may be asked again."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.most = config.max_calls
+
+    def __call__(self, board: Mapping[str, Any]) -> dict[str, Any]:
+        """Return whether the agent continues, and the next messages."""
+        left = self.most - board["usage"]["requests"]
+        if left <= 0:
+            return {"goes_on": False}
+        said, calls = list(board.get("conversation") or ()), asked_calls(board["answer"])
+        if calls:
+            said += _report_calls(calls, board)
+        else:
+            said.append({"role": "assistant", "content": as_text(board["answer"])})
+            said.append({"role": "user", "content": tool_report(board["tools_executed"][-1], left)})
+        return {"goes_on": True, "conversation": said}
+
+
+def _report_calls(calls: tuple[ToolCall, ...], board: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the message in which a model requested calls, and the result of each, also of a skipped one."""
+    said = [LLMMessage("assistant", as_text(board["answer"].get("content") or ""), calls)]
+    came = {tool.get("call"): tool for tool in board.get("tools_executed") or ()}
+    for number, call in enumerate(calls, calls_before(board.get("conversation"))):
+        tool = came.get(number, {"name": call.name, "success": False, "error": "the tool was not called"})
+        said.append(LLMMessage("tool", tool_answer(tool), tool_call_id=call.id))
+    return [message.to_dict() for message in said]
+
+
+class Concluding:
+    """Builds the agent's result according to the truth table of its protocol."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.name, self.tools = config.name, tuple(config.tools)
+
+    def __call__(self, board: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result: success, response, reasoning, tools_executed, error, agent, model, usage."""
+        executed = list(board.get("tools_executed") or ())
+        success, response, reasoning, error = self._came(board, executed)
+        result = {
+            "success": success,
+            "response": response,
+            "reasoning": reasoning,
+            "tools_executed": executed,
+            "error": error,
+            "agent": self.name,
+            "model": board.get("model"),
+            "usage": board.get("usage"),
+        }
+        return {"result": result}
+
+    def _came(self, board: Mapping[str, Any], executed: list[Any]) -> tuple[bool, str, str, str | None]:
+        failure, decision = board.get("failure") or {}, board.get("decision") or {}
+        if "answer" not in board or failure.get("node") == "llm":
+            why = str(failure.get("message") or "the model was not asked")
+            return False, self._sorry(board), f"The model could not be asked: {why}", why
+        answer = board["answer"]
+        if not self.tools:
+            return True, "" if answer is None else as_text(answer), NO_TOOLS, None
+        noted = FENCED if decision.get("fenced") else ""
+        if failure.get("node") == "parse":
+            return self._unread(answer, str(failure["message"]), executed)
+        if decision.get("kind") == "other":
+            why = f"the model's answer is JSON, but not what was asked for: {decision['why']}"
+            return False, decision["response"], f"No tool was called: {decision['why']}.{noted}", why
+        failed = [each for each in executed if not each["success"]]
+        error = "; ".join(_named(each) for each in failed) or None
+        if decision.get("kind") == "none":
+            reasoning = f"{_describe_calls(executed)}The model decided that no tool was needed.{noted}"
+            return not failed, decision["response"], reasoning, error
+        last = len(asked_calls(answer)) or 1
+        return (
+            not failed,
+            "\n".join(map(_summary, executed[-last:])),
+            f"{_describe_calls(executed).strip()}{noted}",
+            error,
+        )
+
+    def _sorry(self, board: Mapping[str, Any]) -> str:
+        return f"Sorry: {self.name} could not work on the task {as_text(board.get('task', ''))!r}."
+
+    def _unread(self, answer: Any, why: str, executed: list[Any]) -> tuple[bool, str, str, str]:
+        text = "" if answer is None else as_text(answer)
+        return (
+            False,
+            text if text.strip() else EMPTY,
+            f"{_describe_calls(executed)}The model's answer could not be read: {why}.",
+            why,
+        )
+
+
+def _named(tool: Mapping[str, Any]) -> str:
+    """Return a tool's error with its name in it."""
+    name, error = f"{tool['name']!r}", str(tool["error"])
+    return error if name in error else f"Tool {name} failed: {error}"
+
+
+def _describe_calls(executed: list[Any]) -> str:
+    """Return a text about the tools that were called and their outcome; empty if there were none."""
+    if not executed:
+        return ""
+    first = executed[0]
+    return (
+        f"Processed {len(executed)} tool actions; the first was {first['name']}, success: {_said(first['success'])}. "
+    )
+
+
+def _summary(tool: Mapping[str, Any]) -> str:
+    """Return one tool's result as text; its error if it has none."""
+    name, value = "Result", tool.get("result")
+    if not is_truthy(value) and (is_truthy(tool.get("error")) or not tool["success"]):
+        name, value = "Error", tool.get("error")
+    return f"Tool {tool['name']} executed. Success: {_said(tool['success'])}. {name}: {as_text(value)}"
+
+
+def _said(yes: bool) -> str:
+    return "true" if yes else "false"

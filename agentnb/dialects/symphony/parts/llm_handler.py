@@ -1,0 +1,407 @@
+"""LLMHandler: model providers by name, and the default provider.
+
+    handler = LLMHandler()
+    handler.register_provider({"provider": "openai", "model": "gpt-4o", "api_key": "{{env.OUR_KEY}}"})
+    handler.register_provider("echo", lambda request: request.messages[-1].content)
+    handler.complete(LLMRequest([LLMMessage("user", "Hello")], provider="echo")).content
+
+The settings of a request apply to that request alone; a call does not change the handler.
+
+X464: a value cannot be registered as a provider.
+X465: there is no provider with the requested name, or none at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Awaitable, Mapping
+from contextlib import aclosing, closing, nullcontext
+from dataclasses import replace
+from threading import Lock
+from typing import Any, ClassVar, Final, overload
+
+from agentnb.dialects.symphony.parts.llm_types import LLMRequest, LLMResponse, config_of, request_of, response_of
+from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
+from agentnb.text import safe_repr
+from agentnb.world.llm import base, direct_call
+from agentnb.world.llm.base import LLMClient, as_client
+from agentnb.world.llm.providers import PROVIDERS, SIMULATED, client_of
+from agentnb.world.llm.vendor import VendorClient
+
+__all__ = ["ENVIRONMENT", "HandlerClient", "LLMHandler", "Provider"]
+
+# The default provider if none is registered: the first whose key is in the environment, with these settings.
+ENVIRONMENT: Final = ("openai", "anthropic", "gemini")
+MODELS: Final = {
+    "openai": "gpt-4o-mini",
+    "anthropic": "claude-sonnet-4-5",
+    "claude": "claude-sonnet-4-5",
+    "gemini": "gemini-2.5-flash",
+}
+OF_ENVIRONMENT: Final = {"temperature": 0.7, "max_tokens": 2048, "request_timeout": 30}
+
+
+class Provider:
+    """One provider: its name, its default model, and `client`, which answers.
+
+    It can be used as a session's model: a request from the session is answered as its client does.
+    """
+
+    def __init__(self, name: str, client: LLMClient) -> None:
+        self.name, self.client = name, client
+        self.model: str | None = getattr(client, "model", None)
+        self.made_up = bool(getattr(client, "made_up", False))
+        self._asked, self._lock = 0, Lock()
+
+    def __repr__(self) -> str:
+        return f"<Provider {safe_repr(self.name, 200)}>"
+
+    @overload
+    def complete(self, request: LLMRequest | Mapping[str, Any]) -> LLMResponse: ...
+    @overload
+    def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]: ...
+    def complete(self, request: Any) -> Any:
+        """Return the response to one request.
+
+        Raises: AgentRuntimeError: X461 to X463, X334, the request is none; and what the client raises
+        """
+        if _of_session(request):
+            return self.client.complete(request)
+        return response_of(direct_call.complete(self.client, self._counted(request)))
+
+    async def acomplete(self, request: Any) -> LLMResponse:
+        """Return the response to one request; see `complete`."""
+        return response_of(await direct_call.acomplete(self.client, self._counted(request)))
+
+    def complete_stream(self, request: Any) -> direct_call.Pieces:
+        """Return the pieces of the answer as they arrive, for `for` or `async for`: see Pieces."""
+        return direct_call.Pieces(self.client, self._counted(request))
+
+    def _counted(self, request: Any) -> LLMRequest:
+        """Return a request that counts the earlier ones, as in a run, so that a script continues at its position."""
+        asked = request_of(request)
+        with self._lock:
+            number, self._asked = self._asked, self._asked + 1
+        return replace(asked, number=number, of_node=number)
+
+
+class LLMHandler:
+    """Model providers by name. `LLMHandler.get_instance()` is the shared one.
+
+    A request without a provider goes to the one registered first or, if none is registered, to the first of openai,
+    anthropic and gemini whose key is in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
+    GOOGLE_API_KEY), with temperature 0.7, at most 2048 tokens and a timeout of 30 s. These are also available by name.
+
+    It can be a session's model, `Session(recipe, llm=handler)`: the setting `provider` of a request selects the
+    provider.
+    """
+
+    _shared: ClassVar[LLMHandler | None] = None
+    _sharing: ClassVar[Lock] = Lock()
+
+    def __init__(self) -> None:
+        self._providers: dict[str, Provider] = {}
+        self._found: dict[str, tuple[list[str | None], Provider]] = {}
+        self._lock = Lock()
+        self._only: Provider | None = None
+
+    def __repr__(self) -> str:
+        return f"<LLMHandler of {', '.join(map(repr, self.known)) or 'no provider'}>"
+
+    @classmethod
+    def get_instance(cls) -> LLMHandler:
+        """Return the handler that all share."""
+        with LLMHandler._sharing:
+            if LLMHandler._shared is None:
+                LLMHandler._shared = LLMHandler()
+            return LLMHandler._shared
+
+    @classmethod
+    def of(cls, llm: Any = None) -> LLMHandler:
+        """Return a handler for the value that an agent got as its model; for None the shared one.
+
+        A single client, callable, script or text provider:model answers every request, whichever provider it names.
+
+        Raises: as of `register_provider`
+        """
+        if llm is None:
+            return cls.get_instance()
+        if isinstance(llm, LLMHandler):
+            return llm
+        made = cls()
+        made._only = llm if isinstance(llm, Provider) else Provider("given", _client(llm))
+        made._providers[made._only.name.casefold()] = made._only
+        return made
+
+    @property
+    def known(self) -> list[str]:
+        """The names of the available providers, the default first."""
+        found = [name for name in ENVIRONMENT if _key_of(name)]
+        return list(dict.fromkeys([*(provider.name for provider in self._providers.values()), *found]))
+
+    def register_provider(self, config: Any, client: Any = None) -> Provider:
+        """Keep a provider under its name, in place of the one that had it; the first one becomes the default.
+
+        Args:
+            config: a name; or a mapping or an object with `provider` (openai, anthropic, gemini, openai_compatible,
+                lmstudio), `name` (where it is to be called otherwise), model, api_key, base_url, temperature,
+                max_tokens, timeout and the like, in snake_case or camelCase; or a client that has a `name`.
+            client: who answers by that name: a client, a callable of the LLMRequest, a list of answers, a text
+                provider:model, or a mapping of settings as above.
+
+        Raises: AgentRuntimeError: X464, there is no name, or no client; X463, it is no configuration;
+            X330 to X334, the provider is not known, its package, key or a variable is missing, or a setting is wrong
+        """
+        provider = _registered(config, client)
+        with self._lock:
+            self._providers[provider.name.casefold()] = provider
+        return provider
+
+    def get_provider(self, name: str | None = None) -> Provider:
+        """Return the provider with a name (case-insensitive); the default one for None.
+
+        Raises: AgentRuntimeError: X465, there is none; X331, X333, X334, the environment's cannot be asked
+        """
+        if self._only is not None:
+            return self._only
+        key = name if name is None else str(name).strip().casefold()
+        if key is None and self._providers:
+            return next(iter(self._providers.values()))
+        key = key or next((each for each in ENVIRONMENT if _key_of(each)), None)
+        found = None if key is None else self._providers.get(key) or self._of_environment(key)
+        if found is None:
+            raise AgentRuntimeError(self._missing(name))
+        return found
+
+    @overload
+    def complete(self, request: LLMRequest | Mapping[str, Any]) -> LLMResponse: ...
+    @overload
+    def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]: ...
+    def complete(self, request: Any) -> Any:
+        """Return the response to a request of symphony; blocks until it is there, even if an event loop is running.
+
+        A request of agentnb (from a session) is answered as by a client: at once, or with an awaitable.
+
+        Raises: AgentRuntimeError: X465, no such provider; X461 to X463, X334, the request is none; LLMError,
+            TimeoutError and what else the provider raises
+        """
+        if _of_session(request):
+            return self.client().complete(request)
+        asked = request_of(request)
+        return self.get_provider(asked.provider).complete(asked)
+
+    async def acomplete(self, request: Any) -> LLMResponse:
+        """Return the answer to a request: see `complete`."""
+        asked = request_of(request)
+        return await self.get_provider(asked.provider).acomplete(asked)
+
+    def complete_stream(self, request: Any) -> direct_call.Pieces:
+        """Return the pieces of the response as they arrive; see Pieces.
+
+        A provider that does not stream returns the whole response as one piece.
+
+        Raises: AgentRuntimeError: as of `complete`, of what is found before anything is sent
+        """
+        asked = request_of(request)
+        return self.get_provider(asked.provider).complete_stream(asked)
+
+    def acomplete_stream(self, request: Any) -> direct_call.Pieces:
+        """Return the same as `complete_stream`, which also supports `async for`."""
+        return self.complete_stream(request)
+
+    def prepare(self, request: base.LLMRequest) -> Awaitable[None] | None:
+        """Return an awaitable to run before the time of a session's request begins.
+
+        None if there is nothing to prepare.
+        """
+        return self.client().prepare(request)
+
+    def client(self) -> HandlerClient:
+        """Return this handler as a session's model."""
+        return HandlerClient(self)
+
+    @property
+    def made_up(self) -> bool:
+        """True if all providers return made-up answers, as scripts do."""
+        made = [provider.made_up for provider in self._providers.values()]
+        return bool(made) and all(made)
+
+    def _of_environment(self, kind: str) -> Provider | None:
+        """Return the provider that is configured by the environment alone; created once for each key."""
+        if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _key_of(kind))):
+            return None
+        keys = [os.environ.get(name) for name in (() if kind == SIMULATED else PROVIDERS[kind].variables)]
+        with self._lock:
+            if kind not in self._found or self._found[kind][0] != keys:
+                settings = {**OF_ENVIRONMENT, "model": MODELS[kind]} if kind in MODELS else {}
+                self._found[kind] = keys, Provider(kind, client_of(kind, settings))
+            return self._found[kind][1]
+
+    def _missing(self, name: Any) -> Problem:
+        known = self.known
+        why = f"the known ones are: {', '.join(known)}" if known else "none is registered, and no key is set"
+        kind = str(name).strip().casefold()
+        order = "handler.register_provider(name, client), or set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
+        if kind in PROVIDERS:
+            variables = " or ".join(PROVIDERS[kind].variables)
+            order = f"set {variables}, or register it: handler.register_provider({{'provider': {kind!r}, ...}})"
+            why = f"{variables} is not set; {why}"
+        elif known and name is not None:
+            order = did_you_mean(kind, known, order)
+        what = "there is no provider of models" if name is None else f"there is no provider {name!r}"
+        return Problem("X465", what, "LLMHandler.get_provider", why, order)
+
+
+class HandlerClient:
+    """A handler as a session's model. The setting `provider` of a request selects the provider."""
+
+    def __init__(self, handler: LLMHandler) -> None:
+        self.handler = handler
+
+    def __repr__(self) -> str:
+        return f"<HandlerClient of {safe_repr(self.handler, 200)}>"
+
+    @property
+    def made_up(self) -> bool:
+        """True if all providers return made-up answers, as scripts do."""
+        return self.handler.made_up
+
+    def prepare(self, request: base.LLMRequest) -> Awaitable[None] | None:
+        """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
+        try:
+            client = self.handler.get_provider(request.settings.get("provider")).client
+        except AgentRuntimeError:  # called with each piece of text
+            return None
+        return base.preparing(client, request)
+
+    def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]:
+        """Answer one request as the provider's client does.
+
+        Raises: AgentRuntimeError: X465, there is no such provider
+        """
+        return self.handler.get_provider(request.settings.get("provider")).client.complete(request)
+
+
+class _ClientAdapter:
+    """A user's client: it gets symphony's request, and its answer is converted to a response."""
+
+    def __init__(self, client: LLMClient) -> None:
+        self._client = client
+        self.model: str | None = getattr(client, "model", None)
+        self.made_up = bool(getattr(client, "made_up", False))
+
+    def __repr__(self) -> str:
+        return f"<{safe_repr(self._client, 200)} as a provider>"
+
+    def complete(self, request: base.LLMRequest) -> Any:
+        """Answer one request; in pieces, if there is a listener and the client has a `complete_stream`."""
+        asked = request_of(request)
+        stream = getattr(self._client, "complete_stream", None)
+        if asked.tell is not None and callable(stream):
+            pieces = stream(asked)
+            return _told_later(pieces, asked) if hasattr(pieces, "__aiter__") else _told(pieces, asked)
+        answer = self._client.complete(asked)
+        return _later(answer, asked) if inspect.isawaitable(answer) else _answered(answer, asked)
+
+
+async def _later(answer: Awaitable[Any], asked: LLMRequest) -> LLMResponse:
+    return _answered(await answer, asked)
+
+
+def _answered(answer: Any, asked: LLMRequest) -> LLMResponse:
+    """Return the response: JSON mode values become text, as with any provider."""
+    return response_of(answer, text=asked.expects_json_response)
+
+
+def _told(pieces: Any, asked: LLMRequest) -> LLMResponse:
+    with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # also when no listener is left
+        return _join_pieces([_heard(piece, asked) for piece in pieces])
+
+
+async def _told_later(pieces: Any, asked: LLMRequest) -> LLMResponse:
+    async with aclosing(pieces) if hasattr(pieces, "aclose") else nullcontext():
+        return _join_pieces([_heard(piece, asked) async for piece in pieces])
+
+
+def _heard(piece: Any, asked: LLMRequest) -> LLMResponse:
+    response = response_of(piece)
+    if response.content and asked.tell is not None:
+        asked.tell(response.content)
+    return response
+
+
+def _join_pieces(pieces: list[LLMResponse]) -> LLMResponse:
+    """Return the response that pieces add up to; the model and the usage come from the last piece that states them."""
+    text = "".join(piece.content or "" for piece in pieces)
+    model = next((piece.model for piece in reversed(pieces) if piece.model), "")
+    usage = next((piece.usage for piece in reversed(pieces) if piece.usage.total_tokens), None)
+    calls = [call for piece in pieces for call in piece.tool_calls]
+    finish = next((piece.finish_reason for piece in reversed(pieces) if piece.finish_reason), "")
+    provider = next((piece.provider for piece in reversed(pieces) if piece.provider), "")
+    return LLMResponse(text, model, usage, tool_calls=calls, finish_reason=finish, provider=provider)
+
+
+def _of_session(request: Any) -> bool:
+    """Return True if a request comes from a session: it is answered as by its clients, and may be awaited."""
+    return isinstance(request, base.LLMRequest) and not isinstance(request, LLMRequest)
+
+
+def _key_of(kind: str) -> bool:
+    return any(os.environ.get(name) for name in PROVIDERS[kind].variables)
+
+
+def _client(given: Any) -> LLMClient:
+    """Return the client for any supported representation of one.
+
+    Raises:
+        AgentRuntimeError: X464, it is not supported
+    """
+    if isinstance(given, LLMHandler):
+        return given.client()
+    if isinstance(given, Provider):
+        return given.client
+    is_class = isinstance(given, type)
+    if is_class or not (isinstance(given, LLMClient | str | list | tuple | Mapping) or callable(given)):
+        raise AgentRuntimeError(
+            Problem("X464", f"a {'class' if is_class else type(given).__name__} answers no requests", "an LLMHandler",
+                    "a client, a callable of the LLMRequest, a list of answers or a text provider:model does",
+                    "make one of it" if is_class else "give one of these")
+        )  # fmt: skip
+    client = as_client(given)
+    return client if isinstance(client, VendorClient | HandlerClient) else _ClientAdapter(client)
+
+
+def _registered(config: Any, client: Any) -> Provider:
+    if client is None and isinstance(config, str):
+        client, config = config, config.partition(":")[0]
+        client = {"provider": client} if config == client else client
+    if client is None and not isinstance(config, Mapping) and hasattr(config, "complete"):
+        return Provider(_named(getattr(config, "name", None)), _client(config))
+    if client is None:
+        return _configured(config_of(config, "LLMHandler.register_provider"))
+    name = _named(config)
+    if isinstance(client, Mapping):
+        return _configured({**config_of(client, "LLMHandler.register_provider"), "name": name})
+    return Provider(name, _client(client))
+
+
+def _configured(words: dict[str, Any]) -> Provider:
+    """Return the provider that settings describe."""
+    name, said, kind = words.pop("name", None), words.pop("provider", None), words.pop("type", None)
+    name = _named(name or said)
+    kind = str(kind or said or name).strip().casefold()
+    if kind in MODELS:
+        words.setdefault("model", MODELS[kind])
+    return Provider(name, client_of(kind if name.casefold() == kind else name, {**words, "type": kind}))
+
+
+def _named(name: Any) -> str:
+    if isinstance(name, str) and name.strip():
+        return name.strip()
+    raise AgentRuntimeError(
+        Problem("X464", "a provider of models has no name", "LLMHandler.register_provider",
+                "its name is a text, and not "
+                + ("empty" if isinstance(name, str) else with_article(type(name).__name__)),
+                'write register_provider({"provider": "openai", ...}), or register_provider("mine", client)')
+    )  # fmt: skip

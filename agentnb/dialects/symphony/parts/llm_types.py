@@ -1,0 +1,391 @@
+"""Symphony's message, request and response types: agentnb's own, with symphony's names.
+
+X461: a request to a model has no messages.
+X462: an entry of the messages is not a message, or its role is not known.
+X463: a model configuration is not valid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from typing import Any, ClassVar, Final
+
+from agentnb.board.external_types import model_fields
+from agentnb.board.masking import hide_found
+from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
+from agentnb.secrets import is_secret
+from agentnb.text import safe_repr
+from agentnb.world.llm import base
+from agentnb.world.llm.base import LLMMessage, ToolCall, ToolDefinition
+from agentnb.world.llm.providers import PROVIDERS, SIMULATED
+from agentnb.world.llm.settings import OF_REQUESTS, check_settings
+from agentnb.world.llm.text import in_words
+
+__all__ = ["LLMMessage", "LLMRequest", "LLMResponse", "TokenUsage", "config_of", "request_of", "response_of"]
+
+ROLES: Final = ("system", "user", "assistant", "tool", "function")
+CONNECTION: Final = frozenset(
+    {"api_key", "base_url", "headers", "client_kwargs", "prices"}
+)  # a provider's, no request's
+_RESPONSE: Final = frozenset({"content", "model", "usage", "role", "tool_calls", "finish_reason"})
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OWN: Final = {"timeout": "request_timeout", "model_name": "model"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenUsage(base.Usage, Mapping[str, Any]):
+    """The tokens that an answer used, under symphony's names too: `usage["total_tokens"]` or `usage.total_tokens`.
+
+    `told` is the total that the provider reported, if it reported nothing else.
+    """
+
+    told: int | None = None
+
+    _NAMES: ClassVar[tuple[str, ...]] = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """The input tokens."""
+        return self.tokens_in
+
+    @property
+    def completion_tokens(self) -> int | None:
+        """The output tokens."""
+        return self.tokens_out
+
+    @property
+    def total_tokens(self) -> int | None:
+        """The sum of both; None if it is not known."""
+        if self.told is not None or self.tokens_in is None or self.tokens_out is None:
+            return self.told
+        return self.tokens_in + self.tokens_out
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._NAMES:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._NAMES)
+
+    def __len__(self) -> int:
+        return len(self._NAMES)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, base.Usage):
+            mine, theirs = (self.tokens_in, self.tokens_out, self.cost_usd), usage_of(other)
+            return mine == (theirs.tokens_in, theirs.tokens_out, theirs.cost_usd)
+        return dict(self) == other
+
+    def __hash__(self) -> int:
+        return hash((self.tokens_in, self.tokens_out, self.cost_usd))
+
+
+class LLMRequest(base.LLMRequest):
+    """What a model is asked, and how: a request of the world, so any client takes it as it is.
+
+    Everything but the messages and the model lies in `settings`: the other names read it from there. What is given by
+    its own name comes before `llm_config`.
+
+    Args:
+        messages: LLMMessages, or mappings with role and content.
+        llm_config: model, temperature, max_tokens, timeout (seconds), provider ...: a mapping or an object, in
+            snake_case or camelCase, or a text: the model, or provider:model. A key in it is the provider's matter: it
+            is hidden, and left out.
+        expects_json_response: the answer is to be one JSON object, as text: JSON mode, where the provider has one.
+        provider: the name of who is asked; left out: the default one.
+        tools: ToolDefinitions, or mappings of their fields, that the model may call natively.
+
+    Raises: AgentRuntimeError: X461, X462, everything that is wrong with the messages; X463, `llm_config` is no
+        configuration; X334, a setting is wrong
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        messages: Iterable[LLMMessage | Mapping[str, Any]],
+        llm_config: Any = None,
+        expects_json_response: bool | None = None,
+        provider: str | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        *,
+        model: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        node: str = "",
+        number: int = 0,
+        of_node: int = 0,
+        timeout: float | None = None,
+        tell: Callable[[str], None] | None = None,
+        tools: Iterable[ToolDefinition | Mapping[str, Any]] = (),
+        **words: Any,
+    ) -> None:
+        more = config_of(words, "LLMRequest") if words else {}
+        own = {"provider": provider, "temperature": temperature, "max_tokens": max_tokens, "model": model}
+        given = {
+            **(settings or {}),
+            **config_of(more.pop("llm_config", llm_config), "llm_config"),
+            **more,
+            **{name: value for name, value in own.items() if value is not None},
+        }
+        asks_json = given.pop("expects_json_response", expects_json_response)
+        if given.get("response_format") == {"type": "json_object"}:
+            asks_json = bool(given.pop("response_format"))
+        if asks_json is not None:
+            given["json_object"] = bool(asks_json)
+        named = given.pop("model", None)
+        found = {name: value for name, value in given.items() if name not in CONNECTION and not is_secret(name)}
+        check_settings({name: value for name, value in found.items() if name in OF_REQUESTS}, "LLMRequest")
+        model = None if named is None else str(named)
+        super().__init__(messages_of(messages), node, model, found, number, of_node, timeout, tell, _tools(tools))
+
+    @property
+    def llm_config(self) -> dict[str, Any]:
+        """The settings of the request: model, temperature, max_tokens, timeout and others that are set."""
+        names = {"request_timeout": "timeout"}
+        rest = {names.get(name, name): value for name, value in self.settings.items() if name != "json_object"}
+        return rest if self.model is None else {"model": self.model, **rest}
+
+    @property
+    def expects_json_response(self) -> bool:
+        """True if the answer must be one JSON object."""
+        return bool(self.settings.get("json_object"))
+
+    @property
+    def provider(self) -> str | None:
+        """The name of the provider; None for the default one."""
+        return self.settings.get("provider")
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of this request."""
+        return self.settings.get("temperature")
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The maximum number of tokens of the answer to this request."""
+        return self.settings.get("max_tokens")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """This request as the arguments of an effect: plain values from which `request_of` restores it."""
+        messages = [message.to_dict() for message in self.messages]
+        named = {} if self.model is None else {"model": self.model}
+        tools = {"tools": [tool.to_dict() for tool in self.tools]} if self.tools else {}
+        return {"messages": messages, **named, **tools, **self.settings}
+
+
+class LLMResponse(base.LLMResponse):
+    """What a model answered: `content` (text, or None), by which model, and what it took. As a text it is its content.
+
+    Args:
+        usage: prompt_tokens, completion_tokens and total_tokens as a mapping, or a Usage of the world.
+        role: always the assistant's.
+        tool_calls: the tools that the model asks to be called: ToolCalls, or mappings of id, name and arguments.
+        finish_reason: the vendor's word for why the answer ended.
+        provider: who answered.
+    """
+
+    __slots__ = ()
+    role: ClassVar[str] = "assistant"
+    usage: TokenUsage
+
+    def __init__(
+        self,
+        content: Any,
+        model: str | None = "",
+        usage: Any = None,
+        role: str = "assistant",
+        tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (),
+        finish_reason: str = "",
+        provider: str = "",
+    ) -> None:
+        super().__init__(content, model or "", usage_of(usage), tuple(tool_calls or ()), finish_reason, provider)  # type: ignore[arg-type]  # mappings are read there
+
+    def __str__(self) -> str:
+        return "" if self.content is None else in_words(self.content)
+
+
+def _tools(tools: Iterable[ToolDefinition | Mapping[str, Any]] | None) -> tuple[ToolDefinition, ...]:
+    return tuple(tool if isinstance(tool, ToolDefinition) else ToolDefinition(**tool) for tool in tools or ())
+
+
+def request_of(request: Any) -> LLMRequest:
+    """Return symphony's request for a request of agentnb, for an effect's arguments, or unchanged.
+
+    Raises: AgentRuntimeError: X461, X462, X463, X334, as of an LLMRequest
+    """
+    if isinstance(request, LLMRequest):
+        return request
+    if isinstance(request, base.LLMRequest):
+        given = {field.name: getattr(request, field.name) for field in fields(request)}
+        return LLMRequest(**{**given, "messages": request.messages or [LLMMessage("user", "")]})
+    if isinstance(request, Mapping):
+        rest = {str(name): value for name, value in request.items() if name != "messages"}
+        return LLMRequest(request.get("messages", ()), **rest)
+    raise AgentRuntimeError(_nothing_asked(request))
+
+
+def response_of(answer: Any, *, text: bool = True) -> LLMResponse:
+    """Return symphony's response for any answer of a model: its content is text, or None.
+
+    A mapping with `content` and at most `model`, `usage` and `role` is a response; any other value is the answer
+    itself: converted to JSON, or unchanged where it need not be text.
+    """
+    model = ""
+    if isinstance(answer, base.LLMResponse) and isinstance(answer.content, Mapping):
+        model = answer.model
+        answer = answer.content if _is_response(answer.content) else answer
+    if isinstance(answer, Mapping) and _is_response(answer):
+        answer = LLMResponse(**answer)
+    elif not isinstance(answer, base.LLMResponse):
+        answer = LLMResponse(answer)
+    content = answer.content
+    as_text = text and content is not None
+    content = in_words(content) if as_text else content
+    return LLMResponse(
+        content,
+        answer.model or model,
+        answer.usage,
+        tool_calls=answer.tool_calls,
+        finish_reason=answer.finish_reason,
+        provider=answer.provider,
+    )
+
+
+def _is_response(answer: Mapping[Any, Any]) -> bool:
+    return "content" in answer and set(answer) <= _RESPONSE
+
+
+def usage_of(usage: Any) -> TokenUsage:
+    """Return the usage of an answer; values that are not numbers of tokens count as unknown."""
+    if isinstance(usage, TokenUsage):
+        return usage
+    if isinstance(usage, base.Usage):
+        return TokenUsage(usage.tokens_in, usage.tokens_out, usage.cost_usd)
+    if not isinstance(usage, Mapping):
+        names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd")
+        usage = {name: getattr(usage, name, None) for name in names}
+    found = {_snake(name): value for name, value in usage.items()}
+    tokens_in = _count(found.get("prompt_tokens", found.get("tokens_in")))
+    tokens_out = _count(found.get("completion_tokens", found.get("tokens_out")))
+    total = None if None not in {tokens_in, tokens_out} else _count(found.get("total_tokens"))
+    cost = found.get("cost_usd")
+    return TokenUsage(tokens_in, tokens_out, cost if isinstance(cost, Decimal) else None, total)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _snake(word: Any) -> str:
+    return _HUMP.sub("_", str(word)).lower()
+
+
+# -- settings of a request -------------------------------------------------------------------------------------------
+
+
+def config_of(config: Any, where: str = "llm") -> dict[str, Any]:
+    """Return the configuration of a model as settings: names in snake_case, None values left out.
+
+    `timeout` becomes `request_timeout`, a text the model (and provider). A secret in it is masked from now on.
+
+    Raises:
+        AgentRuntimeError: X463, it is not a configuration
+    """
+    if config is None:
+        return {}
+    if isinstance(config, str):
+        provider, colon, model = config.partition(":")
+        known = colon and provider.strip().lower() in {*PROVIDERS, SIMULATED}
+        return {"provider": provider.strip(), "model": model.strip()} if known else {"model": config}
+    found = _mapping(config)
+    if found is None:
+        raise AgentRuntimeError(
+            Problem("X463", f"{with_article(type(config).__name__)} says nothing of how a model is asked", where,
+                    "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a text",
+                    'write it so: {"model": "gpt-4o-mini", "temperature": 0.2}')
+        )  # fmt: skip
+    words = {_snake(name): value for name, value in found.items() if value is not None}
+    plain = {_OWN.get(name, name): _shown(value) for name, value in words.items()}
+    hide_found(plain)
+    return plain
+
+
+def _mapping(config: Any) -> Mapping[Any, Any] | None:
+    if isinstance(config, Mapping):
+        return config
+    if isinstance(config, type):
+        return None
+    names = model_fields(config)
+    if names is not None:  # not by model_dump, which may mask what is needed here
+        return {name: getattr(config, name) for name in names}
+    if callable(dump := getattr(config, "model_dump", None)):
+        dumped: dict[str, Any] = dump()
+        return dumped
+    if is_dataclass(config):
+        return {field.name: getattr(config, field.name) for field in fields(config)}
+    return getattr(config, "__dict__", None) if not callable(config) else None
+
+
+def _shown(value: Any) -> Any:
+    """Return a value, or the value inside a pydantic secret."""
+    secret = getattr(value, "get_secret_value", None)
+    return secret() if callable(secret) else value
+
+
+# -- messages --------------------------------------------------------------------------------------------------------
+
+
+def messages_of(messages: Any) -> tuple[LLMMessage, ...]:
+    """Return messages in agentnb's form; a content of None is an empty text.
+
+    Raises:
+        AgentRuntimeError: X461, there are none; X462, for each invalid message
+    """
+    listed = None if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable) else [*messages]
+    if not listed:
+        raise AgentRuntimeError(_nothing_asked(messages))
+    read = [_message(message, number) for number, message in enumerate(listed)]
+    problems = [message for message in read if isinstance(message, Problem)]
+    if problems:
+        raise AgentRuntimeError(*problems)
+    return tuple(message for message in read if isinstance(message, LLMMessage))
+
+
+def _nothing_asked(messages: Any) -> Problem:
+    given = (
+        "they are empty" if isinstance(messages, list | tuple) else f"{with_article(type(messages).__name__)} was given"
+    )
+    return Problem("X461", "a request to a model has no messages", "LLMRequest(messages)", given,
+                   'give a list: [LLMMessage("user", "...")]')  # fmt: skip
+
+
+def _message(message: Any, number: int) -> LLMMessage | Problem:
+    where = f"messages[{number}]"
+    role: Any
+    content: Any
+    if isinstance(message, Mapping) and (message.get("tool_calls") or message.get("tool_call_id")):
+        message = LLMMessage.of({"content": "", **message})
+    if isinstance(message, LLMMessage):
+        role, content = message.role, message.content
+    elif isinstance(message, Mapping) and "role" in message:
+        role, content = message["role"], message.get("content")
+    elif hasattr(message, "role") and hasattr(message, "content"):
+        role, content = message.role, message.content
+    else:
+        return Problem("X462", f"{safe_repr(message)} is no message", where,
+                       f"it is {with_article(type(message).__name__)}",
+                       'write LLMMessage("user", "..."), or {"role": "user", "content": "..."}')  # fmt: skip
+    if role not in ROLES:
+        return Problem("X462", f"nobody is known in whose role {role!r} a message is said", where,
+                       f"the roles are: {', '.join(ROLES)}",
+                       did_you_mean(str(role), ROLES, "name one of them"))  # fmt: skip
+    if content is not None and not isinstance(content, str):
+        return Problem("X462", f"the content of a message is {safe_repr(content)}", where,
+                       f"it is a text, and no {type(content).__name__}", "write it as a text")  # fmt: skip
+    return message if isinstance(message, LLMMessage) and content is not None else LLMMessage(role, content or "")

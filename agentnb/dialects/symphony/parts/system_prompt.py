@@ -1,0 +1,220 @@
+"""The system prompts of agents: identity, tools, directives, and the required form of answers.
+
+The texts are in protocol_text.py.
+
+X467: an agent's system prompt names a file that cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+from agentnb.dialects.symphony.parts import protocol_text
+from agentnb.dialects.symphony.parts.protocol_text import json_requirements
+from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.world.llm.text import in_words, json_text
+
+__all__ = ["Described", "PromptParts", "SystemPromptService", "json_requirements", "native_prompt", "tool_answer",
+           "tool_report"]  # fmt: skip
+
+FILES: Final = (".xml", ".txt", ".md")
+MAX_BYTES: Final = 1_000_000  # of a file with a prompt
+
+
+class Described(Protocol):
+    """The description of a tool for a model: `schema` is the JSON Schema of its parameters, if it has one."""
+
+    @property
+    def name(self) -> str:
+        """The name for the model."""
+
+    @property
+    def description(self) -> str:
+        """The purpose of the tool."""
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """The JSON Schema of its parameters."""
+
+
+class PromptParts(NamedTuple):
+    """The parts of a system prompt in order; a missing one is empty. `text` is the whole."""
+
+    base: str
+    tools: str
+    directives: str
+    json_requirements: str
+
+    @property
+    def text(self) -> str:
+        """The parts that are not empty, as one text."""
+        return "\n\n".join(part for part in self if part)
+
+
+class SystemPromptService:
+    """Builds the system prompts of agents."""
+
+    @staticmethod
+    def generate_system_prompt(
+        config: Any,
+        has_tools: bool | None = None,
+        tools: Iterable[Described] | None = None,
+        *,
+        folder: str | Path | None = None,
+    ) -> str:
+        """Return the system prompt of an agent.
+
+        It is the base (who it is, its goal; or `config.system_prompt` in its place, as it is written), its tools, its
+        directives, and last what form an answer has. Tools and form are there where the agent has tools.
+
+        Args:
+            config: any object or mapping with name, description, task, directives, tools, system_prompt.
+            has_tools: left out: whether `tools`, or else the config, names any.
+            tools: the descriptions of those that the agent may use; default: those that the config names, as the
+                shared registry knows them.
+            folder: where a `system_prompt` that ends in .xml, .txt or .md may lie as a file. Without a folder, and
+                where no such file lies in it, it is the text itself.
+
+        Raises: AgentRuntimeError: X467, that file cannot be read
+
+        Example:
+            >>> agent = {"name": "Ada", "description": "A careful clerk.", "task": "Add numbers.", "tools": ["add"]}
+            >>> prompt = SystemPromptService.generate_system_prompt(agent, True)
+            >>> prompt.splitlines()[1], '{"tool_name": "none", "response": "YOUR ANSWER"}' in prompt
+            ('You are Ada. A careful clerk.', True)
+        """
+        return SystemPromptService.parts(config, has_tools, tools, folder=folder).text
+
+    @staticmethod
+    def parts(
+        config: Any,
+        has_tools: bool | None = None,
+        tools: Iterable[Described] | None = None,
+        *,
+        folder: str | Path | None = None,
+    ) -> PromptParts:
+        """Return the parts of a system prompt: see `generate_system_prompt`."""
+        known = [*(_value(config, "tools") or () if tools is None else tools)]
+        has_tools = bool(known) if has_tools is None else has_tools
+        told = [_describe_tool(_look_up(tool) if tools is None else tool) for tool in known] if has_tools else []
+        return PromptParts(
+            SystemPromptService.base(config, has_tools, folder=folder),
+            protocol_text.tools(told),
+            SystemPromptService.directives(config),
+            json_requirements([name for name, _, _ in told]) if has_tools else "",
+        )
+
+    @staticmethod
+    def base(config: Any, has_tools: bool = False, *, folder: str | Path | None = None) -> str:
+        """Return the agent's identity and goal, or the prompt of its config instead."""
+        own = _value(config, "system_prompt", "systemPrompt")
+        if own:
+            return _own_prompt(in_words(own), folder)
+        role, goal = _text(config, "description"), _text(config, "task")
+        return protocol_text.base(_text(config, "name"), role, goal, has_tools=has_tools)
+
+    @staticmethod
+    def directives(config: Any) -> str:
+        """Return the agent's directives with their title; empty if there are none."""
+        given = _value(config, "directives")
+        if isinstance(given, list | tuple):
+            given = "\n".join(f"- {in_words(line)}" for line in given)
+        text = in_words(given).strip() if given else ""
+        return protocol_text.directives(text) if text else ""
+
+
+def native_prompt(config: Any) -> str:
+    """Return the system prompt of an agent whose tools are offered in the provider's own form.
+
+    Without the list of tools.
+    """
+    parts = SystemPromptService.parts(config, has_tools=False)
+    return parts._replace(base=SystemPromptService.base(config, has_tools=True)).text
+
+
+def tool_answer(tool: Any) -> str:
+    """Return the result of a tool as the answer to a native call, as JSON; `tool` is as in `tool_report`.
+
+    Example:
+        >>> tool_answer({"name": "add", "success": True, "result": 5})
+        '{"tool_name": "add", "success": true, "result": 5}'
+    """
+    return json_text(_report(tool))
+
+
+def tool_report(tool: Any, left: int) -> str:
+    """Return the user message for the model after a tool has run: the result, and what to do next.
+
+    Args:
+        tool: name, success, result and error, in a mapping or an object.
+        left: how many more responses the model may give.
+
+    Example:
+        >>> print(tool_report({"name": "add", "success": True, "result": 5}, 2).splitlines()[1])
+        {"tool_name": "add", "success": true, "result": 5}
+    """
+    said = _report(tool)
+    return protocol_text.tool_report(said["tool_name"], said, left, succeeded=said["success"])
+
+
+def _report(tool: Any) -> dict[str, Any]:
+    succeeded, error = bool(_value(tool, "success")), _value(tool, "error")
+    said: dict[str, Any] = {"tool_name": _text(tool, "name"), "success": succeeded, "result": _value(tool, "result")}
+    if error is not None or not succeeded:
+        said["error"] = "the tool says no more" if error is None else in_words(error)
+    return said
+
+
+def _value(config: Any, *names: str) -> Any:
+    """Return a config's value under the first of these names that it has; None if it has none."""
+    found = (config.get(name) if isinstance(config, Mapping) else getattr(config, name, None) for name in names)
+    return next((value for value in found if value is not None), None)
+
+
+def _text(config: Any, name: str) -> str:
+    value = _value(config, name)
+    return "" if value is None else in_words(value).strip()
+
+
+def _look_up(tool: Any) -> Any:
+    """Return the shared registry's entry of a tool that is only named; the name itself if there is none."""
+    from agentnb.world.tools.registry import ToolRegistry  # imported late: an agent's own tools are passed
+
+    return (ToolRegistry.get_instance().describe(tool) or tool) if isinstance(tool, str) else tool
+
+
+def _describe_tool(tool: Any) -> tuple[str, str, Mapping[str, Any] | None]:
+    """Return a tool's name, description and schema; if it is only named, its name."""
+    if isinstance(tool, str):
+        return tool, "", None
+    parameters = getattr(tool, "parameters", None)  # a ToolConfig's schema may have several forms
+    schema = (
+        parameters().json_schema() if callable(parameters) else _value(tool, "schema", "input_schema", "inputSchema")
+    )
+    name, description = _text(tool, "name"), _text(tool, "description")
+    return name, description, schema if isinstance(schema, Mapping) else None
+
+
+def _own_prompt(text: str, folder: str | Path | None) -> str:
+    """Return a prompt, or the text of the file that it names. Nothing outside the folder is read."""
+    if folder is None or "\n" in text or not text.strip().lower().endswith(FILES):
+        return text
+    try:
+        inside = Path(folder).resolve()
+        path = (inside / text.strip()).resolve()
+        if not path.is_relative_to(inside) or not path.is_file():
+            return text
+    except (OSError, ValueError):  # no path at all: too long, or with signs that none has
+        return text
+    try:
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise ValueError(f"it has {size:,} bytes, and at most {MAX_BYTES:,} are read")
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise AgentRuntimeError(
+            Problem("X467", f"the system prompt {text.strip()!r} cannot be read", "system_prompt", why,
+                    "give a file of text in UTF-8 that you may read, or write the prompt itself")
+        ) from None  # fmt: skip

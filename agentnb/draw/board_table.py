@@ -1,0 +1,222 @@
+"""The blackboard table of a drawing: one row per key, and the rows that each node reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agentnb.draw.label_text import clean, cut, cut_columns
+from agentnb.draw.run_view import RunView
+from agentnb.expressions.paths import resolve_path
+from agentnb.recipe.model import ROOT
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Node, Recipe
+
+ROWS: Final = 24
+VALUE_COLUMNS: Final = 24
+KEY_WIDTH, VALUE_WIDTH, ROW_HEIGHT, HEAD_HEIGHT = 116.0, 146.0, 20.0, 24.0
+WIDTH = KEY_WIDTH + VALUE_WIDTH
+KEY_SIZE, VALUE_SIZE = 9.5, 9.0
+_TIP, _NAMES = 400, 12
+Way = Literal["read", "write"]
+Touched = Mapping[str, Mapping[str, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One key of the board; `marks` are `written` and `read`."""
+
+    key: str
+    label: str
+    value: str
+    tip: str
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The connection of a node to the board: all that it reads, or all that it writes; `rows` are row numbers.
+
+    `seen` is True if some of it was observed in the run rather than declared by the recipe. `active`: the node is
+    current.
+    """
+
+    node: str
+    way: Way
+    rows: tuple[int, ...]
+    tip: str
+    active: bool = False
+    seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoardTable:
+    """The whole table; `more` is the number of keys that did not fit, `spare` the number of rows for future keys."""
+
+    rows: tuple[Row, ...]
+    flows: tuple[Flow, ...]
+    more: int = 0
+    spare: int = 0
+    foot: bool = False
+
+    @property
+    def width(self) -> float:
+        """Its width in points, independent of the values."""
+        return WIDTH
+
+    @property
+    def height(self) -> float:
+        """Its height in points; `foot` reserves a line below the rows for what did not fit."""
+        return HEAD_HEIGHT + ROW_HEIGHT * (len(self.rows) + self.spare + self.foot)
+
+    @property
+    def last_line(self) -> str:
+        """The text of its foot."""
+        return f"and {self.more} more" if self.more else "" if self.rows else "nothing on it yet"
+
+
+def value_text(key: str, value: Any) -> str:
+    """Return a value as its cell shows it: one line, masked, truncated to a fixed width."""
+    return cut_columns(clean(safe_repr(value, VALUE_COLUMNS * 2, key=key)), VALUE_COLUMNS)
+
+
+def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: int | None = None) -> BoardTable:
+    """Return the board of a recipe, with a run's values and marks.
+
+    With `spare` the number of rows depends on the recipe alone: its own keys, and this many for future ones; `room`
+    sets the number of rows itself.
+    """
+    view = run or RunView()
+    areas = _areas(recipe)
+    stands = _current_area(recipe, view, areas)
+    here = [node for node in recipe.nodes.values() if areas[node.scope] == stands]
+    literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
+    touched: dict[Way, Touched] = {"read": {}, "write": {}}
+    for way in touched:
+        touched[way] = dict(_touched(here, view, way, literal))
+    own = _own_keys(recipe, here, literal)
+    keys = dict.fromkeys([*own, *map(str, view.board)])
+    keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
+    if room is None:
+        room = min(ROWS, _most_keys(recipe, areas) + spare if spare else len(keys))
+    shown_keys = list(keys)[:room]
+    values = recipe.init if run is None else view.board
+    marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
+    users = {way: _users(found) for way, found in touched.items()}
+    rows = tuple(_row(key, values, recipe, users, marked) for key in shown_keys)
+    flows = tuple(_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
+    more = len(keys) - len(rows)
+    return BoardTable(rows, flows, more, room - len(rows), foot=bool(more or spare or not rows))
+
+
+def row_of(path: str, keys: Mapping[str, Any]) -> str:
+    """Return the key whose row represents this path: the path itself if it is a key, otherwise its first word.
+
+    Example:
+        >>> row_of("ticket.text", {"ticket": None}), row_of("a.b", {"a.b": None})
+        ('ticket', 'a.b')
+    """
+    return resolve_path(path, keys)[0] if "." in path else path
+
+
+def _areas(recipe: Recipe) -> dict[str, str]:
+    """Return for each region the one whose blackboard it uses: itself if it is isolated, otherwise an outer one."""
+    found = {ROOT: ROOT}
+
+    def area(region: str) -> str:
+        if region not in found:
+            found[region] = ROOT  # an owner is missing or contains itself
+            part = recipe.regions.get(region)
+            owner = None if part is None else recipe.nodes.get(part.owner)
+            if part is not None and part.isolated:
+                found[region] = region
+            elif owner is not None:
+                found[region] = area(owner.scope)
+        return found[region]
+
+    for region in (*recipe.regions, *(node.scope for node in recipe.nodes.values())):
+        area(region)
+    return found
+
+
+def _current_area(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
+    """Return the area of the run's current node."""
+    node = None if view.current is None else recipe.nodes.get(view.current)
+    return ROOT if node is None else areas[node.scope]
+
+
+def _most_keys(recipe: Recipe, areas: Mapping[str, str]) -> int:
+    """Return the largest number of keys that the recipe names in one area."""
+    inside: dict[str, list[Node]] = {ROOT: []}
+    for node in recipe.nodes.values():
+        inside.setdefault(areas[node.scope], []).append(node)
+    return max(len(_own_keys(recipe, nodes, {})) for nodes in inside.values())
+
+
+def _own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
+    """Return the keys that these nodes name, in order; at the top level, the recipe's own come first.
+
+    `literal` are texts known to be keys rather than paths.
+    """
+    inner = any(node.scope != ROOT for node in nodes) and not any(node.scope == ROOT for node in nodes)
+    keys = {} if inner else dict.fromkeys([*map(str, recipe.init), *map(str, recipe.inputs)])
+    known = literal or keys
+    paths = [*(() if inner else recipe.outputs), *(path for node in nodes for path in (*node.reads, *node.writes))]
+    return keys | dict.fromkeys(row_of(path, known) for path in paths)
+
+
+def _touched(
+    nodes: Iterable[Node], view: RunView, way: Way, literal: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, bool]]]:
+    """Return each node with the rows that it reads or writes; True if declared by the recipe, False if observed."""
+    seen = view.seen_reads if way == "read" else view.seen_writes
+    for node in nodes:
+        id = node.id
+        declared = node.reads if way == "read" else node.writes
+        rows = dict.fromkeys((row_of(path, literal) for path in declared), True)
+        rows |= {row: rows.get(row, False) for row in (row_of(path, literal) for path in sorted(seen.get(id, ())))}
+        if rows:
+            yield id, rows
+
+
+def _users(touched: Touched) -> dict[str, list[str]]:
+    """Return the nodes that read, or write, each key."""
+    users: dict[str, list[str]] = {}
+    for id, rows in touched.items():
+        for key in rows:
+            users.setdefault(key, []).append(id)
+    return users
+
+
+def _row(
+    key: str,
+    values: Mapping[str, Any],
+    recipe: Recipe,
+    users: Mapping[Way, Mapping[str, list[str]]],
+    marked: list[set[str]],
+) -> Row:
+    said = [f"{key} = {safe_repr(values[key], _TIP, key=key)}" if key in values else key]
+    said += [word for word, names in (("input", recipe.inputs), ("output", recipe.outputs)) if key in names]
+    for word, using in (("read by", users["read"]), ("written by", users["write"])):
+        if nodes := using.get(key):
+            said.append(f"{word} {_listed(nodes)}")
+    marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
+    value = value_text(key, values[key]) if key in values else ""
+    return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(said), marks)
+
+
+def _listed(names: Collection[str]) -> str:
+    some = list(names)[:_NAMES]
+    return ", ".join(some) + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
+
+
+def _flows(touched: Mapping[Way, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
+    for way, found in touched.items():
+        for id, rows in found.items():
+            places = tuple(sorted(numbers[key] for key in rows if key in numbers))
+            if places:
+                tip = f"{id} {'reads' if way == 'read' else 'writes'} {_listed(rows)}"
+                yield Flow(id, way, places, tip, id == view.current, not all(rows.values()))

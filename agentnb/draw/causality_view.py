@@ -1,0 +1,79 @@
+"""The drawing of the causes and effects of an event: each event below the one that caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agentnb.draw.generic_diagram import Sketch, Thing, Tie, sketch
+from agentnb.draw.label_text import clean
+
+MOST: Final = 120  # maximum number of events drawn
+_SAID: Final = {"cause": "cause", "self": "itself", "effect": "effect"}
+_FAMILIES: Final = {"llm.": "think", "tool.": "act", "approval.": "person"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of a chain: the node that emitted it (empty: from outside), its cause, and its subject.
+
+    `part` is cause, self or effect; `away` is its distance from the event asked about.
+    """
+
+    id: str
+    type: str
+    actor: str
+    node: str
+    cause: str
+    about: tuple[str, ...]
+    part: str
+    away: int
+    step: int | None = None
+
+
+def draw_chain(title: str, rows: Sequence[Told], *, most: int = MOST) -> Sketch:
+    """Return the drawing of a chain; if it is long, of the events nearest to the one asked about."""
+    near = {row.id for row in sorted(rows, key=lambda row: abs(row.away))[:most]}  # on a tie the first
+    shown = [row for row in rows if row.id in near]
+    left = len(rows) - len(shown)
+    rest = f"and {left} more events; {len(shown)} are drawn" if left else ""
+    words = [f"{title}: {len(rows)} events", *_words(shown)]
+    return sketch(title, map(_thing, shown), _ties(shown), words, rest=rest, what="chain of causes:")
+
+
+def _thing(row: Told) -> Thing:
+    family = "event" if row.node else "person"
+    family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
+    about = ", ".join(row.about)
+    tip = f"{row.id} {row.type}\ntold by {row.actor} {_where(row)}" + (f"\nabout {about}" if about else "")
+    marks = ("self",) if row.part == "self" else ()
+    notes = (about,) if about else ()
+    return Thing(
+        row.id, f"{row.id} · {row.actor}", row.type, notes, tip, family, marks=(*marks, row.part), said=_SAID[row.part]
+    )
+
+
+def _ties(rows: Sequence[Told]) -> Iterator[Tie]:
+    known = {row.id for row in rows}
+    for row in rows:
+        if row.cause in known and row.cause != row.id:
+            tip = f"{row.id} followed from {row.cause}" + (f", by {row.node}" if row.node else "")
+            yield Tie(row.cause, row.id, "causes", row.node, tip)
+
+
+def _words(rows: Sequence[Told]) -> Iterator[str]:
+    for row in rows:
+        sign = {"cause": "<-", "self": "==", "effect": "->"}[row.part]
+        about = f" about {', '.join(row.about)}" if row.about else ""
+        after = f", after {row.cause}" if row.cause else ""
+        yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_where(row)}{after}")
+
+
+def _where(row: Told) -> str:
+    if row.step is not None:
+        return f"in step {row.step}"
+    return "in the step that is under way" if row.node else "from outside"
+
+
+__all__ = ["MOST", "Told", "draw_chain"]

@@ -1,0 +1,233 @@
+"""Layered layout: assign items to layers, order them with few crossings, and position them (Sugiyama's method)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+Item = Hashable
+Pair = tuple[Item, Item]
+_SWEEPS: Final = 8
+_ALIGNMENTS: Final = 16
+_GAPS: Final = (22.0, 16.0, 12.0)
+MOST_BENDS: Final = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Bend:
+    """The point where line number `line` passes layer `layer` without an item."""
+
+    line: int
+    layer: int
+
+
+def acyclic(items: Sequence[Item], lines: Sequence[Pair], turned: Iterable[int]) -> list[bool]:
+    """Return for each line whether to reverse it so that no cycle is left; those in `turned` preferably."""
+    flip = [False] * len(lines)
+    for index in turned:
+        flip[index] = True
+    out: dict[Item, list[int]] = defaultdict(list)
+    for index, (source, target) in enumerate(lines):
+        out[target if flip[index] else source].append(index)
+    open_, done = set(), set()
+    for start in items:
+        if start in done:
+            continue
+        stack = [(start, iter(out[start]))]
+        open_.add(start)
+        while stack:
+            here, ways = stack[-1]
+            for index in ways:
+                source, target = lines[index]
+                there = source if flip[index] else target
+                if there in open_:
+                    flip[index] = not flip[index]
+                elif there not in done:
+                    open_.add(there)
+                    stack.append((there, iter(out[there])))
+                    break
+            else:
+                stack.pop()
+                open_.discard(here)
+                done.add(here)
+    return flip
+
+
+def layers_of(items: Sequence[Item], lines: Iterable[Pair]) -> dict[Item, int]:
+    """Return the layer of each item, even numbers only (odd layers are for labels): the longest path from a source."""
+    import networkx as nx
+
+    graph: nx.DiGraph[Item] = nx.DiGraph()
+    graph.add_nodes_from(items)
+    graph.add_edges_from(lines)
+    generations = enumerate(nx.topological_generations(graph))
+    layer = {item: 2 * level for level, generation in generations for item in generation}
+    for item in items:
+        if graph.in_degree(item) == 0 and graph.out_degree(item) > 0:
+            layer[item] = min(layer[after] for after in graph.successors(item)) - 2
+    return layer
+
+
+def chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[Item]]:
+    """Return each line's items and bends from layer to layer; if there are many, the longest lines have no bends."""
+    spans = sorted(((layer[target] - layer[source] - 1, index) for index, (source, target) in enumerate(lines)))
+    budget, result = MOST_BENDS + 2 * len(lines), [list(line) for line in lines]
+    for span, index in spans:
+        budget -= span
+        if budget < 0 and span > 1:
+            break
+        source, target = lines[index]
+        bends = [Bend(index, level) for level in range(layer[source] + 1, layer[target])]
+        result[index] = [source, *bends, target]
+    return result
+
+
+def ordered(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> list[list[Item]]:
+    """Return the items and bends of each layer in an order with few crossings."""
+    up, down = _neighbours(layer, ways)
+    level: dict[Item, int] = {**layer, **{bend: bend.layer for way in ways for bend in way if isinstance(bend, Bend)}}
+    rows: list[list[Item]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
+    for item in _walk(level, down):
+        rows[level[item]].append(item)
+    best, fewest = [list(row) for row in rows], crossings(rows, down)
+    for sweep in range(_SWEEPS):
+        if not fewest:
+            break
+        downwards = sweep % 2 == 0
+        for number in range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1):
+            near = rows[number - 1] if downwards else rows[number + 1]
+            place = {item: index for index, item in enumerate(near)}
+            _sort(rows[number], place, up if downwards else down)
+        count = crossings(rows, down)
+        if count < fewest:
+            best, fewest = [list(row) for row in rows], count
+    return best
+
+
+def _neighbours(
+    layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]
+) -> tuple[dict[Item, list[Item]], dict[Item, list[Item]]]:
+    up: dict[Item, list[Item]] = defaultdict(list)
+    down: dict[Item, list[Item]] = defaultdict(list)
+    for way in ways:
+        for here, there in pairwise(way):
+            if len(way) > 2 or layer[there] - layer[here] == 1:
+                down[here].append(there)
+                up[there].append(here)
+    return up, down
+
+
+def _walk(level: Mapping[Item, int], down: Mapping[Item, list[Item]]) -> list[Item]:
+    """Return every item once, depth first from the first layers: connected items begin together."""
+    seen: dict[Item, None] = {}
+    for start in sorted(level, key=lambda item: level[item]):
+        stack = [start]
+        while stack:
+            item = stack.pop()
+            if item not in seen:
+                seen[item] = None
+                stack.extend(reversed(down.get(item, [])))
+    return list(seen)
+
+
+def _sort(row: list[Item], place: Mapping[Item, int], beside: Mapping[Item, list[Item]]) -> None:
+    """Sort a row by the mean position of each item's neighbours; an item without neighbours does not move."""
+    key = {}
+    for index, item in enumerate(row):
+        found = [place[other] for other in beside.get(item, ()) if other in place]
+        key[item] = sum(found) / len(found) if found else float(index)
+    row.sort(key=lambda item: key[item])
+
+
+def crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Item]]) -> int:
+    """Return the number of crossings between neighbouring rows."""
+    count = 0
+    for row, below in pairwise(rows):
+        place = {item: index for index, item in enumerate(below)}
+        ends: list[int] = []
+        for item in row:
+            found = sorted(place[other] for other in down.get(item, ()) if other in place)
+            count += sum(len(ends) - bisect_right(ends, end) for end in found)
+            for end in found:
+                insort(ends, end)
+    return count
+
+
+def places(
+    rows: Sequence[Sequence[Item]], ways: Sequence[Sequence[Item]], widths: Mapping[Item, float]
+) -> dict[Item, float]:
+    """Return the centre of each item across the layers: aligned with its neighbours, in order, without overlaps."""
+    up, down = _pulls(ways), _pulls([way[::-1] for way in ways])
+    both = {item: up.get(item, []) + down.get(item, []) for item in {**up, **down}}
+    x: dict[Item, float] = {}
+    for row in rows:
+        spot = 0.0
+        for before, item in pairwise([None, *row]):
+            spot += (gap(before, item) if before is not None else 0.0) + widths[item] / 2
+            x[item] = spot
+            spot += widths[item] / 2
+    for turn in range(_ALIGNMENTS):
+        # First each direction by itself, so that a whole chain is aligned at once; then both together.
+        downwards = turn % 2 == 0
+        beside = both if turn >= _ALIGNMENTS // 2 else up if downwards else down
+        for row in rows if downwards else reversed(rows):
+            _settle(row, x, beside, widths)
+    left = min((x[item] - widths[item] / 2 for item in x), default=0.0)
+    return {item: spot - left for item, spot in x.items()}
+
+
+def _pulls(ways: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
+    """Return each item's predecessors on its lines with weights: highest for bends, so long lines are straight."""
+    pulls: dict[Item, list[tuple[Item, float]]] = defaultdict(list)
+    for way in ways:
+        for before, here in pairwise(way):
+            pulls[here].append((before, 1.0 + 3.0 * (isinstance(before, Bend) + isinstance(here, Bend))))
+    return pulls
+
+
+def gap(left: Item, right: Item) -> float:
+    """Return the space between two neighbours: least between two lines, most between two boxes."""
+    return _GAPS[isinstance(left, Bend) + isinstance(right, Bend)]
+
+
+def _settle(
+    row: Sequence[Item],
+    x: dict[Item, float],
+    beside: Mapping[Item, list[tuple[Item, float]]],
+    widths: Mapping[Item, float],
+) -> None:
+    """Move a row's items to the median of their neighbours; resolve overlaps by least squares."""
+    blocks: list[tuple[float, float, int]] = []  # sum of weight times target, sum of weight, number of items
+    offset, offsets = 0.0, []
+    for before, item in pairwise([None, *row]):
+        if before is not None:
+            offset += (widths[before] + widths[item]) / 2 + gap(before, item)
+        offsets.append(offset)
+        near = beside.get(item, [])
+        weight = sum(pull for _, pull in near) or 0.1
+        wish = _median([(x[other], pull) for other, pull in near]) if near else x[item]
+        blocks.append(((wish - offset) * weight, weight, 1))
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            last = blocks.pop()
+            blocks[-1] = (blocks[-1][0] + last[0], blocks[-1][1] + last[1], blocks[-1][2] + last[2])
+    index = 0
+    for total, weight, size in blocks:
+        for number in range(index, index + size):
+            x[row[number]] = total / weight + offsets[number]
+        index += size
+
+
+def _median(wishes: list[tuple[float, float]]) -> float:
+    """Return the weighted median; between two equal halves, the middle."""
+    wishes, half, used = sorted(wishes), sum(weight for _, weight in wishes) / 2, 0.0
+    for (spot, weight), after in zip(wishes, [*wishes[1:], wishes[-1]], strict=True):
+        used += weight
+        if abs(used - half) < 1e-9:
+            return (spot + after[0]) / 2
+        if used > half:
+            return spot
+    return wishes[-1][0]

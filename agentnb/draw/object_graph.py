@@ -1,0 +1,129 @@
+"""The drawing of a graph of objects: the objects, their relations, and what the last step changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.draw.generic_diagram import Sketch, Thing, Tie, sketch
+from agentnb.draw.label_text import clean
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MOST: Final = 200  # maximum number of objects drawn
+_FIELDS: Final = 3  # fields shown of an object's data
+_COLOURS: Final = ("act", "think", "person", "choose", "frame", "react")
+_SIGNS: Final = {"new": "+ new", "changed": "~ changed", "removed": "- removed"}
+Board = Mapping[str, Any]
+
+
+def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int = MOST) -> Sketch:
+    """Return the drawing of the objects and relations of a board; other values on it are left out.
+
+    Args:
+        now: the board, frozen values by id.
+        before: the board before the last step: differences are marked; None marks nothing.
+        most: the maximum number of objects drawn: changed ones first, then the newest.
+    """
+    there, past = objects_of(now), {} if before is None else objects_of(before)
+    gone = {id: each for id, each in past.items() if id not in there}
+    every = {**there, **gone}
+    changes = {} if before is None else dict(_changes(there, past))
+    ties = dict(_relations(now))
+    lost = {} if before is None else {id: each for id, each in _relations(before) if id not in ties}
+    fresh = set() if before is None else set(ties) - dict(_relations(before)).keys()
+    ghosts = dict.fromkeys(
+        end for each in (*ties.values(), *lost.values()) for end in (each["source"], each["target"]) if end not in every
+    )
+    names = _choose([*every, *ghosts], changes, most)
+    colours = dict(zip(dict.fromkeys(str(each["type"]) for each in every.values()), cycle(_COLOURS)))
+    things = [_thing(id, every.get(id), past.get(id), changes.get(id, ""), colours) for id in names]
+    lines = [
+        _tie(id, each, "removed" if id in lost else "new" if id in fresh else "")
+        for id, each in {**ties, **lost}.items()
+        if each["source"] in names and each["target"] in names
+    ]
+    left = len(every) + len(ghosts) - len(names)
+    rest = f"and {left} more objects; {len(names)} are drawn" if left else ""
+    words = [f"{title}: {len(there)} objects, {len(ties)} relations", *_words(things, lines)]
+    return sketch(title, things, lines, words, rest=rest, what="graph of objects:")
+
+
+def objects_of(board: Board) -> dict[str, Any]:
+    """Return the objects on a board, by id: values with a type, data and a version."""
+    return {
+        id: each for id, each in board.items() if isinstance(each, Mapping) and {"type", "data", "version"} <= set(each)
+    }
+
+
+def _relations(board: Board) -> Iterator[tuple[str, Any]]:
+    for id, each in board.items():
+        if isinstance(each, Mapping) and {"type", "source", "target"} <= set(each):
+            yield id, each
+
+
+def _changes(now: Board, before: Board) -> Iterator[tuple[str, str]]:
+    """Yield what changed about each object that differs."""
+    for id, each in now.items():
+        if id not in before:
+            yield id, "new"
+        elif each is not before[id] and each != before[id]:
+            yield id, "changed"
+    yield from ((id, "removed") for id in before if id not in now)
+
+
+def _choose(names: list[str], changes: Mapping[str, str], most: int) -> dict[str, None]:
+    """Return the objects to draw, in the order of the board."""
+    if len(names) <= most:
+        return dict.fromkeys(names)
+    first = [name for name in names if name in changes] + [name for name in reversed(names) if name not in changes]
+    chosen = set(first[:most])
+    return dict.fromkeys(name for name in names if name in chosen)
+
+
+def _thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, str]) -> Thing:
+    if found is None:
+        return Thing(
+            id, "not there", id, tip=f"{id}: a relation names it, and there is no such object", marks=("ghost",)
+        )
+    kind, version = str(found["type"]), found["version"]
+    was = f"v{past['version']} → " if change == "changed" and past["version"] != version else ""
+    data = found["data"] if isinstance(found["data"], Mapping) else {"data": found["data"]}
+    fields = [f"{key}: {safe_repr(data[key], key=key)}" for key in data]
+    old = past["data"] if change == "changed" and isinstance(past["data"], Mapping) else None
+    if old is not None:
+        fresh = {key for key in data if key not in old or old[key] != data[key]}
+        fields = [f"~ {key}: {safe_repr(data[key], key=key)}" for key in data if key in fresh] + [
+            f"{key}: {safe_repr(data[key], key=key)}" for key in data if key not in fresh
+        ]
+    notes = fields[:_FIELDS] + ([f"and {len(fields) - _FIELDS} more"] if len(fields) > _FIELDS else [])
+    tip = "\n".join([f"{id} ({kind}), version {version}", *fields])
+    marks = (change,) if change else ()
+    return Thing(
+        id, f"{kind} {was}v{version}", id, tuple(notes), tip, colours[kind], marks=marks, said=_SIGNS.get(change, "")
+    )
+
+
+def _tie(id: str, found: Any, change: str) -> Tie:
+    sign = {"new": "+ ", "removed": "- "}.get(change, "")
+    tip = f"{id}: {found['source']} → {found['target']} ({found['type']}){f', {change}' if change else ''}"
+    marks = (change,) if change else ()
+    return Tie(found["source"], found["target"], "relation", f"{sign}{found['type']}", tip, marks)
+
+
+def _words(things: Iterable[Thing], ties: Iterable[Tie]) -> Iterator[str]:
+    ways: dict[str, list[str]] = {}
+    for tie in ties:
+        said = f" <{', '.join(tie.marks)}>" if tie.marks else ""
+        ways.setdefault(tie.source, []).append(f"      -[{clean(tie.label)}]-> {clean(tie.target)}{said}")
+    for thing in things:
+        said = f"  <{', '.join(thing.marks)}>" if thing.marks else ""
+        notes = f": {clean(', '.join(thing.notes))}" if thing.notes else ""
+        yield f"  {clean(thing.id)} ({clean(thing.caption)}){notes}{said}"
+        yield from ways.get(thing.id, ())
+
+
+__all__ = ["MOST", "draw_graph", "objects_of"]

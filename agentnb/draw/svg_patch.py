@@ -1,0 +1,115 @@
+"""Patches: what a run changes in an existing picture, as JSON: classes and texts. Nothing is laid out again.
+
+A patch is relative to the picture without a run, so any patch can follow any other. It has five parts:
+
+- `nodes`: node id -> {"classes": the marks that `g.node[data-node]` has beside its own, "count": text of `.count`}
+- `edges`: the edge's place in the recipe (of behaviors: the line's in the picture), as text ->
+  {"classes": marks of `g.edge[data-edge]`}
+- `rows`: the row's place, as text -> {"key", "label", "value", "tip", "classes"} for `g.row[data-index]`: the texts of
+  `.key`, `.value` and `title`, and `data-row` and `.value[data-key]`; all classes of the group
+- `flows`: "read ID" or "write ID" -> {"node", "way", "classes", "line", "heads", "tip"}: the `d` of the paths `.line`
+  and `.heads` in `g.flow[data-node][data-way]`, which is made inside `g.flows` where it is not there yet
+- `board`: {"more": the text of `.board .more`}
+
+The svg element has the class `has-run`. What a part does not name is as it was without a run: a node has its own
+classes, a row is empty and `spare`, a flow that the recipe does not draw is removed. Texts are set as texts, never as
+markup.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agentnb.draw.board_table import BoardTable, Flow, Row, board_table
+from agentnb.draw.diagram import count_text, edge_marks, reacts
+from agentnb.draw.label_text import safe
+from agentnb.draw.reactive import reactive_patch
+from agentnb.draw.svg_board import board_place, flow_classes, flow_lines, row_classes
+
+if TYPE_CHECKING:
+    from agentnb.draw.diagram import Picture
+    from agentnb.draw.geometry import Geometry
+    from agentnb.draw.run_view import RunView
+    from agentnb.recipe.model import Recipe
+
+Patch = dict[str, dict[str, Any]]
+PARTS = ("nodes", "edges", "rows", "flows", "board")
+
+
+def patch_of(recipe: Recipe, picture: Picture, geometry: Geometry, view: RunView) -> Patch:
+    """Return what this state of a run changes in `picture`, which was laid out as `geometry`, as plain JSON."""
+    patch: Patch = {part: {} for part in PARTS} | marks_of(recipe, picture, view)
+    table = table_of(recipe, picture, view)
+    if picture.board and table:
+        patch["rows"] = {str(index): _row(row) for index, row in enumerate(table.rows)}
+        patch["flows"] = _flows(picture, picture.board, table, geometry)
+        patch["board"] = {"more": table.last_line}
+    return patch
+
+
+def marks_of(recipe: Recipe, picture: Picture, view: RunView) -> Patch:
+    """Return the parts `nodes` and `edges` of a patch, which need no layout."""
+    if picture.folds:
+        view = picture.folds.view(view)
+    known = recipe.nodes if picture.folds is None else {**recipe.nodes, **picture.folds.regions}
+    nodes = {
+        safe(id): {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
+        for id in _touched(view) if id in known and (marks := view.marks(id))
+    }  # fmt: skip
+    if reacts(recipe):
+        events, edges = reactive_patch(recipe, picture, view)
+        return {"nodes": nodes | events, "edges": edges}
+    places = (index for index in sorted(view.taken) if 0 <= index < len(recipe.edges))
+    return {"nodes": nodes, "edges": {str(index): {"classes": list(edge_marks(index, view))} for index in places}}
+
+
+def table_of(recipe: Recipe, picture: Picture, view: RunView) -> BoardTable | None:
+    """Return the board in this state of a run, with as many rows as the picture's; None if it has no board."""
+    if picture.board is None:
+        return None
+    room = len(picture.board.rows) + picture.board.spare
+    table = board_table(recipe, view, spare=picture.board.spare, room=room)
+    return table if picture.folds is None else picture.folds.table(table)
+
+
+def changed(before: Patch, after: Patch) -> Patch:
+    """Return the part of `after` that differs from `before`; None means as without a run.
+
+    Example:
+        >>> changed({"nodes": {"a": 1, "b": 2}}, {"nodes": {"b": 3}})
+        {'nodes': {'a': None, 'b': 3}}
+    """
+    parts = {}
+    for part in dict.fromkeys([*before, *after]):
+        old, new = before.get(part, {}), after.get(part, {})
+        parts[part] = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+    return {part: found for part, found in parts.items() if found}
+
+
+def _touched(view: RunView) -> dict[str, None]:
+    current = () if view.current is None else (view.current,)
+    sets = (view.next, view.waiting, view.failed, view.breakpoints)
+    return dict.fromkeys([*view.visited, *current, *(id for ids in sets for id in sorted(ids))])
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "key": safe(row.key), "label": row.label, "value": row.value, "tip": safe(row.tip), "classes": row_classes(row),
+    }  # fmt: skip
+
+
+def _flows(picture: Picture, drawn: BoardTable, table: BoardTable, geometry: Geometry) -> dict[str, Any]:
+    """Return the flows that differ from the drawn ones: those of the current node, and those only observed."""
+    known = {(flow.way, flow.node): flow for flow in drawn.flows}
+    news = [flow for flow in table.flows if known.get((flow.way, flow.node)) != flow]
+    some = BoardTable(table.rows, tuple(news))
+    spot = board_place(drawn, geometry, picture.direction)
+    lines = zip(news, flow_lines(picture, some, geometry, spot), strict=True)
+    return {f"{flow.way} {safe(flow.node)}": _flow(flow, line, heads) for flow, (line, heads) in lines}
+
+
+def _flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:
+    return {
+        "node": safe(flow.node), "way": flow.way, "classes": flow_classes(flow), "line": line, "heads": heads,
+        "tip": safe(flow.tip),
+    }  # fmt: skip

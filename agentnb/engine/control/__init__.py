@@ -1,0 +1,1 @@
+"""How people control a run and where it stops: interventions, breakpoints, budget, listeners, cursor."""

@@ -1,0 +1,437 @@
+"""Breakpoints: conditions at which a run stops. Every clause of one must hold; an empty table costs a run nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentnb.board.scopes import Board
+from agentnb.engine.control.interventions import current
+from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, is_inner_way
+from agentnb.engine.effects.recorded_calls import class_of, exception_names
+from agentnb.errors import ExecutionError, Problem, did_you_mean, misspelt, set_known
+from agentnb.text import safe_repr, safe_str
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.recipe.model import Edge
+    from agentnb.world.effect import Effect
+
+Ask = Callable[[Mapping[str, Any]], Any]
+Side = Literal["before", "after"]
+SIDES: tuple[Side, ...] = ("before", "after")
+CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call")
+ADD = "session.breakpoints.add()"
+
+
+@dataclass(slots=True, repr=False)
+class Breakpoint:
+    """A condition at which a run stops. Every clause that is not None must hold.
+
+    `node` is about to run (side `before`) or has just run (`after`); `edge` (source, target) was just followed, also
+    one into the inside of a composite node or back from its end; `key` was just written, it or something below it;
+    `when` is true on the board; `error` a step failed: with any exception (True), or with one of this class (an
+    exception class, or its name; subclasses count, too); a failed attempt that was retried is not a failed step; `step`
+    is its number; `event` of that type was emitted; `call` is about to be sent (`before`) or was answered (`after`), by
+    the effect's kind or name, `*` for any. `hits` counts how often it was met, also if another breakpoint stopped the
+    run; it stops the run from the `on_hit`-th hit on, and with `once` it is removed after that. `failed` is the error
+    of the last evaluation of `when`, if it failed.
+    """
+
+    id: int
+    node: str | None = None
+    edge: tuple[str, str] | None = None
+    key: str | None = None
+    when: Ask | None = None
+    error: bool | str | None = None
+    step: int | None = None
+    event: str | None = None
+    call: str | None = None
+    side: Side = "before"
+    on_hit: int = 1
+    once: bool = False
+    text: str = ""
+    enabled: bool = True
+    hits: int = 0
+    failed: str = ""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an existing attribute of the breakpoint.
+
+        Raises:
+            AttributeError: it has no attribute of this name.
+        """
+        set_known(self, name, value)
+
+    def __repr__(self) -> str:
+        """Return one line: its id, its clauses, and its hit count."""
+        facts = [f"from hit {self.on_hit} on"] * (self.on_hit > 1) + ["once"] * self.once
+        facts += ["disabled"] * (not self.enabled) + [f"{self.hits} hit{'s' * (self.hits != 1)}"]
+        return f"<Breakpoint {self.id}: {safe_str(self)}; {', '.join(facts)}>"
+
+    def __str__(self) -> str:
+        """Return its clauses in one line."""
+        edge = None if self.edge is None else " -> ".join(self.edge)
+        clauses = {"edge": edge, "key": self.key, "step": self.step, "event": self.event, "call": self.call,
+                   "error": self.error, "when": self.text or None}  # fmt: skip
+        told = [f"{self.side} {safe_repr(self.node, 200)}"] if self.node else []
+        return ", ".join(told + [f"{name} {value}" for name, value in clauses.items() if value is not None])
+
+
+@dataclass(slots=True, repr=False)
+class Breakpoints:
+    """The breakpoints of a session. `nodes` returns the existing nodes; `changed` is called after each change.
+
+    `edges` returns the existing edges; without it, any two nodes are accepted. `check_keys` yields the problems of
+    board paths named by a breakpoint; without it, any path is accepted.
+    """
+
+    nodes: Callable[[], Mapping[str, Any]]
+    changed: Callable[[], None]
+    edges: Callable[[], Iterable[Edge]] | None = None
+    check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]] | None = None
+    rows: dict[int, Breakpoint] = field(default_factory=dict)
+    made: int = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an existing attribute of the collection.
+
+        Raises:
+            AttributeError: it has no attribute of this name.
+        """
+        set_known(self, name, value)
+
+    def add(
+        self,
+        node: str | None = None,
+        *,
+        edge: tuple[str, str] | None = None,
+        key: str | None = None,
+        when: Any = None,
+        error: bool | str | type[BaseException] | None = None,
+        step: int | None = None,
+        event: str | None = None,
+        call: str | None = None,
+        side: Side = "before",
+        on_hit: int = 1,
+        once: bool = False,
+    ) -> Breakpoint:
+        """Add a breakpoint and return it; `when` is a path, a condition text, JsonLogic, or a callable of the board.
+
+        Raises:
+            ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
+                X145, a key that nothing writes.
+            RecipeError: the condition is invalid.
+        """
+        row = self.made_of(
+            {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
+             "call": call, "side": side, "on_hit": on_hit, "once": once}
+        )  # fmt: skip
+        self._put(row)
+        self.changed()
+        return row
+
+    def made_of(self, words: Mapping[str, Any]) -> Breakpoint:
+        """Return the breakpoint for the arguments of `add`, without adding it.
+
+        Raises:
+            ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
+                X145, a key that nothing writes.
+            RecipeError: the condition is invalid.
+        """
+        clauses = {name: words.get(name) for name in CLAUSES}
+        if all(value is None for value in clauses.values()):
+            raise ExecutionError(
+                Problem("X116", "this breakpoint has nothing to wait for", ADD,
+                        "every clause is left out", f"give one of: {', '.join(clauses)}")
+            )  # fmt: skip
+        given = {"side": "before", "on_hit": 1, "once": False, **words, **clauses}
+        problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(given)]
+        if problems:
+            raise ExecutionError(*problems)
+        from agentnb.expressions.board_queries import as_question
+        from agentnb.expressions.paths import parse_path
+
+        when, edge, key, error = clauses["when"], clauses["edge"], clauses["key"], clauses["error"]
+        asked = None if when is None else as_question(when)
+        paths = [*([] if key is None else [parse_path(key)]), *(() if asked is None else asked.reads)]
+        if self.check_keys is not None and (problems := [*self.check_keys(paths, ADD)]):
+            raise ExecutionError(*problems)
+        text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
+        given |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
+        given["error"] = error.__name__ if isinstance(error, type) else error
+        return Breakpoint(0, **given)
+
+    def _put(self, row: Breakpoint) -> None:
+        """Add a breakpoint under the next number."""
+        self.made += 1
+        row.id = self.made
+        self.rows[row.id] = row
+
+    def _check_names(self, node: Any, edge: Any) -> Iterator[Problem]:
+        """Yield the problems of a node and an edge: unknown, or not an edge."""
+        pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(name, str) for name in edge)
+        if edge is not None and not pair:
+            parts = [part.strip() for part in edge.split("->")] if isinstance(edge, str) else []
+            form = (parts[0], parts[1]) if len(parts) == 2 else ("SOURCE", "TARGET")
+            yield Problem("X120", f"{edge!r} is no edge", ADD, "an edge is a pair: the node that it leaves, and the "
+                          "node that it leads to", f"write edge={form!r}")  # fmt: skip
+        names = self.nodes()
+        asked = [name for name in (node, *(edge if pair else ())) if name is not None]
+        unknown = [name for name in asked if not isinstance(name, str) or name not in names]
+        for name in unknown:
+            yield Problem("X101", f"there is no node {name!r}", ADD, f"the recipe's nodes are: {', '.join(names)}",
+                          did_you_mean(name, names, "name one of them"))  # fmt: skip
+        if pair and self.edges is not None and not any(name in unknown for name in edge):
+            yield from _check_edge(tuple(edge), self.edges())
+
+    def remove(self, which: Breakpoint | int | str) -> None:
+        """Remove a breakpoint, by object or id, or all those of a node.
+
+        Raises:
+            ExecutionError: X109, there is no such breakpoint.
+        """
+        gone = [row for row in self if which is row or which in (row.id, row.node)]
+        if not gone:
+            raise ExecutionError(
+                Problem("X109", f"there is no breakpoint {which!r}", "session.breakpoints",
+                        f"there are: {', '.join(f'{row.id} ({row})' for row in self) or 'none'}",
+                        "name one of them by its id or its node")
+            )  # fmt: skip
+        for row in gone:
+            del self.rows[row.id]
+        self.changed()
+
+    def clear(self) -> None:
+        """Remove all breakpoints."""
+        self.rows.clear()
+        self.changed()
+
+    def __repr__(self) -> str:
+        """Return one line per breakpoint."""
+        return "\n".join(map(repr, self)) or "no breakpoints"
+
+    def __iter__(self) -> Iterator[Breakpoint]:
+        return iter(list(self.rows.values()))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
+        """Count a hit of each breakpoint met after the step of `act` (None: before any); return the first to stop."""
+        done = None if act is None else act.node.id
+        rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
+        met = [row for row in rows if row.enabled and row.call is None and _is_met(row, run, done, board)]
+        return self._count(met) if met else None
+
+    def met_at(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
+        """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
+        history, number = last_step(run)
+        done = run.node_of(history.s_act[number]) if number else None
+        met = (row for row in self._enabled() if row.call is None and _is_met(row, run, done, board))
+        return next(met, None)
+
+    def before_turn(self, run: Run, act: Activation) -> Breakpoint | None:
+        """Count a hit of each breakpoint met before a step of a concurrent branch; return the first to stop."""
+        rows = [row for row in self._enabled() if row.call is None and row.side == "before" and row.node == act.node.id]
+        board = Board(act.scope)
+        return self._count(
+            [row for row in rows if not _depends_on_step(row) and _at_step(row, run) and _holds(row, board)]
+        )
+
+    def at_call(self, work: Work, effect: Effect, moment: str) -> Breakpoint | None:
+        """Count a hit of each breakpoint met before a call is sent or after its answer; return the first to stop.
+
+        `step` refers to the step that makes the call.
+        """
+        number, board = work.run.position + 1, Board(work.act.scope)
+        return self._count([
+            row for row in self._enabled()
+            if row.call is not None and row.side == moment
+            and row.node in (None, work.node.id) and row.step in (None, number)
+            and (fnmatchcase(effect.kind, row.call) or fnmatchcase(effect.name, row.call))
+            and _holds(row, board)
+        ])  # fmt: skip
+
+    def _enabled(self) -> list[Breakpoint]:
+        return [row for row in self.rows.values() if row.enabled]
+
+    def _count(self, met: Iterable[Breakpoint]) -> Breakpoint | None:
+        """Count a hit of each of these breakpoints; return the first that stops the run, None if none does."""
+        first = None
+        for row in met:
+            row.hits += 1
+            if row.hits >= row.on_hit:
+                first = first or row
+                if row.once:
+                    self.rows.pop(row.id, None)
+        return first
+
+
+def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Problem]:
+    there = {(one.source, one.target) for one in edges}
+    if edge in there:
+        return
+    source, target = edge
+    leads = sorted(to for by, to in there if by == source)
+    order = f"write edge={(target, source)!r}" if (target, source) in there else "name one of them"
+    yield Problem("X119", f"there is no edge {source!r} -> {target!r}", ADD,
+                  f"edges lead from {source!r} to: {', '.join(leads) or 'no node'}",
+                  did_you_mean(str(target), leads, order))  # fmt: skip
+
+
+def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
+    """X120: an argument of a breakpoint is invalid."""
+    side, on_hit, step, call = given["side"], given["on_hit"], given["step"], given["call"]
+    if side not in SIDES:
+        yield Problem("X120", f"there is no side {side!r} of a node", ADD, "a breakpoint stops before it or after it",
+                      did_you_mean(str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
+    if not _is_count(on_hit, 1):
+        yield Problem("X120", f"on_hit={on_hit!r} is no number of times", ADD,
+                      "it stops from that time on that it is met", "give a whole number from 1 on")  # fmt: skip
+    if step is not None and not _is_count(step, 0):
+        yield Problem("X120", f"step={step!r} is not a step number", ADD,
+                      "steps are numbered from 1; 0 is before the first", "pass a whole number")  # fmt: skip
+    for name in ("key", "event", "call"):
+        if given[name] is not None and not (isinstance(given[name], str) and given[name].strip()):
+            yield Problem("X120", f"{name}={given[name]!r} is not a name", ADD, f"`{name}` is a text",
+                          "pass a text that is not empty")  # fmt: skip
+    for name in ("once", "enabled"):
+        if not isinstance(given.get(name, True), bool):
+            yield Problem("X120", f"{name}={given[name]!r} is not a flag", ADD, f"`{name}` is True or False",
+                          "pass True or False")  # fmt: skip
+    yield from _check_error(given["error"])
+    beside = [name for name in ("edge", "key", "error", "event") if given[name] is not None]
+    if call is not None and beside:
+        yield Problem("X120", f"call= cannot be combined with {beside[0]}=", ADD,
+                      "a call is made while its step runs; what the step writes, emits or leads to is known after it",
+                      "add two breakpoints; call= can be combined with node=, when=, step= and side=")  # fmt: skip
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _check_error(error: Any) -> Iterator[Problem]:
+    """X120: `error` is neither a flag nor an exception."""
+    order = "pass True, an exception class (error=ValueError), or its name"
+    if isinstance(error, str) and error.isidentifier():
+        if (near := misspelt(error, exception_names())) is not None:
+            yield Problem("X120", f"there is no exception {error!r}", ADD,
+                          "no exception class of this name is known", f"did you mean {near!r}?")  # fmt: skip
+    elif not (error is None or isinstance(error, bool) or (isinstance(error, type) and issubclass(error, Exception))):
+        what = f"error={getattr(error, '__name__', None) or repr(error)} is not an exception class"
+        yield Problem("X120", what, ADD, "a step fails with an Exception", order)
+
+
+def next_turn(run: Run) -> Activation | None:
+    """Return the next activation of a run; None in concurrent branches, where each branch has one."""
+    act = current(run)
+    return None if act is None or (run.lanes and act.frame.lane.parent is not None) else act
+
+
+def _is_met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any]) -> bool:
+    """Return True if every clause of a breakpoint holds after a node's step (None: before any), cheap ones first."""
+    if row.node is not None and row.node != (_next_node(run) if row.side == "before" else done):
+        return False
+    if _depends_on_step(row) and (done is None or not _matches_step(row, run, done)):
+        return False
+    return (row.step is None or _at_step(row, run)) and _holds(row, board)
+
+
+def _next_node(run: Run) -> str | None:
+    act = next_turn(run)
+    return None if act is None else act.node.id
+
+
+def last_step(run: Run) -> tuple[History, int]:
+    """Return the history and the row of the last step; row 0 before the first.
+
+    The rows of branches cancelled by a failure follow it; they belong to that step.
+    """
+    for history in reversed(run.chain[: run.chain.index(run.at) + 1]):
+        row = run.position - history.base
+        while row > 0 and history.s_flag[row] & STATUS == CANCELLED:
+            row -= 1
+        if row > 0:
+            return history, row
+    return run.chain[0], 0
+
+
+def _depends_on_step(row: Breakpoint) -> bool:
+    """Return True if a breakpoint depends on what the last step did."""
+    return row.edge is not None or row.key is not None or row.error is not None or row.event is not None
+
+
+def _at_step(row: Breakpoint, run: Run) -> bool:
+    """Return True if the last step is the one that a breakpoint names, or it names none."""
+    if row.step is None:
+        return True
+    history, number = last_step(run)
+    return history.base + number <= row.step <= run.position
+
+
+def _holds(row: Breakpoint, board: Mapping[str, Any]) -> bool:
+    """Return True if the condition of a breakpoint holds on the board, or it has none."""
+    if row.when is None:
+        return True
+    try:
+        return bool(row.when(board))
+    except Exception as error:  # noqa: BLE001  (a condition that cannot be evaluated yet does not hold)
+        before, row.failed = row.failed, f"{type(error).__name__}: {error}"
+        if row.failed != before:
+            _warn_of(row, error)
+        return False
+
+
+def _warn_of(row: Breakpoint, error: Exception) -> None:
+    """Warn of a condition that cannot be answered on any board."""
+    from agentnb.expressions.conditions import NoAnswer
+
+    if isinstance(error, NoAnswer):
+        warnings.warn(f"breakpoint {row.id} ({row}) never stops: {error}", stacklevel=2)
+
+
+def _fails_with(failure: Failure | None, wanted: bool | str) -> bool:
+    """Return True if a step failed as wanted: at all (True), not (False), or with an exception of this class name."""
+    if failure is None or isinstance(wanted, bool):
+        return (failure is not None) is wanted
+    error = failure.error
+    known = type(error) if isinstance(error, BaseException) else class_of(failure.type)
+    return wanted == failure.type or wanted in (cls.__name__ for cls in (known.__mro__ if known else ()))
+
+
+def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
+    """Return True if the last step did what a breakpoint waits for."""
+    history, number = last_step(run)
+    step = history.base + number
+    if row.error is not None:
+        failed = history.s_flag[number] & STATUS == ERROR
+        if not _fails_with(history.errors[step] if failed else None, row.error):
+            return False
+    if row.edge is not None:
+        if done != row.edge[0]:
+            return False
+        new = range(history.s_pend[number - 1], history.s_pend[number])
+        source, acts = run.tables.acts[history.s_act[number]], run.tables.acts
+        taken = (
+            run.node_of(history.p_act[at]) for at in new
+            if history.p_val[at] is not CARRIED or is_inner_way(source, acts[history.p_act[at]], run.tables.frames)
+        )  # fmt: skip
+        if row.edge[1] not in taken:
+            return False
+    if row.key is not None:
+        paths = (
+            run.tables.codes[code >> 2][1]
+            for code in history.w_code[history.s_wend[number - 1] : history.s_wend[number]]
+        )
+        if not any(f"{'.'.join(map(str, path))}.".startswith(f"{row.key}.") for path in paths):
+            return False
+    if row.event is not None:
+        return any(event.type == row.event and event.step == step for event in reversed(history.events))
+    return True

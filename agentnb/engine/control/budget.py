@@ -1,0 +1,127 @@
+"""The budget: the limits of a run. Reaching one ends the run gracefully as `exhausted`, with the name of the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.world.effect import Effect
+
+MEASURED: Final = frozenset({"max_seconds", "max_cost_usd"})  # continuous quantities; all others are counts
+
+
+class Spending(Protocol):
+    """The interface that admits each attempt of a call and each opened frame in a run with limits on those."""
+
+    def lets_out(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
+        """Return True if one more attempt may be sent after a wait of some seconds, and count it.
+
+        `which` is the index of its call in the step, and its own number in the call.
+        """
+        ...
+
+    def limit_for(self, run: Run, kinds: Iterable[str]) -> str | None:
+        """Return the name of the limit that prevents calls of these kinds; None if there is none."""
+        ...
+
+    def lets_in(self, run: Run, act: Activation) -> bool:
+        """Return True if a composite node may open its frame; if not, its step is abandoned."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; None means no limit. Usage is counted over the steps up to the run's position.
+
+    A limit is checked before the next thing starts, and the run is `exhausted` if the limit is used up by then. What
+    has started is finished, so the last step may exceed a limit of seconds, tokens, cost or patches.
+
+    - `max_steps`: steps that start a node (a composite node counts when it enters, and not again).
+    - `max_events`: delivered events: the first node that listens has started, or none listens. An event is always
+      delivered completely: all nodes that listen to it still run. If no node listens to any, each counts at once.
+    - `max_behavior_calls`: steps of nodes that an event has triggered, one for each node that listens.
+    - `max_llm_calls`, `max_tool_calls`, `max_tokens`, `max_cost_usd`: each attempt counts, and is checked before it is
+      sent: none is sent at a limit. Its step is then abandoned as if it had not started.
+    - `max_patches`: events of type `patch.applied`.
+    - `max_depth`: the length of event chains: an external event has depth 1, one that a node emits in response to
+      another is one deeper than that. A node that a deeper one would trigger does not start.
+    - `max_frames`: the nesting depth of frames; a node does not open a deeper one.
+    - `max_subgraph_depth`: the nesting depth of subgraphs; a deeper one is a failure of its node.
+    - `max_seconds`: the duration of the steps, without the time that people took to answer.
+    """
+
+    max_steps: int | None = None
+    max_events: int | None = None
+    max_behavior_calls: int | None = None
+    max_llm_calls: int | None = None
+    max_tool_calls: int | None = None
+    max_patches: int | None = None
+    max_depth: int | None = None
+    max_frames: int | None = None
+    max_subgraph_depth: int | None = None
+    max_seconds: float | None = None
+    max_tokens: int | None = None
+    max_cost_usd: Decimal | None = None
+
+    @classmethod
+    def of(cls, limits: Mapping[str, Any] | None, recipe: Mapping[str, Any]) -> Budget:
+        """Return the recipe's limits overridden by `limits`; an infinite one is no limit.
+
+        Raises:
+            ExecutionError: X201, a limit has an unknown name; X202, it is not a number of 0 or more; X203, it is a
+            count
+                but not a whole number; X204, the budget is not a mapping.
+        """
+        if limits is not None and not isinstance(limits, Mapping):
+            raise ExecutionError(
+                Problem("X204", f"the budget is {with_article(type(limits).__name__)}, not a mapping", "budget",
+                        "a budget says which limit has which value", "pass a dict: {'max_steps': 100}")
+            )  # fmt: skip
+        wanted = {**recipe, **(limits or {})}
+        problems = list(_check_limits(wanted, [field.name for field in fields(cls)]))
+        if problems:
+            raise ExecutionError(*problems)
+        return cls(**{name: _limit(name, value) for name, value in wanted.items()})
+
+
+def _check_limits(wanted: Mapping[str, Any], names: list[str]) -> Iterator[Problem]:
+    for name in wanted:
+        if name not in names:
+            yield Problem("X201", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(names)}",
+                          did_you_mean(name, names, "use one of them"))  # fmt: skip
+    for name, value in wanted.items():
+        if name not in names or value is None:
+            continue
+        if not _is_limit(value):
+            yield Problem("X202", f"{safe_repr(value)} is no limit", f"budget, {name}",
+                          "a limit is a number of 0 or more, or None", "give a number")  # fmt: skip
+        elif name not in MEASURED and not _is_whole(value):
+            yield Problem("X203", f"{value!r} is no limit of things that are counted", f"budget, {name}",
+                          f"{name} counts whole things", f"give {int(value)} or {int(value) + 1}")  # fmt: skip
+
+
+def _is_limit(value: Any) -> bool:
+    number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return number and not Decimal(value).is_nan() and value >= 0
+
+
+def _is_whole(value: float | Decimal) -> bool:
+    return Decimal(value).is_infinite() or value == int(value)
+
+
+def _limit(name: str, value: Any) -> Any:
+    """Return a limit in its type; money is never a float."""
+    if value is None or Decimal(value).is_infinite():
+        return None
+    if name == "max_cost_usd":
+        return Decimal(str(value))
+    return value if name in MEASURED else int(value)

@@ -1,0 +1,144 @@
+"""The cursor: a run's position as a value: what is next and why, and the open frames. Built on demand."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentnb.engine.core.history import CARRIED, FAIL, RESUME
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation, Frame
+    from agentnb.engine.core.history import History
+    from agentnb.engine.core.run import Run
+
+Turn = Literal["start", "resume", "fail", "event"]
+LOOK_BACK = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """One entry of the frontier: a scheduled node, its frame, and the reason.
+
+    `turn` is `start`, `resume` (its inside has ended), `fail` (its inside has failed) or `event` (not yet matched).
+    """
+
+    node: str
+    frame: int
+    depth: int
+    why: str
+    turn: Turn = "start"
+    branch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFrame:
+    """One open frame: the node that opened it (none for the root), its region, and the iteration of its body."""
+
+    id: int
+    node: str | None
+    region: str
+    depth: int
+    iteration: int
+    scope: str
+    branch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The position of a run: the last step, what is next (front first), and which frames are open."""
+
+    position: int
+    frontier: tuple[Next, ...]
+    frames: tuple[OpenFrame, ...]
+
+
+def cursor_of(run: Run) -> Cursor:
+    """Return the position of a run."""
+    return Cursor(run.position, frontier_of(run), tuple(map(_open_frame, run.frames.values(), [run] * len(run.frames))))
+
+
+def frontier_of(run: Run) -> tuple[Next, ...]:
+    """Return what is next, front first, each with the reason."""
+    found = [_next(run, number, place) for place, number in enumerate(run.frontier())]
+    reactive = run.plan.recipe.reactive
+    if reactive is not None and found and found[0].turn == "event":
+        event = run.event(run.tables.acts[run.frontier()[0]].event)
+        why = "" if event is None else f"event {event.id} of type {event.type!r}"
+        found[:1] = [Next(name, 0, 0, why) for name, _ in reactive.turns(run, event)]
+    return tuple(found)
+
+
+def stack_of(run: Run) -> tuple[OpenFrame, ...]:
+    """Return the frames around the next activation, the outermost first."""
+    queue = run.frontier()
+    known = queue and run.tables.acts[queue[0]].node >= 0
+    frame: Frame | None = run.activation(queue[0]).frame if known else run.root
+    found = []
+    while frame is not None:
+        found.append(_open_frame(frame, run))
+        frame = frame.parent
+    return tuple(reversed(found))
+
+
+def _open_frame(frame: Frame, run: Run) -> OpenFrame:
+    row = frame.row
+    owner = run.plan.nodes[row.owner].id if row.owner >= 0 else None
+    branch = row.branch if row.branch >= 0 else None
+    return OpenFrame(frame.id, owner, row.region, frame.depth, frame.iteration, frame.scope.name, branch)
+
+
+def _next(run: Run, number: int, place: int) -> Next:
+    row = run.tables.acts[number]
+    if row.node < 0:
+        event = run.event(row.event)
+        name = event.type if event else "an event"
+        return Next(name, 0, 0, f"event {name!r} is to be matched", "event")
+    act = run.activation(number)
+    turn: Turn = "resume" if row.what == RESUME else "fail" if row.what == FAIL else "start"
+    branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
+    return Next(act.node.id, act.frame.id, act.frame.depth, _reason(run, act, place, turn), turn, branch)
+
+
+def _reason(run: Run, act: Activation, place: int, turn: Turn) -> str:
+    if turn == "resume":
+        return "its inside has ended"
+    if turn == "fail":
+        return "its inside has failed"
+    event = run.event(act.event)
+    if event is not None:
+        return f"event {event.id} of type {event.type!r}"
+    found = _find_push(run, act.id, run.pos + place)
+    if found is None:
+        entry = act.node.id in _entries(run, act)
+        inside = "the recipe" if act.frame.parent is None else repr(act.frame.row.region)
+        return f"entry of {inside}" if entry else "it waits in the queue"
+    source, value = found
+    reason = "" if value is None else f", as {safe_repr(value)}"
+    return f"edge {source!r} -> {act.node.id!r}{reason}"
+
+
+def _entries(run: Run, act: Activation) -> list[str]:
+    return [run.plan.nodes[number].id for number in run.plan.entries.get(act.frame.row.region, ())]
+
+
+def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
+    """Return the node whose step pushed an activation, and the value of the condition, skipping moved entries.
+
+    The first entries of a branch were pushed in the history that it left.
+    """
+    history: History | None = run.at
+    while history is not None:
+        for row in range(at, max(at - LOOK_BACK, -1), -1):
+            if history.p_act[row] != number or history.p_val[row] is CARRIED:
+                continue
+            step = bisect_right(history.s_pend, row)
+            if step == 0 or step >= len(history.s_act):
+                return None
+            return run.node_of(history.s_act[step]), history.p_val[row]
+        above = history.parent
+        at = -1 if above is None else above.s_pend[history.base - above.base] - 1
+        history = above
+    return None

@@ -1,0 +1,229 @@
+"""Interventions: what a person does to a run, recorded: edits, another next node, a skipped step.
+
+An intervention at the end of the history belongs to its last step. In the past, or where a fork has started, it starts
+a separate branch, so that shared steps never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.board.paths import changed
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.core import scheduler
+from agentnb.engine.core.board_writes import closed, put
+from agentnb.engine.core.event_ids import numbered
+from agentnb.engine.core.events import enqueue
+from agentnb.engine.core.frames import Activation, Frame
+from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Act, Event
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.step import finish
+from agentnb.engine.core.time_travel import open_tip, repair
+from agentnb.engine.core.work import op_of
+from agentnb.engine.effects.pending_step import under_way
+from agentnb.errors import ExecutionError, Problem
+from agentnb.expressions.paths import path_text, resolve_path
+
+
+def here(run: Run) -> Scope:
+    """Return the scope at the run's position: that of the next activation, or the root's."""
+    if len(run.frames) == 1:
+        return run.root.scope
+    head = current(run)
+    return run.root.scope if head is None else head.scope
+
+
+def current(run: Run) -> Activation | None:
+    """Return the next activation; None at the end."""
+    at = run.at
+    if run.pos >= at.s_pend[run.position - at.base]:
+        return None
+    number = at.p_act[run.pos]
+    return run.activation(number) if run.tables.acts[number].node >= 0 else None
+
+
+def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, actor: str = "user") -> None:
+    """Record an intervention at the run's position, with a snapshot of its values."""
+    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), actor, run.clock.seen()))
+
+
+def note_held(run: Run) -> None:
+    """Record which steps are in flight during an intervention, and how far: the rest of them comes after it."""
+    _record(run, _held_acts(run))
+
+
+def _held_acts(run: Run) -> list[Act]:
+    return [under_way(run, flight, "held", run.position) for flight in run.flights.values()]
+
+
+def _record(run: Run, acts: list[Act]) -> None:
+    run.history.people += acts
+    for flight in run.flights.values():
+        flight.noted += 1
+
+
+def edit(run: Run, changes: Mapping[str, Any]) -> None:
+    """Write values at dotted paths at the run's position; either all of them or, on a problem, none.
+
+    Raises:
+        BoardError: a value or a path that the board does not accept.
+    """
+    repair(run)
+    _check_edit(run, here(run), changes)
+    open_tip(run, amend=True)
+    scope, history, acts = here(run), run.history, _held_acts(run)
+    row, now = run.position - history.base, run.clock.seen()
+    for text, value in changes.items():
+        path = resolve_path(text, scope.seen())
+        old = scope.look(path)
+        run.write(scope, path, value)
+        acts.append(Act(run.position, "edit", path_text(path), old, scope.look(path), "user", now))
+    end = len(history.w_new)
+    # With no call in between: an interrupt finds the whole edit, or none.
+    history.s_wend[row] = end
+    _record(run, acts)
+
+
+def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
+    """Raise the error that these changes would raise: a refused edit must not leave a branch behind."""
+    seen, reactive = Scope(-1, "trial", scope), run.plan.recipe.reactive
+    for text, value in changes.items():
+        path = resolve_path(text, seen.seen())
+        if scope.open:
+            raise closed(scope, path)
+        op, new = op_of(value)
+        put(seen, path[0], changed(seen.get(path[0]), path[1:], op, freeze(new), path))
+        if reactive is not None:
+            reactive.edited(str(path[0]), seen.get(path[0]))
+
+
+def emit(run: Run, type_: str, payload: Any, actor: str, **words: Any) -> Event:
+    """Record an external event, queue it for the nodes that it triggers, and apply its projection to the board."""
+    reactive, scope, history = run.plan.recipe.reactive, run.root.scope, run.history
+    event = numbered(run, None, type_, payload, actor, words)
+    writes = () if reactive is None else reactive.projected(run, event)  # raises for an invalid event
+    history.events.append(event)
+    enqueue(run, event)
+    note(run, "emit", type_, ABSENT, event.payload, actor)
+    for path, value in writes:  # recorded as edits, as part of the intervention
+        old = scope.look(path)
+        run.write(scope, path, value)
+        new = scope.look(path)
+        if old is not new:
+            history.people.append(Act(run.position, "edit", path_text(path), old, new, actor, run.clock.seen()))
+    history.s_wend[run.position - history.base] = len(history.w_new)
+    return event
+
+
+def set_next(run: Run, node: str) -> None:
+    """Make `node` the next one, replacing the current one; frames that do not contain it are closed.
+
+    Raises:
+        ExecutionError: X101, there is no such node; X107, it is in a region that is not open; X123, it is triggered by
+            events, and none waits for it.
+    """
+    number = run.plan.number(node)
+    region = run.plan.nodes[number].node.scope
+    repair(run)
+    queue, head = run.frontier(), current(run)
+    frame: Frame | None = run.root if head is None else head.frame
+    while frame is not None and frame.row.region != region:
+        frame = frame.parent
+    if frame is None:  # it may already be queued in another branch
+        frame = next((run.activation(entry).frame for entry in queue if run.tables.acts[entry].node == number), None)
+    if frame is None:
+        raise ExecutionError(
+            Problem(
+                "X107",
+                f"{node!r} cannot be next here",
+                f"region {region!r}",
+                "it stands inside a node whose frame is not open, so it would have no board",
+                f"set the next node to {run.plan.recipe.regions[region].owner!r}, and step into it",
+            )
+        )
+    act = run.turn(number, frame) if run.plan.recipe.reactive is None else _queued_activation(run, number)
+    left = _frames_to_close(run, head, frame)
+    if act.id in queue and not left:  # already queued (another branch, or further back): it is only moved to the front
+        rest = list(queue)
+        rest.remove(act.id)
+    else:
+        rest = [entry for entry in queue[1:] if entry != act.id and scheduler.frame_of(run, entry) not in left]
+    open_tip(run, amend=True)
+    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, "user", run.clock.seen())
+    _replace_queue(run, [act.id, *rest], left, new)
+
+
+def _queued_activation(run: Run, number: int) -> Activation:
+    """Return the first queued activation of a node of a reactive run.
+
+    X123: a node that only events trigger cannot be next, because no event waits for it.
+    """
+    found = next((entry for entry in run.frontier() if run.tables.acts[entry].node == number), None)
+    if found is None:
+        node = run.plan.nodes[number].node.id
+        raise ExecutionError(
+            Problem("X123", f"{node!r} cannot be next here", f"node {node!r}",
+                    "events set it off, and no event waits for it where the run stands",
+                    "emit the event: session.emit(type, payload)")
+        )  # fmt: skip
+    return run.activation(found)
+
+
+def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Act) -> None:
+    """Replace the frontier of the last step, and close the frames that this leaves."""
+    history, step = run.history, run.position
+    row, start = step - history.base, len(history.p_act)
+    history.p_act.extend(queue)
+    history.p_val.extend([CARRIED] * len(queue))
+    end = len(history.p_act)
+    closing = tuple(frame.id for frame in sorted(left, key=lambda frame: -frame.depth))
+    shut = history.closed.get(step, ()) + closing
+    if closing:
+        history.mark_rare(step)
+    # With no call in between: an interrupt finds the whole intervention, or none.
+    if closing:
+        history.closed[step] = shut
+        run.dirty = True
+    history.s_pend[row] = end
+    history.s_pos[row] = run.pos = start
+    history.people += [act]
+    for number in closing:
+        run.close_frame(number)
+    run.dirty = False
+
+
+def _frames_to_close(run: Run, head: Activation | None, frame: Frame) -> list[Frame]:
+    """Return the frames to close when the run continues in `frame`: those its current node opened, and all inside."""
+    if head is None:
+        return []
+    owner = head.node.index if head.what else -1
+    step_in = head.frame
+    while step_in is not frame and step_in.parent is not None:
+        owner = step_in.row.owner if step_in.parent is frame else owner
+        step_in = step_in.parent
+    tops = [top for top in run.frames.values() if top.parent is frame and top.row.owner == owner]
+    return [other for other in run.frames.values() if any(other.within(top) for top in tops)]
+
+
+def skip(run: Run, writes: Mapping[str, Any]) -> int:
+    """Continue as if the next node had written these values.
+
+    Raises:
+        ExecutionError: X108, there is no next node.
+    """
+    act = current(run)
+    if act is None:
+        raise ExecutionError(
+            Problem("X108", "there is nothing to skip", "the end of the run", "no node is next", "go back first")
+        )
+    open_tip(run, amend=True)
+    step, now = run.position, run.ns()
+    if act.what:
+        scheduler.leave(run, act)
+    for key, value in writes.items():
+        run.write(act.scope, (key,), value)
+    pos = scheduler.advance(run, act, scheduler.ways(run, act))
+    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), "user", run.clock.seen()))
+    return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

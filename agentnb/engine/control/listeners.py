@@ -1,0 +1,121 @@
+"""Listeners. A listener that raises is removed with a warning; the run continues."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+from agentnb.recipe.user_functions import GENERATES, check_ran, is_async, is_generator
+from agentnb.text import class_name
+
+Listener = Callable[[Any], Any]
+# When a listener is called: after each step, after a failed one, when a run ends, after any change, and
+# for each piece of a model's streamed text.
+MOMENTS: Final = ("step", "error", "end", "change", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text that a model has just streamed to a node; each `attempt` of a call (from 1) starts anew.
+
+    `call` is the index of the call among the node's calls to models. `model` is the name that was requested.
+    """
+
+    node: str
+    text: str
+    attempt: int = 1
+    call: int = 0
+    model: str = ""
+
+
+def check_listener(listener: Any, who: str) -> None:
+    """Raise an error for a listener or hook that cannot be called, or whose call would run nothing.
+
+    X469: a listener or a hook is not a plain callable.
+
+    Raises:
+        ExecutionError: X469, it is not.
+    """
+    if not callable(listener):
+        what, why = f"it is {with_article(type(listener).__name__)}", "pass a function: lambda event: ..."
+    elif is_async(listener):
+        what, why = "it is async", "write a plain function; it may begin a task: asyncio.create_task(...)"
+    elif is_generator(listener):
+        what, why = GENERATES, "write a plain function"
+    else:
+        return
+    raise ExecutionError(Problem("X469", f"{who} cannot be called", who, f"{what}, and it is called at once", why))
+
+
+class Hooks:
+    """The listeners of one session, by moment.
+
+    `step` and `error` receive the SimulationStep, `end` and `change` the session. `change` follows steps, time travel,
+    edits and status changes; during a run it comes a few times per second, not at each step. `token` receives a Token
+    as its text arrives, before the step ends: in the thread of the event loop that awaits the model, or, for a model
+    that answers at once in a live run or under a timeout, in the thread of that call. Without listeners, nothing is
+    streamed.
+    """
+
+    def __init__(self, armed: Callable[[], None]) -> None:
+        self.rows: dict[str, list[Listener]] = {moment: [] for moment in MOMENTS}
+        self._armed = armed
+        self.schedules: Any = None  # the registry of hooks that are called before and after nodes, if there is one
+
+    def add(self, moment: str, listener: Listener) -> Callable[[], None]:
+        """Add a listener and return the function that removes it.
+
+        Raises:
+            ExecutionError: X114, there is no such moment; X469, the listener cannot be called, or not synchronously.
+        """
+        if moment not in self.rows:
+            raise ExecutionError(
+                Problem("X114", f"there is no moment {moment!r} to listen to", "hooks",
+                        f"the moments are: {', '.join(MOMENTS)}", did_you_mean(moment, MOMENTS, "use one of them"))
+            )  # fmt: skip
+        check_listener(listener, f"a listener of {moment!r}")
+        self.rows[moment].append(listener)
+        self._armed()
+
+        def remove() -> None:
+            if listener in self.rows[moment]:
+                self.rows[moment].remove(listener)
+                self._armed()
+
+        return remove
+
+    def add_all(self, hooks: Any) -> None:
+        """Add the listeners of a mapping from moment to one listener, or to several; or set a registry of schedules.
+
+        Raises:
+            ExecutionError: X114, there is no such moment, or `hooks` is neither.
+        """
+        if not isinstance(hooks, Mapping):
+            if not callable(getattr(hooks, "tell", None)):
+                raise ExecutionError(
+                    Problem("X114", f"{with_article(class_name(hooks))} is no hooks", "hooks=...",
+                            "hooks are a mapping from a moment to listeners, or a HooksAPI of schedules",
+                            "write Session(recipe, hooks={'step': listener})")
+                )  # fmt: skip
+            self.schedules = hooks
+            self._armed()
+            return
+        for moment, given in hooks.items():
+            for listener in given if isinstance(given, list | tuple) else [given]:
+                self.add(moment, listener)
+
+    def tell(self, moment: str, what: Any) -> None:
+        """Call the listeners of a moment; remove one that raises."""
+        for listener in list(self.rows[moment]):
+            try:
+                check_ran(listener(what))
+            except Exception as error:  # noqa: BLE001  (a listener must not stop the run)
+                if listener in self.rows[moment]:  # another thread may have removed it
+                    self.rows[moment].remove(listener)
+                self._armed()
+                warnings.warn(
+                    f"a listener of {moment!r} was dropped, it raised {type(error).__name__}: {error}", stacklevel=2
+                )

@@ -1,0 +1,1 @@
+"""The core of the engine: the step function, the run state, its plan, history, scheduler and time travel."""

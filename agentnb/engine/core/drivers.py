@@ -1,0 +1,390 @@
+"""Drivers: run steps one after another, without an event loop or inside one.
+
+`run_plain` calls `step` until a stop condition holds. `run_in_loop` does the same for async code and runs parallel
+branches concurrently. Both resume a pending step (a `Flight`) through the same coroutine, so a step that began
+without an event loop can continue inside one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agentnb.engine.core.frames import Activation
+from agentnb.engine.core.rng import take_note
+from agentnb.engine.core.run import (
+    BREAK,
+    ENDING,
+    EXHAUSTED,
+    FAILED,
+    GO,
+    GOING,
+    LANES,
+    NONE,
+    PAUSED,
+    SUSPENDED,
+    Halt,
+    Run,
+)
+from agentnb.engine.core.step import given_up, land, step
+from agentnb.engine.core.time_travel import amend, open_tip
+from agentnb.engine.effects.crash_recovery import cancel
+from agentnb.engine.effects.dispatch import Spent
+from agentnb.engine.effects.event_loops import in_own_loop
+from agentnb.engine.effects.pending_step import NEED_LOOP, Flight, Hold
+from agentnb.engine.effects.threads import in_thread
+
+LOOP: Final = 100  # a return code of the plain driver: continue inside an event loop
+SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop
+AT_LEAST: Final = 0.001  # seconds: the shortest wait before branches check a question whose timeout has passed
+SLOW_NS: Final = 5_000_000  # in a live run, a node that took longer runs in a thread the next time
+_HELD: Final = object()
+_GONE: Final = object()
+
+
+def run_plain(run: Run, *, once: bool = False, flight: Flight | None = None) -> int:
+    """Call `step` without an event loop until a stop condition holds; return the code, LOOP if an event loop is needed.
+
+    `flight` is the pending step to resume first if there are several.
+    """
+    if not once and _in_lanes(run):  # branches run concurrently, which needs an event loop
+        return LOOP
+    before, run.plain = run.plain, True
+    try:
+        while True:
+            code = take_off(run, flight) if flight else _resume_pending(run) if run.flights else step(run)
+            if code == SUSPENDED:
+                code = take_off(run)
+            if code == LANES:
+                code = GO if once else LOOP
+            if code or once:
+                return code
+    finally:
+        run.plain = before
+
+
+def _in_lanes(run: Run) -> bool:
+    """Return True if a parallel section is open."""
+    return len(run.frames) > 1 and any(frame.row.branch >= 0 for frame in run.frames.values())
+
+
+def _resume_pending(run: Run) -> int:
+    """Resume the pending steps; if all of them wait for people, start a step of another branch."""
+    act = beside(run)
+    return take_off(run) if act is None else step(run, act)
+
+
+def beside(run: Run) -> Activation | None:
+    """Return the next activation of another branch if every pending step waits for a person, else None."""
+    if not run.flights or not all(_waits_for_person(flight) for flight in run.flights.values()) or not _in_lanes(run):
+        return None
+    spent = run.used >= run.limit
+    return next((act for act in heads(run) if act.id not in run.flights and not (spent and act.cost)), None)
+
+
+def _waits_for_person(flight: Flight) -> bool:
+    return flight.held and flight.hold is not None and flight.hold.kind in ("answer", "approval")
+
+
+def next_flight(run: Run) -> Flight:
+    """Return the pending step to resume next: the first that is not held, else the first."""
+    flights = run.flights.values()
+    return next((flight for flight in flights if not flight.held), None) or next(iter(flights))
+
+
+def take_off(run: Run, flight: Flight | None = None) -> int:
+    """Resume `flight` (default: the next pending step) and run it as far as possible without an event loop."""
+    flight = flight or next_flight(run)
+    if not flight.held and not flight.looped:
+        flight.resume()
+        try:
+            flight.take(flight.coro.send(None))
+        except StopIteration as ended:
+            return land(run, flight, ended.value)
+        except Exception as error:  # noqa: BLE001  (the node's failure)
+            return land(run, flight, None, error)
+        except Spent:
+            return given_up(run, flight.act)
+    return SUSPENDED if flight.held else LOOP
+
+
+@types.coroutine
+def _resume_coroutine(flight: Flight) -> Generator[Any, Any, Any]:
+    """Resume a coroutine that may have been started elsewhere; return its result, _HELD or _GONE."""
+    error: BaseException | None = None
+    reply: Any = None
+    flight.resume()
+    while True:
+        try:
+            yielded = flight.coro.send(reply) if error is None else flight.coro.throw(error)
+        except StopIteration as ended:
+            return ended.value
+        reply, error = None, None
+        if yielded is NEED_LOOP:
+            continue
+        if isinstance(yielded, Hold):
+            flight.stop_at(yielded)
+            return _HELD
+        flight.waits = yielded
+        try:
+            reply = yield yielded
+        except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node first, too)
+            error = raised
+        flight.waits = None
+        if flight.gone and flight.task is None:  # abandoned: its coroutine is closed and this task continues
+            return _GONE
+
+
+async def fly(run: Run, flight: Flight) -> int:
+    """Await a pending step and commit it; return SUSPENDED if it is held."""
+    if flight.held:
+        return SUSPENDED
+    try:
+        result = await _resume_coroutine(flight)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001  (the node's failure)
+        return GO if flight.gone else _mark_ending(run, land(run, flight, None, error))
+    except Spent:
+        return GO if flight.gone else _mark_ending(run, given_up(run, flight.act))
+    if result is _HELD:
+        return SUSPENDED
+    if result is _GONE:
+        return PAUSED
+    return GO if flight.gone else _mark_ending(run, land(run, flight, result))
+
+
+def _mark_ending(run: Run, code: int) -> int:
+    """Set `run.lanes` to ENDING (no new branch steps) if a step's code stops the run; return the code."""
+    if run.lanes and code not in (GO, LANES, SUSPENDED):
+        run.lanes = ENDING
+    return code
+
+
+async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
+    """Run one step in async code (`flight` if passed). In a live run, a slow node runs in a thread."""
+    if flight is not None:
+        code = SUSPENDED
+    elif run.flights:
+        other = beside(run)
+        code = SUSPENDED if other is None else step(run, other)
+    elif run.threaded and (act := run.activation(run.history.p_act[run.pos])).node.slow and not act.what:
+        take_note(run)
+        run.flights[act.id] = Flight(act, _perform_in_thread(act), run.ns())
+        code = SUSPENDED
+    else:
+        before, run.plain = run.plain, not run.threaded
+        try:
+            code = step(run)
+        finally:
+            run.plain = before
+        history = run.history
+        if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
+            run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
+    if code == SUSPENDED:
+        took_off, known = flight or next_flight(run), len(run.history.s_act)
+        code = await fly(run, took_off)
+        history = run.history
+        if run.threaded and len(history.s_act) > known and history.s_t1[-1] - history.s_t0[-1] < SLOW_NS:
+            took_off.act.node.slow = False  # it was slow once, perhaps because the processor was busy
+    return GO if code == LANES else code
+
+
+async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:
+    """Call `step` in async code until a stop condition holds; return the code.
+
+    Every few milliseconds `between` is called and control returns to the event loop. Setting the `run.halt` that was
+    current at the start stops the run before the next step.
+    """
+    pausing, halt = run.ns() + SLICE_NS, run.halt
+    while not halt.on:
+        if _in_lanes(run):
+            code = await _run_lanes(run, halt)
+        else:
+            code = await step_in_loop(run)
+        if code:
+            return code
+        if run.history.s_t1[-1] > pausing:
+            if between is not None:
+                between()
+            await asyncio.sleep(0)
+            pausing = run.ns() + SLICE_NS
+    return PAUSED
+
+
+# -- parallel branches ---------------------------------------------------------------------------------------------
+
+
+def heads(run: Run) -> list[Activation]:
+    """Return the activations that can run now: the first of each lane that waits for no inner lane."""
+    waiting = [run.activation(number) for number in run.frontier()]
+    busy: set[int] = set()
+    for act in waiting:
+        outer = act.frame.lane.parent
+        while outer is not None and outer.lane.id not in busy:
+            busy.add(outer.lane.id)
+            outer = outer.lane.parent
+    found: dict[int, Activation] = {}
+    for act in waiting:
+        if act.frame.lane.id not in busy:
+            found.setdefault(act.frame.lane.id, act)
+    return list(found.values())
+
+
+@dataclass(slots=True)
+class _Lanes:
+    """The concurrently running branches: the tasks in flight, and the activation at which a breakpoint stopped them.
+
+    `passed` holds the activations whose breakpoint is not checked again, because the run already stopped there.
+    """
+
+    passed: set[int]
+    tasks: dict[asyncio.Task[int], Flight] = field(default_factory=dict)
+    stood: Activation | None = None
+
+
+async def _run_lanes(run: Run, halt: Halt) -> int:
+    """Run the branches of the open parallel sections concurrently until they end or a stop condition holds.
+
+    A branch that waits for a person does not block the others.
+    """
+    before, run.threaded, run.lanes = run.threaded, True, GOING
+    lanes, code = _Lanes({run.frontier()[0]}), GO
+    tasks = lanes.tasks
+    try:
+        while True:
+            if not code:
+                code = PAUSED if halt.on else _dispatch(run, lanes)
+            if not tasks:
+                break
+            run.lanes = ENDING if code else GOING
+            done, _ = await asyncio.wait(tasks, timeout=_time_left(run), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                code = _code_after(tasks.pop(task), task, code)
+            if not tasks and not _in_lanes(run):
+                break
+            if code == FAILED:
+                await _cancel_all(run, tasks)
+    finally:
+        run.threaded, run.lanes = before, NONE
+        await _cancel_all(run, tasks)
+    if code == BREAK and lanes.stood is not None:
+        _move_to_front(run, lanes.stood)
+    return code
+
+
+def _time_left(run: Run) -> float | None:
+    """Return the seconds until the first question times out; None if none has a timeout."""
+    left = [flight.hold.left for flight in run.flights.values() if flight.held and flight.hold is not None]
+    return min((max(seconds, AT_LEAST) for seconds in left if seconds is not None), default=None)
+
+
+def _code_after(flight: Flight, task: asyncio.Task[int], code: int) -> int:
+    """Return the code of the parallel section after one more task has ended. A failure overrides every other code."""
+    if task.cancelled():
+        flight.coro.close()  # it may never have started
+        return code
+    landed = task.result()
+    if landed == FAILED:
+        return landed
+    return code or (GO if landed == LANES or _waits_for_person(flight) else landed)
+
+
+def _dispatch(run: Run, lanes: _Lanes) -> int:
+    """Start every activation that can run and is not in flight; sync functions run in threads.
+
+    Start no more than can finish within the remaining budget and the number of steps requested.
+    """
+    waits, spared, waiting, tasks = False, False, heads(run), lanes.tasks
+    while waiting:
+        act = waiting.pop(0)
+        flight = run.flights.get(act.id)
+        if flight is not None:
+            if flight.held and not _waits_for_person(flight):
+                return SUSPENDED
+            waits = waits or flight.held
+            if not flight.held and flight.task not in tasks:
+                _create_task(run, tasks, flight)
+        elif _exhausts_limits(run, act, tasks):
+            spared = True
+        elif _is_at_breakpoint(run, act, lanes):
+            return BREAK
+        elif act.what or inspect.iscoroutinefunction(act.perform):
+            code = step(run, act)
+            if code == SUSPENDED:
+                _create_task(run, tasks, run.flights[act.id])
+            elif code not in (GO, LANES) or not _in_lanes(run):
+                return code if code != LANES else GO
+            else:
+                waiting = heads(run)  # a frame was closed, or its body starts another iteration
+        else:
+            take_note(run)
+            flight = run.flights[act.id] = Flight(act, _perform_in_thread(act), run.ns())
+            _create_task(run, tasks, flight)
+    return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
+
+
+def _is_at_breakpoint(run: Run, act: Activation, lanes: _Lanes) -> bool:
+    """Return True if a breakpoint stops the run before this activation of a branch."""
+    if run.before is None or not act.frame.lane.parent or act.id in lanes.passed or not run.before(act):
+        lanes.passed.discard(act.id)
+        return False
+    lanes.stood = act
+    return True
+
+
+def _move_to_front(run: Run, act: Activation) -> None:
+    """Make the activation at which the run stopped the next one; it may be queued behind those of other branches."""
+    rest = run.frontier()
+    if act.id in rest and rest[0] != act.id:
+        rest.remove(act.id)
+        open_tip(run, amend=True)
+        amend(run, [act.id, *rest])
+
+
+def _exhausts_limits(run: Run, act: Activation, tasks: dict[asyncio.Task[int], Flight]) -> bool:
+    """Return True if the activations in flight use up the remaining steps."""
+    counted = sum(flight.act.cost for flight in tasks.values())
+    ends = bool(tasks) and run.position + len(tasks) >= run.stop_at
+    return ends or (act.cost > 0 and run.used + counted >= run.limit)
+
+
+def _create_task(run: Run, tasks: dict[asyncio.Task[int], Flight], flight: Flight) -> None:
+    flight.task = asyncio.get_running_loop().create_task(fly(run, flight))
+    tasks[flight.task] = flight
+
+
+async def _perform_in_thread(act: Activation) -> Any:
+    result = await in_thread(act.perform, act.work)
+    return await result if isinstance(result, Awaitable) else result
+
+
+async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], Flight]) -> None:
+    """Cancel what is still in flight and wait until it has ended; those steps start again when they are stepped."""
+    for task, flight in tasks.items():
+        run.flights.pop(flight.act.id, None)
+        if not task.done():
+            cancel(run, flight)
+    if tasks:
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for flight in tasks.values():
+            flight.coro.close()  # a task cancelled before it started has not touched it
+        tasks.clear()
+
+
+__all__ = [
+    "LOOP",
+    "beside",
+    "fly",
+    "heads",
+    "in_own_loop",
+    "next_flight",
+    "run_in_loop",
+    "run_plain",
+    "step_in_loop",
+    "take_off",
+]

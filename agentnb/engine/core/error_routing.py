@@ -1,0 +1,158 @@
+"""Error routing: a failure leads to an error edge, a rescue or an enclosing composite node, or stops the run."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from agentnb.board.masking import hide_found
+from agentnb.engine.core.frames import Activation, Frame
+from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
+from agentnb.engine.core.run import FAILED, GO, Run
+from agentnb.engine.core.scheduler import Pushes, advance, announced, chosen, frame_of, leave, ways
+from agentnb.engine.effects.dispatch import end_calls
+from agentnb.engine.effects.threads import spelled_out
+from agentnb.errors import AgentRuntimeError, BoardError, told
+from agentnb.recipe.model import Rescue
+
+
+def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -> int:
+    """Commit a failed step and schedule its handler. Its writes are discarded, unless its kind keeps them."""
+    from agentnb.engine.core.time_travel import repair
+
+    repair(run)
+    act, spelled = run.alive(act), spelled_out(error)
+    work = act.work
+    own = [*work.kept, *work.own]
+    for held in (work.own, work.kept, work.copies):
+        held.clear()  # conditions evaluated from here on see the board as it is
+    hide_found(act.scope.seen())  # the failure's message may contain the node's inputs
+    failure = Failure(type(spelled).__name__, told(spelled), spelled, isinstance(spelled, TimeoutError))
+    return _commit_failure(run, act, failure, own, began)
+
+
+def fell(run: Run, act: Activation, began: int) -> int:
+    """Leave a composite node in which a step failed, by its own error edges or its rescue."""
+    step = run.position + 1
+    failure = next(at.errors[number] for at in reversed(run.chain) for number in reversed(at.errors) if number < step)
+    return _commit_failure(run, act, failure, [], began)
+
+
+def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, Any]], began: int) -> int:
+    """Commit the step of a failure; `own` holds its writes, for a kind that keeps them."""
+    from agentnb.engine.core.step import finish
+
+    work, node = act.work, act.node
+    work.result = failure.result  # for the conditions of a rescue's edges
+    fatal = isinstance(failure.error, AgentRuntimeError)  # a failure of the run: no handler of the recipe applies
+    targets = () if fatal else node.timeouts if failure.timeout else node.errors
+    act, onward = _after_failure(run, act, own, fatal=fatal)
+    run.history.errors[run.position + 1] = failure
+    pushes: Pushes = announced(run, work) if node.kind.keeps else []
+    if not node.kind.keeps:
+        work.emitted.clear()
+    if targets or onward is not None:
+        if act.what:
+            leave(run, act)
+        # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
+        front = [*((run.turn(target, act.frame).id, None) for target in targets), *(onward or [])]
+        flag = ERROR | (LEAVE if act.what else 0)
+        return finish(run, act, began, flag, advance(run, act, pushes, front))
+    if node.kind.keeps:  # the failure of a behavior is an event of its run and does not end it
+        return finish(run, act, began, ERROR, advance(run, act, pushes))
+    catcher = None if fatal else _catcher(run, act, failure)
+    stay = _write_queue(run, act, catcher)
+    code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
+    code = _cancel_branches(run, act, catcher) or code
+    return code if catcher else FAILED
+
+
+def _after_failure(
+    run: Run, act: Activation, own: list[tuple[Any, Any]], *, fatal: bool
+) -> tuple[Activation, Pushes | None]:
+    """Apply the writes that a failed step keeps; return where its rescue leads (None: no rescue, or it failed).
+
+    A rescue that fails (its condition, target or value) is ignored and its changes are undone.
+    """
+    from agentnb.engine.core.time_travel import repair
+
+    rescues = [None] if fatal or act.node.node.rescue is None else [act.node.node.rescue, None]
+    for rescue in rescues:
+        if act.node.kind.keeps:
+            with suppress(BoardError):  # the writes from the first refused one on are dropped
+                for path, value in own:
+                    run.write(act.scope, path, value)
+        if rescue is None:
+            break
+        try:
+            return act, rescued(run, act, rescue)
+        except Exception:  # noqa: BLE001  (the node's own failure is the one reported)
+            repair(run)
+            act = run.alive(act)
+    return act, None
+
+
+def rescued(run: Run, act: Activation, rescue: Rescue) -> Pushes:
+    """Apply the writes of a rescue and return where it leads; the frames of a composite node are closed first."""
+    if act.what:
+        leave(run, act)
+    for key, value in rescue.writes.items():
+        run.write(act.scope, (key,), value)
+    return ways(run, act) if rescue.route is None else chosen(run, act, rescue.route, None)
+
+
+def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
+    """Return the nearest enclosing composite node that handles the failure, with its frame; None if there is none."""
+    frame = act.frame
+    while frame.parent is not None:
+        owner = run.plan.nodes[frame.row.owner]
+        if (owner.timeouts if failure.timeout else owner.errors) or owner.node.rescue is not None:
+            return owner.index, frame.parent
+        frame = frame.parent
+    return None
+
+
+def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -> int:
+    """Write the queue after a failure: the failed node first, or the composite node that handles it."""
+    queue = run.frontier()
+    if catcher is None:
+        new = [queue.pop(queue.index(act.id)), *queue]  # once: it may be queued a second time further back
+    else:
+        index, frame = catcher
+        inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
+        kept = [n for n in queue if not any(frame_of(run, n).within(top) for top in inside)]
+        new = [run.turn(index, frame, FAIL).id, *kept]
+    history = run.history
+    pos = len(history.p_act)
+    history.p_act.extend(new)
+    history.p_val.extend([CARRIED] * len(new))
+    return pos
+
+
+def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> int:
+    """Record the other branches that a failure ends as cancelled, one step per branch."""
+    from agentnb.engine.core.step import finish
+
+    code, before = GO, run.position - 1
+    seen = {failed.frame.lane.id}
+    for number in run.history.queue_after(before):
+        act = run.activation(number)
+        lane = act.frame.lane
+        if lane.id in seen or lane.parent is None or failed.frame.within(lane):
+            continue
+        if catcher is not None and not lane.within(catcher[1]):
+            continue
+        seen.add(lane.id)
+        flight = run.flights.pop(number, None)
+        end_calls(act.work)
+        calls = list(act.work.calls)
+        if flight is not None:
+            flight.cancel()
+        act.work.reset()
+        act.work.calls, act.work.busy = calls, bool(calls)
+        now = run.ns()
+        code = finish(run, act, now, CANCELLED, run.pos, counted=False)
+    return code
+
+
+__all__ = ["fail", "fell"]

@@ -1,0 +1,143 @@
+"""Event queue: the frontier of a reactive run: a queue of events, each with the activations that it triggers.
+
+If the nodes that an event triggers are known at once, their activations are queued; otherwise the event itself is
+queued and matched when it reaches the front, where `unfold` replaces it with the activations that it triggers. Only
+the front of the queue is read, so the length of the queue does not affect the cost of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agentnb.engine.core.history import CARRIED, LATE, ActRow
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+    from agentnb.recipe.model import Reactive
+
+
+def queued(run: Run, events: Sequence[Event]) -> list[int]:
+    """Return the queue entries for these events."""
+    reactive, found = _reactive(run), list[int]()
+    act, index = run.tables.act, run.plan.index
+    for event in events:
+        if not reactive.waits(event):
+            continue
+        names = reactive.at_once(run, event)
+        if names:
+            found += [act(ActRow(index[name], 0, 0, event.seq)) for name in names]
+        else:
+            found.append(act(ActRow(-1, 0, 0, event.seq)))
+    return found
+
+
+def advance(run: Run, act: Activation) -> int:
+    """Queue the events emitted by a step, remove its own activation, and return where the queue begins then."""
+    history, emitted = run.history, act.work.emitted
+    if emitted:
+        new = queued(run, emitted)
+        history.p_act.extend(new)
+        history.p_val.extend([CARRIED] * len(new))
+    _forget(run, act)
+    here = run.pos
+    if history.p_act[here] == act.id:
+        at = history.after(here)
+    else:  # a person has moved another activation to the front
+        rest = history.queue(here, len(history.p_act))
+        rest.remove(act.id)
+        at = _write(run, rest)
+    over = None if act.event < 0 or act.row.about <= LATE else act.event
+    return unfold(run, at, over, emitted)
+
+
+def unfold(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] = ()) -> int:
+    """Match the events at the front of the queue until an activation is there; return where the queue begins then.
+
+    Args:
+        at: where the queue begins.
+        over: the number of the event whose last activation may just have ended.
+        emitted: the events of the step being committed, which are not in the history yet.
+    """
+    history, reactive, acts = run.history, _reactive(run), run.tables.acts
+    while True:
+        row = acts[history.p_act[at]] if at < len(history.p_act) else None
+        if over is not None and (row is None or row.event != over or row.about <= LATE):
+            late = reactive.late(run, _event(run, over, emitted))
+            if late:
+                return _put_before(run, at, [_activation_id(run, node, event, about) for node, about, event in late])
+        if row is None or row.node >= 0:
+            return at
+        over = row.event
+        found = reactive.turns(run, _event(run, over, emitted))
+        if found:
+            return _put_before(
+                run, history.after(at), [_activation_id(run, name, over, about) for name, about in found]
+            )
+        at = history.after(at)
+
+
+def settle(run: Run) -> None:
+    """Match the external events at the front of the queue at the run's position, as part of its last step."""
+    history = run.history
+    if run.plan.recipe.reactive is None or run.at is not history or run.position != history.tip:
+        return
+    row = run.position - history.base
+    if run.pos >= history.s_pend[row] or run.tables.acts[history.p_act[run.pos]].node >= 0:
+        return
+    at = unfold(run, run.pos)
+    history.s_pend[row] = len(history.p_act)
+    history.s_pos[row] = run.pos = at
+
+
+def append(run: Run, event: Event) -> None:
+    """Queue an external event as part of the last step; it is matched when it reaches the front."""
+    history, new = run.history, queued(run, [event])
+    row = run.position - history.base
+    history.p_act.extend(new)
+    history.p_val.extend([CARRIED] * len(new))
+    history.s_pend[row] = len(history.p_act)
+
+
+def _put_before(run: Run, at: int, turns: Sequence[int]) -> int:
+    """Insert activations before the queue that begins at `at` without copying it; return where the new queue begins."""
+    start = _write(run, turns)
+    run.history.put_before(at, start)
+    return start
+
+
+def _write(run: Run, queue: Sequence[int]) -> int:
+    """Append activations to the push rows; return where they begin."""
+    history = run.history
+    start = len(history.p_act)
+    history.p_act.extend(queue)
+    history.p_val.extend([CARRIED] * len(queue))
+    return start
+
+
+def _activation_id(run: Run, name: str, event: int, about: int) -> int:
+    return run.tables.act(ActRow(run.plan.index[name], 0, 0, event, about))
+
+
+def _forget(run: Run, act: Activation) -> None:
+    """Forget a finished activation triggered by an event: a reactive run has as many of them as steps."""
+    if act.event >= 0:
+        run.live.pop(act.id, None)
+        act.frame.acts.pop(act.row, None)
+
+
+def _event(run: Run, seq: int, emitted: Sequence[Event]) -> Event:
+    found = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
+    assert found is not None
+    return found
+
+
+def _reactive(run: Run) -> Reactive:
+    reactive = run.plan.recipe.reactive
+    assert reactive is not None
+    return reactive
+
+
+__all__ = ["advance", "append", "queued", "settle", "unfold"]

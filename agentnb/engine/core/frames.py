@@ -1,0 +1,70 @@
+"""Frames and activations. A frame is an open region of a run; an activation is one scheduling of a node in a frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentnb.board.scopes import Scope
+from agentnb.engine.core.history import COUNTED, ActRow, FrameRow
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.plan import PlanNode
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Perform, Work
+
+
+class Frame:
+    """An open region of one run: its scope, the iteration of its body, and the activations in it."""
+
+    __slots__ = ("acts", "depth", "id", "iteration", "lane", "parent", "row", "scope")
+
+    def __init__(self, row: FrameRow, parent: Frame | None, scope: Scope) -> None:
+        self.row, self.id, self.parent, self.scope = row, row.id, parent, scope
+        self.depth: int = parent.depth + 1 if parent else 0
+        self.iteration = 1
+        self.acts: dict[ActRow, Activation] = {}
+        # A lane is a unit of concurrency: the root, or a branch of a parallel section with everything inside it.
+        self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
+
+    def within(self, frame: Frame) -> bool:
+        """Return True if this frame is `frame` or is nested in it."""
+        here: Frame | None = self
+        while here is not None and here.depth >= frame.depth:
+            if here is frame:
+                return True
+            here = here.parent
+        return False
+
+
+class Activation:
+    """One scheduling of a node in a frame, created once and reused, with its scope and next activation resolved.
+
+    `next` is the number of the activation that always follows: -1 none, -2 not determined yet, -3 it depends on edges.
+    `quick` is True if the frontier can simply advance by one (an ordinary activation in the root frame).
+    """
+
+    __slots__ = (
+        "cost",
+        "event",
+        "flag",
+        "frame",
+        "id",
+        "next",
+        "node",
+        "perform",
+        "quick",
+        "row",
+        "scope",
+        "what",
+        "work",
+    )
+
+    def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
+        self.id, self.row, self.node, self.frame = number, row, node, frame
+        self.what, self.event, self.scope = row.what, row.event, frame.scope
+        self.perform: Perform = node.perform if run.begins is None else run.begins(self, node.perform)
+        self.cost = int(node.node.counted and not row.what)
+        self.flag = COUNTED * self.cost
+        self.quick = frame.parent is None and not row.what and not run.plan.joins and not run.plan.reacts
+        self.next = -2
+        self.work: Work = run.work_of(self)

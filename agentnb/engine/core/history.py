@@ -1,0 +1,435 @@
+"""The history of a run as columns: a row per step, per write and per push. Only the tip ever changes.
+
+Layout, 33 bytes per step: the activation (4), begin and end in ns (8 + 8), flags (1), where the frontier begins (4),
+and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice
+`p_act[s_pos[k] : s_pend[k]]`. Pushes inserted before the waiting ones form an aside: a queue that begins in an aside
+continues from its end with the waiting pushes, and a queue that reaches an aside skips it. So waiting pushes are never
+written again (see `queue`).
+A write row is 20 bytes: code (interned scope and path, and the op), the new value, and the previous value of the
+path's first key. A followed edge IS a push row with its condition's value. Rare data is in sparse dicts by step.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.board.paths import Path
+from agentnb.text import LONGEST_TEXT, safe_str
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.reducers import Part
+
+NOBODY: Final = 0xFFFFFFFF
+RUN, ENTER, AGAIN, LEAVE = range(4)
+PHASES: Final = ("run", "enter", "again", "leave")
+OK, ERROR, CANCELLED, SKIPPED = (status << 2 for status in range(4))
+STATUS: Final = 12  # mask of the flag bits that hold one of these
+STATUSES: Final = ("ok", "error", "cancelled", "skipped")
+OUTSIDE: Final = -1  # as `Call.call`: no committed step made the call
+COUNTED: Final = 64  # the step counts towards max_steps
+UNCAUGHT: Final = 32  # an error without a handler: the run stops there
+LATE: Final = -2  # as `ActRow.about`: the event was delivered before, and what it was postponed for has come.
+# Every lower number means the same about another event: LATE minus the number of that event.
+# As `ActRow.what` (0: an ordinary activation): the inside of a composite node has ended, or has failed.
+RESUME, FAIL = 1, 2
+
+
+class Carried:
+    """The type of the mark in `p_val` of push rows that are not followed edges: moved, or a return of a composite."""
+
+    __slots__ = ()
+
+
+CARRIED: Final = Carried()
+
+
+class FrameRow(NamedTuple):
+    """A frame as it was opened: the owner node, the region, the scope and the step.
+
+    `given` holds the frozen inputs of its inside; None if it has the inputs of the enclosing frame.
+    """
+
+    id: int
+    parent: int
+    owner: int
+    region: str
+    policy: str
+    branch: int
+    scope: int
+    opened: int
+    given: Any = None
+
+
+class ActRow(NamedTuple):
+    """An activation: a node of a frame that is to run (`what` 0), or whose inside has ended (RESUME) or failed (FAIL).
+
+    `about` distinguishes activations of a node for one event: the number of another event it is about, or LATE.
+    """
+
+    node: int
+    frame: int
+    what: int = 0
+    event: int = -1
+    about: int = -1
+
+
+def is_inner_way(source: ActRow, target: ActRow, frames: Sequence[FrameRow]) -> bool:
+    """Return True if a push by a step of `source` leads into the inside of its composite node, or back from its end."""
+    if source.node < 0 or target.node < 0:
+        return False
+    entered, left = frames[target.frame], frames[source.frame]
+    if target.what == RESUME:
+        return (target.node, target.frame) == (left.owner, left.parent)
+    return target.what == 0 and (entered.owner, entered.parent) == (source.node, source.frame)
+
+
+class Failure(NamedTuple):
+    """The error of a failed step."""
+
+    type: str
+    message: str
+    error: BaseException | None = None
+    timeout: bool = False
+
+    def __str__(self) -> str:
+        """Return the type and the message, masked."""
+        return f"{self.type}: {safe_str(self.message, LONGEST_TEXT)}"
+
+    @property
+    def result(self) -> Any:
+        """The result of the failed step: the answer that was the failure, else the exception's message."""
+        return getattr(self.error, "result", {"exception": self.message})
+
+
+class Note(NamedTuple):
+    """What a step reports besides its writes. `score` is the quality of the run's work, if the step judged it."""
+
+    thought: str | None = None
+    action: Any = None
+    observation: Any = None
+    inputs: Any = None
+    score: float | None = None
+
+
+class Act(NamedTuple):
+    """An intervention by a person at the run's position after `step`."""
+
+    step: int
+    act: str
+    target: str
+    old: Any
+    new: Any
+    actor: str
+    time: datetime
+
+
+class Event(NamedTuple):
+    """An event emitted by a node or a person: in step `step`, if in one; `at` is the position it belongs to.
+
+    `mark` is a label defined by the dialect.
+    """
+
+    seq: int
+    step: int | None
+    id: str
+    type: str
+    actor: str
+    cause: str | None
+    time: datetime
+    payload: Any
+    at: int
+    mark: str | None = None
+
+
+class Call(NamedTuple):
+    """One attempt of one effect: the `attempt`-th of the `call`-th effect of a step.
+
+    `call` is OUTSIDE if no committed step made it: its step was interrupted and did not make this call when it ran
+    again. For a model's answer, `provider`, `model` and `finish_reason` state who answered (`simulated`: no model) and
+    why the answer ended.
+    """
+
+    step: int
+    act: int
+    call: int
+    kind: str
+    name: str
+    attempt: int
+    wait: float
+    arguments: Any
+    result: Any
+    error: str | None
+    seconds: float
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: Any = None
+    provider: str | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+
+
+class Checkpoint(NamedTuple):
+    """The state after a step, so that goto does not have to start from the first step."""
+
+    step: int
+    writes: int
+    used: int
+    data: dict[int, dict[str, Any]]
+    frames: tuple[tuple[int, int], ...]
+
+
+class Tables:
+    """Tables shared by the histories of one tree of runs: frames, activations and paths by number. They only grow."""
+
+    __slots__ = ("act_ids", "acts", "code_ids", "codes", "frames", "plain")
+
+    def __init__(self) -> None:
+        self.frames: list[FrameRow] = [FrameRow(0, -1, -1, "root", "isolated", -1, 0, 0)]
+        self.acts: list[ActRow] = []
+        self.act_ids: dict[ActRow, int] = {}
+        self.codes: list[tuple[int, Path]] = []
+        self.code_ids: dict[tuple[int, Path], int] = {}
+        self.plain: dict[int, str] = {}  # the codes that set a whole key of the root scope, with that key
+
+    def act(self, row: ActRow) -> int:
+        """Return the number of an activation, adding it if it is new."""
+        number = self.act_ids.get(row)
+        if number is None:
+            number = self.act_ids[row] = len(self.acts)
+            self.acts.append(row)
+        return number
+
+    def code(self, scope: int, path: Path) -> int:
+        """Return the code of a path in a scope, adding it if it is new; the op is added to the code."""
+        number = self.code_ids.get((scope, path))
+        if number is None:
+            number = self.code_ids[scope, path] = len(self.codes) * 4
+            self.codes.append((scope, path))
+            if scope == 0 and len(path) == 1:
+                self.plain[number] = str(path[0])
+        return number
+
+
+_ints: Final = partial(array, "I")
+_times: Final = partial(array, "q")
+
+
+@dataclass(eq=False, repr=False)
+class History:
+    """The steps after `base` of one branch of a run; earlier steps belong to the parent."""
+
+    tables: Tables
+    base: int = 0
+    parent: History | None = None
+    name: str | None = None
+    s_act: array[int] = field(default_factory=_ints)
+    s_t0: array[int] = field(default_factory=_times)
+    s_t1: array[int] = field(default_factory=_times)
+    s_flag: array[int] = field(default_factory=partial(array, "B"))
+    s_pos: array[int] = field(default_factory=_ints)
+    s_wend: array[int] = field(default_factory=_ints)
+    s_pend: array[int] = field(default_factory=_ints)
+    w_code: array[int] = field(default_factory=_ints)
+    w_new: list[Any] = field(default_factory=list)
+    w_old: list[Any] = field(default_factory=list)
+    p_act: array[int] = field(default_factory=_ints)
+    p_val: list[Any] = field(default_factory=list)
+    asides: dict[int, int] = field(default_factory=dict)  # the first push of each aside -> the end of the aside
+    returns: dict[int, int] = field(default_factory=dict)  # the last push of each -> where the waiting ones begin
+    r_code: array[int] = field(default_factory=_ints)
+    r_step: array[int] = field(default_factory=_ints)
+    in_place: set[int] = field(default_factory=set)
+    order: dict[int, int] = field(default_factory=dict)
+    reduced: dict[int, tuple[Part, ...]] = field(default_factory=dict)  # a write in a branch -> its parts
+    rare: list[int] = field(default_factory=list)
+    opened: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    closed: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    errors: dict[int, Failure] = field(default_factory=dict)
+    notes: dict[int, Note] = field(default_factory=dict)
+    waited: dict[int, int] = field(default_factory=dict)  # ns that a step waited for a person
+    people: list[Act] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    times: dict[int, tuple[datetime, ...]] = field(default_factory=dict)  # step -> the clock times it read
+    loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    sealed: int = -1
+    counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
+    indexed: int = 0
+    steps: dict[int, list[int]] = field(default_factory=dict)  # the steps of each node, of the first `listed` rows
+    listed: int = 0
+    tops: list[int] = field(default_factory=list)
+    before: int | None = None  # see `inherited`
+    plan: Plan | None = None  # the plan its steps were made with; None if unknown
+
+    def __repr__(self) -> str:
+        """Return one line with the range of steps."""
+        return f"<History {self.name or ''} of steps {self.base + 1} to {self.tip}>"
+
+    @property
+    def tip(self) -> int:
+        """The number of the last step."""
+        return self.base + len(self.s_act) - 1
+
+    def worked(self, row: int) -> int:
+        """Return the nanoseconds that a step worked, without the time in which it waited for a person."""
+        took = self.s_t1[row] - self.s_t0[row]
+        return took - self.waited.get(self.base + row, 0) if self.waited else took
+
+    def first_row(self, frontier: list[int], now: int) -> None:
+        """Append row 0: the state in which this history starts."""
+        self.p_act.extend(frontier)
+        self.p_val.extend([CARRIED if self.parent else None] * len(frontier))
+        self.s_act.append(NOBODY)
+        self.s_t0.append(now)
+        self.s_t1.append(now)
+        self.s_flag.append(0)
+        self.s_pos.append(0)
+        self.s_wend.append(len(self.w_new))
+        self.s_pend.append(len(self.p_act))
+
+    def queue(self, row: int, end: int) -> list[int]:
+        """Return the activations of the queue that begins at push row `row`; the pushes end at `end`."""
+        if not self.asides:
+            return self.p_act[row:end].tolist()
+        found = []
+        while row < end:
+            found.append(self.p_act[row])
+            row = self.after(row)
+        return found
+
+    def queue_after(self, step: int) -> list[int]:
+        """Return the queue after a step of this history, front first."""
+        return self.queue(self.s_pos[step - self.base], self.s_pend[step - self.base])
+
+    def after(self, row: int) -> int:
+        """Return the push row that follows `row` in a queue."""
+        if row in self.returns:
+            return self.returns[row]
+        row += 1
+        while row in self.asides:
+            row = self.asides[row]
+        return row
+
+    def put_before(self, row: int, start: int) -> None:
+        """Turn the pushes from `start` on into an aside that comes before the pushes that wait from `row` on."""
+        end = len(self.p_act)
+        if row < start < end:
+            self.asides[start], self.returns[end - 1] = end, row
+
+    def mark_rare(self, step: int) -> None:
+        """Record that a step changed the frames, so that undoing its writes is not enough to undo it."""
+        if not self.rare or self.rare[-1] < step:
+            self.rare.append(step)
+
+    def calls_of(self, kind: str, node: int | None, step: int) -> int:
+        """Count the effects of a kind (of one node) up to a step; retries are not counted."""
+        for call in self.calls[self.indexed :]:
+            if call.attempt == 1 and call.call != OUTSIDE:
+                for key in ((call.kind, None), (call.kind, self.tables.acts[call.act].node)):
+                    self.counted.setdefault(key, []).append(call.step)
+        self.indexed = len(self.calls)
+        return bisect_right(self.counted.get((kind, node), ()), step)
+
+    def steps_of(self, node: int, step: int) -> list[int]:
+        """Return the steps of a node up to a step."""
+        for row in range(self.listed, len(self.s_act)):
+            if row:
+                known = self.steps.setdefault(self.tables.acts[self.s_act[row]].node, [])
+                if not known or known[-1] < self.base + row:  # an interrupt may have come before `listed` was set
+                    known.append(self.base + row)
+        self.listed = len(self.s_act)
+        found = self.steps.get(node, [])
+        return found[: bisect_right(found, step)]
+
+    def last_event(self, step: int) -> int:
+        """Return the highest event number up to a step; 0 if there is none.
+
+        Among concurrent steps, the one committed last may have emitted first.
+        """
+        events, tops = self.events, self.tops
+        for event in events[len(tops) :] if len(tops) < len(events) else ():
+            tops.append(max(event.seq, tops[-1] if tops else 0))
+        row = len(events) if not events or events[-1].at <= step else bisect_right(events, step, key=_at_of)
+        return tops[row - 1] if row else 0
+
+    @property
+    def inherited(self) -> int:
+        """The highest event number from before this history; it can no longer change."""
+        if self.before is None:
+            above = self.parent
+            self.before = 0 if above is None else max(above.last_event(self.base), above.inherited)
+        return self.before
+
+    def place_of(self, seq: int) -> int:
+        """Return the index of the event with this number; -1 if there is none, or if it is not found by bisection.
+
+        Events are ordered by number, mostly without gaps; but the events of concurrent steps are in the order in which
+        the steps were committed.
+        """
+        events = self.events
+        place = seq - events[0].seq if events else -1
+        if not 0 <= place < len(events) or events[place].seq != seq:
+            place = bisect_left(events, seq, key=_seq_of)
+        return place if place < len(events) and events[place].seq == seq else -1
+
+    def checkpoint_before(self, step: int) -> Checkpoint | None:
+        """Return the last checkpoint at or before a step; None when this history has none."""
+        at = bisect_right(self.checkpoints, step, key=_step_of)
+        return self.checkpoints[at - 1] if at else None
+
+    def _cut_writes(self, writes: int) -> None:
+        """Drop every write row from number `writes` on."""
+        del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
+        if self.in_place and max(self.in_place) >= writes:
+            self.in_place = {number for number in self.in_place if number < writes}
+        for number in [number for number in self.order if number >= writes]:
+            del self.order[number]
+        while self.reduced and next(reversed(self.reduced)) >= writes:
+            self.reduced.popitem()
+
+    def cut(self, step: int) -> bool:
+        """Drop every row after `step`; return whether one of them had changed the frames."""
+        row = step - self.base
+        for column in (self.s_act, self.s_t0, self.s_t1, self.s_flag, self.s_pos, self.s_wend, self.s_pend):
+            del column[row + 1 :]
+        writes, pushes = self.s_wend[row], self.s_pend[row]
+        self._cut_writes(writes)
+        del self.p_act[pushes:], self.p_val[pushes:]
+        for table in (self.asides, self.returns):
+            while table and next(reversed(table)) >= pushes:
+                table.popitem()
+        reads = bisect_right(self.r_step, step)
+        del self.r_step[reads:], self.r_code[reads:]
+        while self.events and self.events[-1].at > step:
+            self.events.pop()
+        del self.tops[len(self.events) :]
+        while self.calls and self.calls[-1].step > step:
+            self.calls.pop()
+            self.counted, self.indexed = {}, 0
+        if self.listed > row + 1:
+            self.steps, self.listed = {}, 0
+        for sparse in (self.errors, self.notes, self.waited, self.times):
+            sparse.pop(step + 1, None)
+        while self.checkpoints and self.checkpoints[-1].step > step:
+            self.checkpoints.pop()
+        moved = self.opened.pop(step + 1, None) is not None
+        moved |= self.closed.pop(step + 1, None) is not None
+        while self.rare and self.rare[-1] > step:
+            self.rare.pop()
+            moved = True
+        return moved
+
+
+_step_of: Final = attrgetter("step")
+_at_of: Final = attrgetter("at")
+_seq_of: Final = attrgetter("seq")

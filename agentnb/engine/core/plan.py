@@ -1,0 +1,169 @@
+"""The plan: a recipe compiled into tuples, with every node bound to the function that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.core.reducers import reducing
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
+from agentnb.recipe.control_flow import nesting
+from agentnb.recipe.model import Edge, Node, Recipe
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Kind, Perform
+
+Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
+
+
+class PlanNode:
+    """A node as the engine runs it: its bound function, and its outgoing edges by kind."""
+
+    __slots__ = ("errors", "id", "index", "kind", "node", "out", "perform", "routes", "slow", "timeouts")
+
+    def __init__(self, index: int, node: Node, kind: Kind) -> None:
+        self.index, self.id, self.node, self.kind = index, node.id, node, kind
+        self.perform: Perform
+        self.out: tuple[Way, ...] = ()
+        self.routes: dict[int, Edge] = {}
+        self.errors: tuple[int, ...] = ()
+        self.timeouts: tuple[int, ...] = ()
+        self.slow = False  # its last run was slow: a live run performs it in a thread
+
+    def gone(self) -> PlanNode:
+        """Return this node as removed from the recipe: it only names the steps that it made."""
+        left = PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
+        left.perform = self.perform
+        return left
+
+
+class Plan:
+    """A recipe ready to run with one world.
+
+    `listeners` maps an event type to the nodes that listen to it, `reacts` is True if events trigger nodes; `joins` are
+    the nodes that wait for their branches.
+    A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan:
+    nodes missing from the recipe keep their place in `nodes`, and no edge leads to them.
+    """
+
+    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
+        self.recipe, self.kinds, self.world = recipe, kinds, world
+        self.first = recipe.routing == "first"
+        unknown = [_unknown_kind(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
+        if unknown:
+            raise RecipeError(*unknown)
+        self.nodes: list[PlanNode] = []
+        self.index: dict[str, int] = {}
+        own = self._place(like.nodes if like is not None else [])
+        for edge in recipe.ways:
+            self._add(edge)
+        if recipe.timeouts == "error":
+            for node in own:
+                node.timeouts = node.timeouts or node.errors
+        self.entries = {region.id: self._numbers(region.entry) for region in recipe.regions.values()}
+        self.entries["root"] = self._numbers(recipe.entry)
+        self.joins = frozenset(node.index for node in own if node.kind.waits)
+        self.ahead = {number: self._nodes_before(number) for number in self.joins}
+        self.listeners: dict[str, list[PlanNode]] = {}
+        for node in own:
+            for event_type in node.node.on:
+                self.listeners.setdefault(event_type, []).append(node)
+        self.reacts = bool(self.listeners) or recipe.reactive is not None
+        self._bind(own)
+
+    @cached_property
+    def nesting(self) -> int:
+        """The nesting depth of the recipe's regions."""
+        return nesting(self.recipe)
+
+    def _place(self, known: list[PlanNode]) -> list[PlanNode]:
+        """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
+        numbers = {node.id: node.index for node in known}
+        self.nodes += [node.gone() for node in known]
+        for name, node in self.recipe.nodes.items():
+            number = self.index[name] = numbers.get(name, len(self.nodes))
+            self.nodes[number : number + 1] = [PlanNode(number, node, self.kinds[node.kind])]
+        return [self.nodes[number] for number in self.index.values()]
+
+    def _numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(self.index[name] for name in names)
+
+    def _add(self, edge: Edge) -> None:
+        source, target = self.nodes[self.index[edge.source]], self.index[edge.target]
+        match edge.kind:
+            case "error":
+                source.errors += (target,)
+            case "timeout":
+                source.timeouts += (target,)
+            case "route":
+                source.routes[target] = edge
+            case "event":
+                pass
+            case _:
+                source.out += ((self._condition_of(edge.when), target, edge),)
+
+    def _condition_of(self, when: Any) -> Any:
+        """Return the function that evaluates a condition, as strict about missing keys as the world is."""
+        if hasattr(when, "strictly"):
+            when = when.strictly(getattr(self.world, "strict", True))
+        return getattr(when, "call", when)
+
+    def _nodes_before(self, join: int) -> frozenset[int]:
+        """Return the nodes from which a join can be reached: it waits for those."""
+        reached, border = set(), [join]
+        sources: dict[int, list[int]] = {}
+        for node in self.nodes:
+            for target in [way[1] for way in node.out] + list(node.routes):
+                sources.setdefault(target, []).append(node.index)
+        while border:
+            for source in sources.get(border.pop(), ()):
+                if source not in reached:
+                    reached.add(source)
+                    border.append(source)
+        return frozenset(reached - {join})
+
+    def _bind(self, own: list[PlanNode]) -> None:
+        """Bind every node to its function; report all problems at once."""
+        problems: list[Problem] = []
+        for node in own:
+            try:
+                node.perform = node.kind.bind(node.node, self.world)
+                if reducers := node.node.params.get("reducers"):
+                    node.perform = reducing(node.perform, reducers, node.id)
+            except RecipeError as error:
+                problems += error.problems
+        if problems:
+            raise RecipeError(*problems)
+
+    def number(self, node: str) -> int:
+        """Return the number of a node.
+
+        X101: no node has that name.
+
+        Raises:
+            ExecutionError: X101, the recipe has no such node.
+        """
+        number = self.index.get(node)
+        if number is None:
+            raise ExecutionError(
+                Problem(
+                    "X101",
+                    f"there is no node {node!r}",
+                    f"recipe {self.recipe.name!r}",
+                    f"its nodes are: {', '.join(self.index)}",
+                    did_you_mean(node, self.index, "name one of them"),
+                )
+            )
+        return number
+
+
+def _unknown_kind(node: Node, kinds: Mapping[str, Kind]) -> Problem:
+    return Problem(
+        "R204",
+        f"nothing here runs nodes of kind {node.kind!r}",
+        str(node.place or f"node {node.id!r}"),
+        f"the kinds that run are: {', '.join(kinds)}",
+        did_you_mean(node.kind, kinds, "use another kind, or only draw and check this recipe"),
+    )

@@ -1,0 +1,140 @@
+"""Reducers: writes that a node's reducers combine with the current value, one by one or when branches are merged.
+
+A write inside a branch starts from the value before the branches. So that a merge can combine what each branch has
+contributed, a history records the parts of such a write beside its result.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agentnb.board.paths import SET, Path, changed
+from agentnb.board.values import ABSENT, freeze, thaw
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Frame
+    from agentnb.engine.core.history import History
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.run import Run
+
+Reducer = Callable[[Any, Any], Any]
+
+
+class Part(NamedTuple):
+    """One change of a key: `value` combined with the current one by the reducer of `node`, or an `op` at a path below.
+
+    `node` is empty if no reducer is declared. `value` is frozen.
+    """
+
+    node: str
+    op: int
+    path: Path
+    value: Any
+
+
+class Reduced:
+    """A write that is computed when the step is committed: its parts, applied in order to the current value."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+
+    def over(self, old: Any, key: str, plan: Plan) -> Any:
+        """Return the value to write, starting from `old`; both are frozen, or ABSENT."""
+        for part in self.parts:
+            reducer = _reducer_of(plan, part.node, key) if part.node else None
+            if part.node and old is not ABSENT and reducer is not None:
+                old = freeze(reducer(thaw(old), thaw(part.value)), old)
+            else:
+                old = changed(old, part.path, part.op, part.value, (key, *part.path))
+        return old
+
+
+def _reducer_of(plan: Plan, node: str, key: str) -> Reducer | None:
+    """Return the reducer that a node declares for a key; None if the recipe has changed and no longer declares it."""
+    found = plan.recipe.nodes.get(node)
+    reducer: Reducer | None = None if found is None else (found.params.get("reducers") or {}).get(key)
+    return reducer
+
+
+def reducing(perform: Callable[..., Any], reducers: Mapping[str, Reducer], node: str) -> Callable[..., Any]:
+    """Wrap a node's function so that its writes to some keys are combined with the old values by reducers."""
+    from agentnb.engine.core.work import Append, Outcome
+
+    def one(key: Any, value: Any) -> Any:
+        plain = key in reducers and value is not ABSENT and type(value) not in (Append, Reduced)
+        return Reduced([Part(node, SET, (), freeze(value))]) if plain else value
+
+    def reduced(result: Any) -> Any:
+        if isinstance(result, Outcome):
+            places = [(path, one(path[0], value) if len(path) == 1 else value) for path, value in result.places]
+            return replace(result, writes=reduced(result.writes), places=places)
+        if isinstance(result, Mapping):
+            return {key: one(key, value) for key, value in result.items()}
+        return later(result) if isinstance(result, Awaitable) else result
+
+    async def later(result: Awaitable[Any]) -> Any:
+        return reduced(await result)
+
+    if inspect.iscoroutinefunction(perform):
+
+        async def awaited(work: Any) -> Any:
+            return reduced(await perform(work))
+
+        return awaited
+    return lambda work: reduced(perform(work))
+
+
+def merged(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping[str, Reducer]) -> dict[str, Reduced]:
+    """Return the branches' writes to the keys that reducers combine, all parts in branch order.
+
+    These are the keys for which a node of a branch has a reducer, and those for which the section's own `node` has one:
+    for the latter, values set by branches are parts, too.
+    """
+    if not frames:
+        return {}
+    start = min(frame.row.opened for frame in frames)
+    scopes = {frame.scope.id: place for place, frame in enumerate(frames)}
+    spans = [(history, *_rows(history, start, end)) for history, end in run.parts() if end >= start]
+    keys = {*reducers, *(key for span in spans for key in _keys(run, scopes, *span))}
+    parts: dict[str, list[list[Part]]] = {}
+    if keys:
+        for history, first, last in spans:
+            for row in range(first, last):
+                scope, path = run.tables.codes[history.w_code[row] >> 2]
+                if scope in scopes and path[0] in keys:
+                    key = str(path[0])
+                    branches = parts.setdefault(key, [[] for _ in frames])
+                    branches[scopes[scope]] += _parts_of(history, row, path[1:], node if key in reducers else "")
+    return {key: Reduced([part for branch in branches for part in branch]) for key, branches in parts.items()}
+
+
+def _rows(history: History, start: int, end: int) -> tuple[int, int]:
+    """Return the range of write rows of a history's steps `start` to `end`, including the interventions after them."""
+    row = start - 1 - history.base
+    return (history.s_wend[row] if row >= 0 else 0), history.s_wend[end - history.base]
+
+
+def _keys(run: Run, scopes: Mapping[int, int], history: History, first: int, last: int) -> set[str]:
+    """Return the keys of some scopes that reducers have written in a range of rows."""
+    found = set()
+    for row in reversed(history.reduced):
+        if row < first:
+            break
+        scope, path = run.tables.codes[history.w_code[row] >> 2]
+        if row < last and scope in scopes:
+            found.add(str(path[0]))
+    return found
+
+
+def _parts_of(history: History, row: int, path: Path, node: str) -> Sequence[Part]:
+    """Return the parts of one write; `node` is the reducer's node for a key that is set as a whole."""
+    parts = history.reduced.get(row) or (Part("", history.w_code[row] & 3, path, history.w_new[row]),)
+    return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
+
+
+__all__ = ["Part", "Reduced", "Reducer", "merged", "reducing"]

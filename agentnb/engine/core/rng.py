@@ -1,0 +1,85 @@
+"""The random number generator of a run. It counts its draws, so that another process can continue from there.
+
+What a step has drawn (random numbers, ids, times of a ticking clock) is rolled back if the step is abandoned: run
+again, it draws the same.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+
+WORD: Final = 32  # bits of one draw of the generator
+AT_ONCE: Final = 1 << 16
+NOTHING: Final[dict[str, Any]] = {"random": None, "ids": {}, "clock": None}  # read-only
+
+
+class Chance(random.Random):
+    """A seeded random number generator that can be advanced to a recorded state.
+
+    Example:
+        >>> one = Chance(7)
+        >>> drawn = [one.random(), one.randint(1, 6), one.gauss(0, 1)]
+        >>> other = Chance(7)
+        >>> other.forward(one.kept())
+        >>> other.random() == one.random(), other.gauss(0, 1) == one.gauss(0, 1)
+        (True, True)
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.words = 0
+        super().__init__(seed)
+
+    def random(self) -> float:
+        """Return the next number in [0, 1)."""
+        self.words += 2
+        return super().random()
+
+    def getrandbits(self, k: int, /) -> int:
+        """Return the next `k` bits."""
+        self.words += (k + WORD - 1) // WORD
+        return super().getrandbits(k)
+
+    def kept(self) -> list[Any]:
+        """Return the state as JSON: the number of words drawn, and the spare value of `gauss`."""
+        return [self.words, self.gauss_next]
+
+    def forward(self, kept: list[Any]) -> None:
+        """Advance to a state returned by `kept` for the same seed; nothing may have been drawn yet."""
+        left, gauss = kept
+        while left > 0:
+            self.getrandbits(WORD * min(left, AT_ONCE))
+            left -= AT_ONCE
+        self.gauss_next = gauss
+
+
+def drawn(run: Run) -> dict[str, Any]:
+    """Return what a run has drawn so far, as JSON: the states of its generator, its ids and its clock."""
+    chance, counters, clock = run.__dict__.get("random"), run.ids.counters, run.clock.kept()
+    if chance is None and clock is None and not counters:
+        return NOTHING  # the usual case, before each step of most runs
+    return {"random": None if chance is None else chance.kept(), "ids": dict(counters), "clock": clock}
+
+
+def take_note(run: Run) -> None:
+    """Record the draws before a step starts that may be abandoned; not while others are in flight and draw, too."""
+    if not run.flights:
+        run.stood = (run.history, run.position, drawn(run))
+
+
+def take_back(run: Run) -> None:
+    """Roll back what the abandoned step has drawn since it started."""
+    history, position, kept = run.stood
+    if run.flights or history is not run.history or position != run.position:
+        return
+    run.__dict__.pop("random", None)
+    if kept["random"] is not None:
+        run.random.forward(kept["random"])
+    run.ids.counters = dict(kept["ids"])
+    run.clock.go_back(kept["clock"])
+
+
+__all__ = ["Chance", "drawn", "take_back", "take_note"]

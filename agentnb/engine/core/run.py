@@ -1,0 +1,421 @@
+"""The state of one run. Everything a run can change is here: data by scope, counters, frontier, position, histories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import cached_property
+from heapq import merge
+from itertools import groupby
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import hide_found
+from agentnb.board.paths import APPEND, DELETE, SET, Path, changed
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
+from agentnb.clock import Clock
+from agentnb.engine.core.board_writes import closed, put
+from agentnb.engine.core.frames import Activation, Frame
+from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.reducers import Reduced
+from agentnb.engine.core.rng import Chance
+from agentnb.engine.core.work import Append, Perform, Work, op_of
+from agentnb.engine.effects.dispatch import held_first, perform
+from agentnb.engine.effects.pending_step import NeedLoop, in_loop
+from agentnb.errors import BoardError, Problem
+from agentnb.ids import IDGen
+from agentnb.secrets import is_secret
+from agentnb.text import safe_repr
+from agentnb.world.effect import Effect
+
+if TYPE_CHECKING:
+    from agentnb.engine.control.budget import Spending
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.effects.pending_step import Flight
+    from agentnb.engine.effects.recorded_calls import Keeping, Recorded
+    from agentnb.world.fault_injection import Chaos
+
+# Why a step or a run stopped. GO is falsy: it continues.
+GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
+# Whether branches are running concurrently now, or only those in flight are finishing.
+NONE, GOING, ENDING = range(3)
+CHECKPOINT_ROWS: Final = 512
+NEVER: Final = 1 << 60
+MAX_FRAMES: Final = 64
+PLAIN: Final = ATOMS - {type(ABSENT)}
+NOTHING: Final = freeze({})
+
+
+class Halt:
+    """A request to start no further step; each run call checks the one that was current when it started."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
+
+
+def not_text(key: object, where: str) -> BoardError:
+    """Return the error for a board key that is not a string: B105."""
+    return BoardError(
+        Problem("B105", f"{safe_repr(key)} cannot be a key of the board", where,
+                f"a board key is text, and this is of type {type(key).__name__}", f"use {safe_repr(key)!r}")
+    )  # fmt: skip
+
+
+class Run:
+    """One run of a plan: its position, and everything that it needs to continue.
+
+    `chain` holds the histories from the oldest to this run's own (`history`); `at` is the one that contains the
+    position. `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
+    `used` counts the steps towards `limit`. `mark` is the next step after which a checkpoint or limit is due. `past` is
+    True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is True if there are
+    listeners, watches or breakpoints. `threaded` sends blocking calls to threads; `halt` asks the run call active in a
+    loop to start no further step. `left` holds the branches that this run has left. `given` are its inputs, frozen.
+    `chaos` injects faults into its calls, `spending` admits each attempt or not. `stood` holds the position before the
+    last step and what had been drawn by then. `recorded` has the calls and events that its next steps have made before,
+    `unseen` the numbers of recorded events that come later than the step being replayed; `keeping` is notified of what
+    a step does before it is committed. `tell` receives a model's output as it is streamed, if there is a listener: the
+    fields of a `listeners.Token`. `hold` returns whether a call is held; `at_emit` receives each event that a node
+    emits and may stop its step there. `begins` receives each activation's function and returns the one to call instead;
+    `at_retry` is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns
+    the run's id. `lanes` tells whether branches are running concurrently now; `before` is then called before each
+    activation of a branch and returns whether the run stops.
+    """
+
+    def __init__(
+        self, plan: Plan, *, clock: Clock | None = None, seed: int = 0, history: History | None = None
+    ) -> None:
+        self.plan, self.world = plan, plan.world
+        self.clock = clock or Clock()
+        self.ns: Callable[[], int] = self.clock.ns
+        self.seed, self.max_frames = seed, MAX_FRAMES
+        self.ids = IDGen()
+        self.history = self.at = history or History(Tables(), plan=plan)
+        self.tables = self.history.tables
+        self.chain: list[History] = [self.history]
+        self.position = self.pos = self.used = 0
+        self.limit = self.stop_at = NEVER
+        self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
+        self.armed = self.dirty = self.threaded = self.past = False
+        self.plain = False  # driven without an event loop now, though one may be running around it (a kernel's)
+        self.lanes, self.halt = NONE, Halt()
+        self.after: Callable[[Activation, int], int] = lambda _act, code: code
+        self.before: Callable[[Activation], bool] | None = None  # called before an activation of a concurrent branch
+        self.left: list[tuple[tuple[History, ...], int]] = []
+        self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
+        self.live: dict[int, Activation] = {}
+        self.flights: dict[int, Flight] = {}
+        self.unseen: set[int] = set()
+        self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
+        self.given = NOTHING
+        self.max_subgraph_depth: int | None = None
+        self.hold: Callable[[Work, Any, str], bool] | None = None
+        self.at_emit: Callable[[Work, Event], None] | None = None
+        self.chaos: Chaos | None = None
+        self.spending: Spending | None = None
+        self.recorded: Recorded | None = None
+        self.run_id: Callable[[], str] = str
+        self.masks = False  # whether values may be missing because they were masked when the run was saved
+        self.keeping: Keeping | None = None
+        self.tell: Callable[[str, str, int, int, str], None] | None = None
+        self.begins: Callable[[Activation, Perform], Perform] | None = None
+        self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
+        self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
+        self.frames: dict[int, Frame] = {0: self.root}
+
+    @cached_property
+    def random(self) -> Chance:
+        """The run's random number generator, created from its seed."""
+        return Chance(self.seed)
+
+    def begin(self, inputs: Mapping[str, Any]) -> None:
+        """Write row 0: the recipe's initial values and the inputs, and the entry nodes as the frontier."""
+        self.given, begin = freeze(dict(inputs)), self.plan.recipe.begin
+        board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
+        for key, value in board.items():
+            self.write(self.root.scope, (key,), value)
+        hide_found(self.root.scope.data)
+        entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
+        self.history.first_row(entries, self.ns())
+        self.checkpoint()
+
+    # -- activations and frames ------------------------------------------------------------------------------
+
+    def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
+        """Return the activation of a node in a frame, the same object each time."""
+        row = ActRow(node, frame.id, what, event, about)
+        act = frame.acts.get(row)
+        if act is None:
+            act = Activation(self.tables.act(row), row, self.plan.nodes[node], frame, self)
+            frame.acts[row] = self.live[act.id] = act
+        return act
+
+    def activation(self, number: int) -> Activation:
+        """Return the activation with this number, in this run's own frames."""
+        act = self.live.get(number)
+        if act is None:
+            row = self.tables.acts[number]
+            act = self.turn(row.node, self.frames[row.frame], row.what, row.event, row.about)
+        return act
+
+    def alive(self, act: Activation) -> Activation:
+        """Return the current object of an activation, with the work it began: a repair may have rebuilt its frame."""
+        now = self.live.get(act.id)
+        if now is not act:
+            now = self.activation(act.id)
+            work = now.work = act.work
+            work.act, work.scope = now, now.scope
+        return now
+
+    def work_of(self, act: Activation) -> Work:
+        """Return the Work object passed to an activation's node."""
+        return Work(self, act)
+
+    def open_frame(self, row: FrameRow) -> Frame:
+        """Open the frame that a row describes; its parent must be open."""
+        parent = self.frames[row.parent]
+        if row.policy == "shared":
+            scope = parent.scope
+        else:
+            name = f"{row.region}@{row.opened}" if row.branch < 0 else f"{row.region}@{row.opened}.{row.branch}"
+            scope = Scope(row.scope, name, parent.scope if row.policy == "child" else None)
+            if row.policy == "child":
+                parent.scope.open += 1
+        frame = self.frames[row.id] = Frame(row, parent, scope)
+        return frame
+
+    def close_frame(self, number: int) -> None:
+        """Remove a frame from this run; the history keeps its steps."""
+        frame = self.frames.pop(number)
+        if frame.row.policy == "child" and frame.scope.parent is not None:
+            frame.scope.parent.open -= 1
+        for act in frame.acts.values():
+            self.live.pop(act.id, None)
+
+    def inside(self, act: Activation) -> list[Frame]:
+        """Return the open frames that this activation's node opened, in branch order."""
+        return [
+            frame for frame in self.frames.values() if frame.parent is act.frame and frame.row.owner == act.node.index
+        ]
+
+    def frontier(self) -> list[int]:
+        """Return the numbers of the next activations, front first."""
+        at = self.at
+        return at.queue(self.pos, at.s_pend[self.position - at.base])
+
+    # -- writes: the only place that changes a key of a scope ------------------------------------------------
+
+    def code(self, scope: Scope, key: str) -> int:
+        """Return the code of a key in a scope; a key is text.
+
+        Raises:
+            BoardError: B105, the key is something else.
+        """
+        code = scope.codes.get(key)
+        if code is None:
+            if not isinstance(key, str):
+                raise not_text(key, "what a node returned")
+            code = self.tables.code(scope.id, (key,))
+            if not is_secret(key):  # a secret's code is not cached, so that `write` sees each of its values
+                scope.codes[key] = code
+        return code
+
+    def _code_of(self, scope: Scope, path: Path) -> int:
+        """Return the code of a path in a scope."""
+        return self.code(scope, path[0]) if len(path) == 1 else self.tables.code(scope.id, path)  # type: ignore[arg-type]  # `code` refuses what is no text
+
+    def write(self, scope: Scope, path: Path, value: Any, *, in_place: bool = False) -> None:
+        """Write one value: its row first, then the board, so that `repair` can undo it at any moment.
+
+        Raises:
+            BoardError: the value cannot be stored, or the path does not exist.
+            BoardError: B106, a child scope of this one is open.
+        """
+        if scope.open:
+            raise closed(scope, path)
+        history = self.history
+        key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
+        known = scope.codes.get(key) if len(path) == 1 else None
+        code = known if known is not None else self._code_of(scope, path)
+        seen, inside = scope.get(key), path[1:]
+        parts = None
+        if type(value) is Reduced:
+            parts, value = value.parts, value.over(seen, key, self.plan)
+        if type(value) is Append:
+            op, new = APPEND, freeze(value.item)
+            grows = not inside and type(seen) is FrozenList
+            top = seen.grown(new) if grows else changed(seen, inside, APPEND, new, path)
+        elif value is ABSENT:
+            op, new = DELETE, ABSENT
+            top = changed(seen, inside, DELETE, ABSENT, path)
+            if top is seen:
+                return
+        else:
+            op, new = SET, freeze(value, scope.look(path) if inside else seen)
+            top = changed(seen, inside, SET, new, path) if inside else new
+        if known is None:  # the key of a secret is never known
+            for name in filter(is_secret, path):
+                hide_found(new, name)
+        if top is ABSENT:
+            self._order(scope, key, len(history.w_new))
+        if in_place:
+            history.in_place.add(len(history.w_new))
+        if parts and scope.parent is not None:  # the section that merges the branch needs the contributions
+            history.reduced[len(history.w_new)] = parts
+        history.w_code.append(code + op)
+        history.w_new.append(new)
+        history.w_old.append(scope.data.get(key, ABSENT))
+        put(scope, key, top)
+
+    def _order(self, scope: Scope, key: str, row: int) -> None:
+        """Record how many keys follow the deleted one, so that undoing the deletion restores its place."""
+        behind = 0
+        for other in reversed(scope.data):
+            if other == key:
+                break
+            behind += 1
+        if behind and scope.parent is None:
+            self.history.order[row] = behind
+
+    def preview(self, work: Work) -> Scope:
+        """Return a scope that shows what a node has written before its step is committed."""
+        seen = Scope(-1, "preview", work.scope)
+        for path, value in work.own:
+            op, new = op_of(value)
+            key = str(path[0])
+            put(seen, key, changed(seen.get(key), path[1:], op, freeze(new), path))
+        return seen
+
+    # -- checkpoints and limits ------------------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Save a checkpoint of the state, and schedule the next one: after 512 rows plus one per key."""
+        from agentnb.engine.core.time_travel import keep
+
+        self.check_at = self.position + CHECKPOINT_ROWS + keep(self)
+        self.set_mark()
+
+    def set_mark(self) -> None:
+        """Set `mark`, the next step after which a checkpoint or limit is due."""
+        self.mark = min(self.check_at, self.stop_at, self.position + self.limit - self.used)
+
+    def at_mark(self) -> int:
+        """Handle what is due: a checkpoint, the end of this call, or the end of the budget."""
+        if self.position >= self.check_at:
+            self.checkpoint()
+        code = GO
+        if self.position >= self.stop_at:
+            code = PAUSED
+        if self.halt.on:
+            code = PAUSED
+        if self.spent():
+            code = EXHAUSTED
+        self.set_mark()
+        return code
+
+    def spent(self) -> bool:
+        """Return True if the step limit is reached: the next activation counts, and no step remains."""
+        if self.used < self.limit or self.pos >= self.at.s_pend[self.position - self.at.base]:
+            return False
+        number = self.at.p_act[self.pos]
+        return self.tables.acts[number].node < 0 or self.activation(number).cost > 0
+
+    # -- events and effects, called by Work ------------------------------------------------------------------
+
+    def event(self, seq: int) -> Event | None:
+        """Return the event with this number."""
+        if seq < 0:
+            return None
+        for history in reversed(self.chain):
+            place = history.place_of(seq)
+            if place >= 0:
+                return history.events[place]
+        found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
+        return next(found, None)  # among concurrent steps, the one committed last may have emitted first
+
+    def events(self) -> list[Event]:
+        """Return the events up to the run's position, in order."""
+        from agentnb.engine.core.events import seen
+
+        return seen(self)
+
+    def last_event(self) -> int:
+        """Return the highest event number of this run; 0 before the first event.
+
+        Events of steps in flight count, too, and those of interrupted steps that have not started again.
+        """
+        here = next(history for history in reversed(self.chain) if history.base <= self.position)
+        kept = max(here.last_event(self.position), here.inherited)
+        if self.recorded is not None:
+            kept = max(kept, self.recorded.last_event())
+        if not self.flights:
+            return kept
+        flying = [flight.act.work.emitted for flight in tuple(self.flights.values())]  # a copy: threads may ask
+        return max([kept, *(emitted[-1].seq for emitted in flying if emitted)])
+
+    def calls_before(self, kind: str, node: str | None = None) -> int:
+        """Count the effects of a kind (of one node) called by the steps up to here, without retries."""
+        number = None if node is None else self.plan.index.get(node, -1)
+        return sum(history.calls_of(kind, number, end) for history, end in self.parts())
+
+    def seed_of(self, act: Activation) -> str:
+        """Return the random seed for a step that starts: independent of what runs concurrently."""
+        number, lane = act.node.index, self._lane(act.frame.id)
+        earlier = 0
+        with self.numbering:  # nodes in threads may call this at once
+            for history, end in self.parts():
+                steps = history.steps_of(number, end)
+                if lane:
+                    frames = (self.tables.acts[history.s_act[step - history.base]].frame for step in steps)
+                    earlier += sum(self._lane(frame) == lane for frame in frames)
+                else:
+                    earlier += len(steps)
+        return f"{self.seed}:{act.node.id}:{lane}:{earlier}"
+
+    def _lane(self, frame: int) -> tuple[tuple[str, int], ...]:
+        """Return the parallel branches that enclose a frame: the node that opened each, and its branch number there."""
+        found = []
+        while frame:
+            row = self.tables.frames[frame]
+            if row.branch >= 0:
+                found.append((self.plan.nodes[row.owner].id, row.branch))
+            frame = row.parent
+        return tuple(found)
+
+    def last_note(self, node: str, kinds: Sequence[str]) -> Note | None:
+        """Return the note of a node's last step up to here that made effects of some kinds.
+
+        Failed steps are skipped. None if there is no such step, or it has no note.
+        """
+        number = self.plan.index.get(node, -1)
+        for history, end in reversed(self.parts()):
+            ends = [(kind, history.calls_of(kind, number, end)) for kind in kinds]  # this also updates `counted`
+            steps = [
+                map(history.counted[kind, number].__getitem__, range(count - 1, -1, -1))
+                for kind, count in ends
+                if count
+            ]
+            for step, _ in groupby(merge(*steps, reverse=True)):
+                if step not in history.errors:
+                    return history.notes.get(step)
+        return None
+
+    def parts(self) -> list[tuple[History, int]]:
+        """Return the histories that lead to the run's position, each with the last of its steps on that path."""
+        ends = [*(history.base for history in self.chain[1:]), self.position]
+        pairs = zip(self.chain, ends, strict=True)
+        return [(history, min(end, self.position)) for history, end in pairs if history.base <= self.position]
+
+    def node_of(self, act: int) -> str:
+        """Return the id of an activation's node."""
+        return self.plan.nodes[self.tables.acts[act].node].id
+
+    def door(self, work: Work, effect: Any) -> Coroutine[Any, Any, Any]:
+        """Perform an effect; see `dispatch.perform`."""
+        return perform(self, work, effect) if self.hold is None else held_first(self, work, effect)
+
+    async def need_loop(self) -> None:
+        """Continue inside an event loop."""
+        if self.plain or not in_loop():
+            await NeedLoop()

@@ -1,0 +1,289 @@
+"""The scheduler: what runs next. Where pushes lead, and how frames open and close."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentnb.board.values import freeze
+from agentnb.engine.core import event_queue
+from agentnb.engine.core.frames import Activation, Frame
+from agentnb.engine.core.history import (
+    AGAIN,
+    CARRIED,
+    ENTER,
+    RESUME,
+    ActRow,
+    Event,
+    FrameRow,
+)
+from agentnb.engine.core.plan import Way
+from agentnb.engine.core.run import GO, LANES, Run
+from agentnb.engine.core.work import Enter
+from agentnb.engine.effects.dispatch import Spent
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
+
+Pushes = list[tuple[int, Any]]
+
+
+# -- where a step leads --------------------------------------------------------------------------------------------
+
+
+def ways(run: Run, act: Activation) -> Pushes:
+    """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
+    found: Pushes = []
+    taken = False
+    for call, target, edge in act.node.out:
+        parallel = edge.kind == "parallel"
+        if taken and run.plan.first and not parallel:
+            continue
+        value = None if call is None else _evaluate(act, call, edge)
+        if call is None or value:
+            found.append((run.turn(target, act.frame).id, value))
+            taken = taken or not parallel
+    return found
+
+
+def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
+    """Evaluate a condition; an exception becomes the step's failure and names the edge."""
+    try:
+        return call(act.work.board)
+    except AgentNbError:
+        raise
+    except Exception as error:
+        raise ExecutionError(
+            Problem(
+                "X104",
+                f"the condition {edge.condition or 'of the edge'!r} failed: {type(error).__name__}: {error}",
+                str(edge.place or f"edge {edge.source!r} -> {edge.target!r}"),
+                "a route is taken only when its condition could be worked out",
+                "make sure that the keys it reads are on the board, or mend the condition",
+            )
+        ) from error
+
+
+def follow(run: Run, act: Activation) -> None:
+    """Push the activation that follows a quick one, and cache it if it is always the same."""
+    out: tuple[Way, ...] = act.node.out
+    if act.next == -2:
+        if not out:
+            act.next = -1
+        elif (len(out) == 1 and out[0][0] is None) or (
+            run.plan.first and out[0][0] is None and out[0][2].kind != "parallel"
+        ):
+            act.next = -3 if any(way[2].kind == "parallel" for way in out) else run.turn(out[0][1], act.frame).id
+        else:
+            act.next = -3
+    for number, value in ways(run, act):
+        run.history.p_act.append(number)
+        run.history.p_val.append(value)
+
+
+def chosen(run: Run, act: Activation, targets: Sequence[str], value: Any) -> Pushes:
+    """Return the activations of the targets that a node chose itself.
+
+    Raises:
+        ExecutionError: X105, a target does not exist, or is in another region.
+    """
+    pushes: Pushes = []
+    for target in targets:
+        number = run.plan.index.get(target)
+        if number is None or run.plan.nodes[number].node.scope != act.node.node.scope:
+            raise ExecutionError(
+                Problem(
+                    "X105",
+                    f"node {act.node.id!r} leads to {target!r}, which does not exist here",
+                    str(act.node.node.place or f"node {act.node.id!r}"),
+                    f"the nodes of this region are: {', '.join(_nodes_of_region(run, act))}",
+                    did_you_mean(target, _nodes_of_region(run, act), "add the node, or change the route"),
+                )
+            )
+        pushes.append((run.turn(number, act.frame).id, value))
+    return pushes
+
+
+def _nodes_of_region(run: Run, act: Activation) -> list[str]:
+    return [node.id for node in run.plan.nodes if node.node.scope == act.node.node.scope]
+
+
+# -- advancing the frontier ----------------------------------------------------------------------------------------
+
+
+def onward(run: Run, act: Activation, chosen: Pushes | None) -> int:
+    """Append the activations that a step leads to (`chosen`, if not None); return where the frontier begins then."""
+    if chosen is None and run.plan.recipe.reactive is not None:  # only events schedule nodes
+        return event_queue.advance(run, act)
+    pushes = ways(run, act) if chosen is None else chosen
+    return advance(run, act, pushes + announced(run, act.work))
+
+
+def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+    """Append the pushes of a step and return where the frontier begins then.
+
+    `front` goes to the front (error targets, a body's entry), `pushes` behind this frame's activations.
+    If the queue only grew at its end, nothing is moved; otherwise the new queue is written as a whole.
+    """
+    if run.plan.recipe.reactive is not None:
+        return event_queue.advance(run, act)
+    history = run.history
+    queue = history.p_act[run.pos :].tolist()
+    here = queue.index(act.id) if act.id in queue else 0
+    rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
+    last = max((i for i, number in enumerate(rest) if frame_of(run, number).within(act.frame)), default=here - 1)
+    at = last + 1
+    plain = here == 0 and at == len(rest) and not front
+    new: Pushes = [*front, *_carried(rest[:at]), *pushes, *_carried(rest[at:])]
+    if here:
+        new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *pushes, *_carried(rest[at:])]
+    new = _schedule_resume(run, act, expanded(run, _place_joins(run, new), act.work.emitted), here)
+    kept = zip(new, rest, strict=False)
+    if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in kept):
+        new = new[len(rest) :]
+        pos = run.pos + 1
+    else:
+        pos = len(history.p_act)
+    history.p_act.extend([number for number, _ in new])
+    history.p_val.extend([value for _, value in new])
+    return pos
+
+
+def frame_of(run: Run, number: int) -> Frame:
+    """Return the frame of a frontier entry; an event not yet matched belongs to the root frame."""
+    return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
+
+
+def _carried(numbers: Sequence[int]) -> Pushes:
+    return [(number, CARRIED) for number in numbers]
+
+
+def _place_joins(run: Run, queue: Pushes) -> Pushes:
+    """Queue each join once, and behind the activations of its own frame while one of them can still reach it."""
+    joins, acts = run.plan.joins, run.tables.acts
+    for number in dict.fromkeys(number for number, _ in queue if acts[number].node in joins):
+        found = [push for push in queue if push[0] == number]
+        place, others = queue.index(found[0]), [push for push in queue if push[0] != number]
+        push = next((push for push in found if push[1] is not CARRIED), found[0])  # a followed edge is recorded as one
+        node, frame = acts[number].node, acts[number].frame
+        if any(acts[other].frame == frame and acts[other].node in run.plan.ahead[node] for other, _ in others):
+            own = frame_of(run, number)
+            place = max(n for n, (other, _) in enumerate(others) if frame_of(run, other).within(own)) + 1
+        queue = [*others[:place], push, *others[place:]]
+    return queue
+
+
+def expanded(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
+    """Match the event at the front against its listeners until an activation is at the front.
+
+    `emitted` are the events of the step being committed, which are not in the history yet.
+    """
+    if not run.plan.listeners:
+        return queue
+    while queue and run.tables.acts[queue[0][0]].node < 0:
+        seq = run.tables.acts[queue[0][0]].event
+        event = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
+        nodes = run.plan.listeners.get(event.type, ()) if event else ()
+        queue = [(run.turn(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
+    return queue
+
+
+def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
+    """Schedule a composite node to resume when nothing of its inside is left in the queue."""
+    frame = act.frame
+    if frame.parent is None:
+        return queue
+    group = [
+        other for other in run.frames.values() if other.parent is frame.parent and other.row.owner == frame.row.owner
+    ]
+    for number, _ in queue:
+        inner = frame_of(run, number)
+        if any(inner.within(other) for other in group):
+            return queue
+    owner = run.turn(frame.row.owner, frame.parent, RESUME)
+    return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
+
+
+def announced(run: Run, work: Any) -> Pushes:
+    """Return the queue entries for the events that a node emitted."""
+    if not run.plan.listeners or run.plan.recipe.reactive is not None:  # a reactive run queues the events themselves
+        return []
+    return [(run.tables.act(ActRow(-1, 0, 0, event.seq)), CARRIED) for event in work.emitted]
+
+
+# -- opening and closing frames --------------------------------------------------------------------------------------
+
+
+def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
+    """Open the bodies of a composite node; their entry nodes come next.
+
+    X103: frames are nested too deeply.
+    """
+    from agentnb.engine.core.step import finish
+
+    if act.frame.depth + 1 > run.max_frames:
+        if run.spending is not None and not run.spending.lets_in(run, act):
+            raise Spent
+        raise ExecutionError(
+            Problem(
+                "X103",
+                f"node {act.node.id!r} would open frame {act.frame.depth + 1} inside one another",
+                str(act.node.node.place or f"node {act.node.id!r}"),
+                f"frames may be nested {run.max_frames} deep",
+                "allow more: budget={'max_frames': ...} or GraphExecutor(max_recursion_depth=...); or nest less",
+            )
+        )
+    number, front = run.position + 1, []
+    for path, value in act.work.own:  # before a child scope is open: afterwards this scope cannot be written
+        run.write(act.scope, path, value)
+    for body in opening.bodies:
+        own = len(run.tables.frames) if body.policy != "shared" else act.frame.row.scope
+        given = None if body.given is None else freeze(dict(body.given))
+        row = FrameRow(
+            *(len(run.tables.frames), act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number),
+            given=given,
+        )
+        run.tables.frames.append(row)
+        run.history.opened[number] = (*run.history.opened.get(number, ()), row.id)
+        run.history.mark_rare(number)
+        frame = run.open_frame(row)
+        for key, value in body.inputs.items():
+            run.write(frame.scope, (key,), value)
+        front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
+    if not front:
+        front = [(run.turn(act.node.index, act.frame, RESUME).id, CARRIED)]
+    code = finish(run, act, began, ENTER, advance(run, act, [], front))
+    return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
+
+
+def again(run: Run, act: Activation, began: int) -> int:
+    """Run the body of a composite node once more, in the open frame."""
+    from agentnb.engine.core.step import finish
+
+    run.history.mark_rare(run.position + 1)
+    for path, value in act.work.own:
+        run.write(act.scope, path, value)
+    front: Pushes = []
+    for frame in run.inside(act):
+        frame.iteration += 1
+        front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
+    return finish(run, act, began, AGAIN, advance(run, act, [], front))
+
+
+def leave(run: Run, act: Activation) -> None:
+    """Close all frames that an activation's node opened, the innermost first, and record it."""
+    inside = run.inside(act)
+    shut(run, [frame for frame in run.frames.values() if any(frame.within(top) for top in inside)], run.position + 1)
+
+
+def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
+    """Close frames as part of a step."""
+    closing = sorted(frames, key=lambda frame: -frame.depth)
+    if not closing:
+        return
+    run.history.closed[step] = run.history.closed.get(step, ()) + tuple(frame.id for frame in closing)
+    run.history.mark_rare(step)
+    for frame in closing:
+        run.close_frame(frame.id)
+
+
+__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "leave", "onward",
+           "shut", "ways"]  # fmt: skip

@@ -1,0 +1,229 @@
+"""The step function: the only place where a node runs. Perform it, commit its result, advance the frontier.
+
+Begin: the activation at the front of the frontier is performed. Commit: its writes become rows and change the board as
+they are applied, then its pushes, its row, and last, with no call in between, frontier and counter. Anything beyond
+the counter (after an interrupt, an error, a failing condition) is undone by one `repair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from types import CoroutineType
+from typing import Any
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.core import error_routing, scheduler
+from agentnb.engine.core.event_ids import committed
+from agentnb.engine.core.frames import Activation
+from agentnb.engine.core.history import FAIL, LEAVE, RUN, Note
+from agentnb.engine.core.rng import take_back, take_note
+from agentnb.engine.core.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
+from agentnb.engine.core.time_travel import repair
+from agentnb.engine.core.work import Again, Enter, Outcome, Work
+from agentnb.engine.effects.crash_recovery import cut
+from agentnb.engine.effects.dispatch import Spent
+from agentnb.engine.effects.pending_step import Flight, under_way
+from agentnb.errors import with_article
+
+_new_note = tuple.__new__  # the constructor of a named tuple costs twice as much
+
+
+def step(run: Run, act: Activation | None = None) -> int:
+    """Run the next activation once and commit it; return GO, or why the run stops.
+
+    `act` selects an activation of the frontier other than the first (the head of another branch).
+    """
+    if act is None:
+        number = run.history.p_act[run.pos]
+        act = run.live.get(number) or run.activation(number)  # a rebuilt frame may lack its activations
+    began = run.ns()
+    if run.armed:
+        take_note(run)
+    try:
+        if act.what == FAIL:
+            code = error_routing.fell(run, act, began)
+        else:
+            result: Any = act.perform(act.work)
+            code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (any exception of a node is its failure, not the engine's)
+        code = error_routing.fail(run, act, error, began)
+    except Spent:
+        return given_up(run, act)
+    return run.after(act, code) if run.armed else code
+
+
+def given_up(run: Run, act: Activation) -> int:
+    """Abandon a step stopped by a limit; when it runs again, it does not repeat the calls that it has made."""
+    repair(run)
+    act = run.alive(act)
+    run.flights.pop(act.id, None)
+    cut(run, act.work)
+    act.work.dead = True
+    act.work = run.work_of(act)
+    take_back(run)
+    return EXHAUSTED
+
+
+def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) -> int:
+    """Commit the step of a finished flight: with the result of its node, or as a failure."""
+    act, step = run.alive(flight.act), run.position + 1
+    del run.flights[act.id]
+    try:
+        if error is not None:
+            raise error
+        began = flight.began
+        code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
+    except Exception as raised:  # noqa: BLE001  (as in `step`)
+        code = error_routing.fail(run, act, raised, flight.began)
+    except Spent:
+        return given_up(run, act)
+    if flight.waited and run.position >= step:
+        run.history.waited[step] = flight.waited
+    if flight.noted and run.position >= step:
+        run.history.people.append(under_way(run, flight, "ended", step))
+    return run.after(act, code) if run.armed else code
+
+
+def settle(run: Run, act: Activation, result: Any, began: int) -> int:
+    """Commit what a node returned, in any form; an awaitable becomes a pending step."""
+    if type(result) is CoroutineType:  # by far the most common; an ABC check costs as much as a step
+        if not run.armed:
+            take_note(run)  # its code has not started yet: if interrupted, it draws the same again
+        if run.plain:
+            return _driven(run, act, result, began)
+        run.flights[act.id] = Flight(act, result, began)
+        return SUSPENDED
+    match result:
+        case Outcome():
+            return _outcome(run, act, result, began)
+        case None:
+            return commit(run, act, {}, began)
+        case Enter():
+            return scheduler.enter(run, act, result, began)
+        case Again():
+            return scheduler.again(run, act, began)
+        case Mapping():
+            return commit(run, act, dict(result), began)
+        case Awaitable():
+            run.flights[act.id] = Flight(act, result, began)
+            return SUSPENDED
+    raise TypeError(
+        f"a node returned {with_article(type(result).__name__)}, where a mapping or an Outcome was expected"
+    )
+
+
+def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], began: int) -> int:
+    """Run a coroutine without an event loop; if it suspends (few effects do), it becomes a pending step."""
+    try:
+        yielded = coroutine.send(None)
+    except StopIteration as ended:
+        result = ended.value
+    except (Exception, Spent):
+        raise
+    except BaseException:  # an interrupt: registered as a flight, it is treated as interrupted
+        run.flights[act.id] = Flight(act, coroutine, began)
+        raise
+    else:
+        flight = run.flights[act.id] = Flight(act, coroutine, began)
+        flight.take(yielded)
+        return SUSPENDED
+    return commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
+
+
+def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
+    act.work.result = outcome.result
+    if outcome.places:
+        act.work.own.extend(outcome.places)
+        act.work.busy = True
+    if outcome.thought is not None or outcome.action is not None or outcome.observation is not None or outcome.inputs:
+        action, observation, inputs = outcome.action, outcome.observation, outcome.inputs
+        action = None if action is None else freeze(action)
+        observation = None if observation is None else freeze(observation)
+        inputs = None if inputs is None else freeze(inputs)
+        note = _new_note(Note, (outcome.thought, action, observation, inputs, outcome.score))
+        run.history.notes[run.position + 1] = note
+    chosen = None if outcome.route is None else scheduler.chosen(run, act, outcome.route, outcome.value)
+    return commit(run, act, outcome.writes, began, chosen)
+
+
+def commit(
+    run: Run, act: Activation, writes: Mapping[str, Any], began: int, chosen: list[tuple[int, Any]] | None = None
+) -> int:
+    """Write the step's writes, determine where it leads, and append its row. `chosen` is where a router leads."""
+    history, scope, work = run.history, act.scope, act.work
+    data, codes = scope.data, scope.codes
+    if act.what:  # the inside closes before a composite node writes to its own scope
+        scheduler.leave(run, act)
+    if work.own:
+        for path, value in work.own:
+            run.write(scope, path, value)
+        work.own, work.kept = [], work.own
+    for key, value in writes.items():
+        if type(value) in PLAIN and key in codes and not scope.open:
+            history.w_code.append(codes[key])
+            history.w_new.append(value)
+            history.w_old.append(data.get(key, ABSENT))
+            data[key] = value
+        else:
+            run.write(scope, (key,), value)
+    if work.copies:
+        for key, changed in work.in_place(writes):
+            if scope.get(key) is work.copies[key][1]:
+                run.write(scope, (key,), changed, in_place=True)
+    if act.quick and chosen is None:
+        after = act.next
+        if after >= 0:
+            history.p_act.append(after)
+            history.p_val.append(None)
+        elif after < -1:
+            scheduler.follow(run, act)
+        pos = run.pos + 1
+    else:
+        pos = scheduler.onward(run, act, chosen)
+    return finish(run, act, began, LEAVE if act.what else RUN, pos)
+
+
+def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counted: bool = True) -> int:
+    """Append the row of a step; last, with no call in between, advance frontier and counter."""
+    history, work = run.history, act.work
+    number = run.position + 1
+    if work.reads:
+        codes = act.scope.codes
+        for key in work.reads:
+            history.r_code.append(codes[key] if key in codes else run.code(act.scope, key))
+            history.r_step.append(number)
+        work.reads.clear()
+    flushes = work.busy or work.copies
+    if flushes:
+        _flush(run, work, number)
+    pends = len(history.p_act)
+    history.s_act.append(act.id)
+    history.s_t0.append(began)
+    history.s_t1.append(run.ns())
+    history.s_flag.append(act.flag | flag if counted else flag)
+    history.s_pos.append(pos)
+    history.s_wend.append(len(history.w_new))
+    history.s_pend.append(pends)
+    used = run.used + act.cost if counted else run.used
+    run.pos = pos
+    run.used = used
+    run.position = number
+    if flushes:
+        work.reset()  # only now: an interrupted step must know what it has done
+    if number >= run.mark:
+        code = run.at_mark()
+        return DONE if pos == pends else code
+    return DONE if pos == pends else GO
+
+
+def _flush(run: Run, work: Work, number: int) -> None:
+    """Append the events, calls and times of a step under its number."""
+    if work.emitted:
+        run.history.events.extend(committed(work.emitted, number))
+    for call in work.calls:
+        run.history.calls.append(call if call.step == number else call._replace(step=number))
+    if work.times:
+        run.history.times[number] = tuple(work.times)
+
+
+__all__ = ["commit", "finish", "land", "repair", "settle", "step"]

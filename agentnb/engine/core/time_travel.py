@@ -1,0 +1,355 @@
+"""Time travel: undo a step, restore any step, repair an interrupted one, branch."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from agentnb.board.paths import OPS, SET, changed
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT
+from agentnb.engine.core.board_writes import put
+from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NOBODY, Checkpoint, History
+from agentnb.engine.core.run import CHECKPOINT_ROWS, NEVER, Run
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.plan import Plan
+
+NEAR: Final = 32
+_UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTED)
+
+
+def keep(run: Run) -> int:
+    """Save a checkpoint at the run's position; return how many keys it holds."""
+    history = run.history
+    row = run.position - history.base
+    scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
+    checkpoint = Checkpoint(
+        run.position,
+        history.s_wend[row],
+        run.used,
+        {number: dict(scope.data) for number, scope in scopes.items()},
+        tuple((frame.id, frame.iteration) for frame in run.frames.values()),
+    )
+    if not history.checkpoints or history.checkpoints[-1].step < run.position:
+        history.checkpoints.append(checkpoint)
+    return sum(map(len, checkpoint.data.values()))
+
+
+def repair(run: Run) -> None:
+    """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
+    if run.past or run.at is not run.history:  # the rows beyond are committed steps
+        if run.dirty:
+            restore(run, run.position)
+        return
+    history = run.history
+    row = run.position - history.base
+    writes = history.s_wend[row]
+    number = run.position + 1
+    if (history.rare and history.rare[-1] >= number) or number in history.opened or number in history.closed:
+        run.dirty = True
+    filled = min(len(history.w_code), len(history.w_new), len(history.w_old))
+    if filled > writes and not run.dirty:
+        _undo_writes(run, history, writes, filled)
+    history.cut(run.position)
+    if run.dirty:
+        restore(run, run.position)
+        run.past = False
+
+
+def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
+    codes, old, order = run.tables.codes, history.w_old, history.order
+    scopes = scopes_of(run)
+    for row in range(end - 1, start - 1, -1):
+        number, path = codes[history.w_code[row] >> 2]
+        data, key, was = scopes[number].data, path[0], old[row]
+        if was is ABSENT:
+            data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
+            continue
+        if row in order:
+            data.pop(key, None)  # type: ignore[arg-type]  # an interrupt may have come before it was deleted
+        data[key] = was  # type: ignore[index]  # a first key is text
+        if row in order:
+            for other in reversed(list(islice(reversed(data), 1, order[row] + 1))):
+                data[other] = data.pop(other)
+
+
+def scopes_of(run: Run) -> dict[int, Scope]:
+    """Return the open scopes of a run by number."""
+    if len(run.frames) == 1:
+        return {0: run.root.scope}
+    return {frame.scope.id: frame.scope for frame in run.frames.values()}
+
+
+def undo(run: Run) -> None:
+    """Move one step back."""
+    at, position = run.at, run.position
+    row = position - at.base
+    run.past = True
+    if row == 0 or (at.rare and _changed_frames(at, position)):
+        restore(run, position - 1)
+        return
+    run.dirty = True
+    start, end = at.s_wend[row - 1], at.s_wend[row]
+    if end == start + 1:
+        number, path = run.tables.codes[at.w_code[start] >> 2]
+        if number == 0 and start not in at.order:
+            key, was = path[0], at.w_old[start]
+            if was is ABSENT:
+                run.root.scope.data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
+            else:
+                run.root.scope.data[key] = was  # type: ignore[index]  # a first key is text
+            end = start
+    if end > start:
+        _undo_writes(run, at, start, end)
+    run.pos = at.s_pos[row - 1]
+    run.used -= at.s_flag[row] & COUNTED > 0
+    run.position = position - 1
+    run.dirty = False
+
+
+def _changed_frames(at: History, step: int) -> bool:
+    place = bisect_left(at.rare, step)
+    return place < len(at.rare) and at.rare[place] == step
+
+
+def home(run: Run, step: int) -> History:
+    """Return the history of the chain that contains a step number."""
+    return next(history for history in reversed(run.chain) if history.base <= step)
+
+
+def goto(run: Run, step: int) -> None:
+    """Move to the position after step `step`, anywhere in this run's chain."""
+    if 0 < run.position - step <= NEAR:
+        while run.position > step:
+            undo(run)
+    elif step != run.position:
+        restore(run, step)
+
+
+def restore(run: Run, step: int) -> None:
+    """Rebuild the state after a step: from the last checkpoint before it, and the rows since."""
+    run.dirty = True
+    target = home(run, step)
+    segments: list[tuple[History, int]] = [(target, step)]
+    checkpoint = target.checkpoint_before(step)
+    for child, parent in zip(reversed(run.chain), list(reversed(run.chain))[1:], strict=False):
+        if child.base > step or checkpoint is not None:
+            continue
+        segments.append((parent, child.base))
+        checkpoint = parent.checkpoint_before(child.base)
+    assert checkpoint is not None
+    _load_checkpoint(run, checkpoint)
+    start = checkpoint.step
+    for history, end in reversed(segments):
+        if history is segments[-1][0]:
+            _apply_steps(run, history, start, end, checkpoint.writes)
+        else:
+            _apply_steps(run, history, history.base, end, 0)
+    start = target.s_pos[step - target.base]
+    for number in target.queue_after(step):
+        if run.tables.acts[number].node >= 0:
+            run.activation(number)
+    past = target is not run.history or step < target.tip
+    # With no call in between: an interrupt finds the run either there or here.
+    run.at = target
+    run.pos = start
+    run.position = step
+    run.past = past
+    run.dirty = False
+    run.set_mark()
+
+
+def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
+    root = run.root
+    run.frames = {0: root}
+    run.live = {act.id: act for act in root.acts.values()}
+    root.scope.open = 0
+    root.scope.data = dict(checkpoint.data[0])
+    for number, iteration in checkpoint.frames:
+        if number:
+            run.open_frame(run.tables.frames[number]).iteration = iteration
+    for frame in run.frames.values():
+        if frame.row.policy != "shared" and frame.id:
+            frame.scope.data = dict(checkpoint.data[frame.scope.id])
+    run.used = checkpoint.used
+
+
+def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) -> None:
+    """Apply the rows of a history after step `start` (including the interventions after it) up to step `end`."""
+    base = history.base
+    for step in history.rare[bisect_right(history.rare, start - 1) : bisect_right(history.rare, end)]:
+        row = step - base
+        if step == start and start != base:
+            # Only the interventions after this step, and after its checkpoint, are still to be applied.
+            writes = _apply(run, history, writes, history.s_wend[row])
+            for number in history.closed.get(step, ()):
+                if number in run.frames:
+                    run.close_frame(number)
+            continue
+        if row:
+            writes = _apply(run, history, writes, history.s_wend[row - 1])
+        for number in history.opened.get(step, ()):
+            run.open_frame(run.tables.frames[number])
+        if row and history.s_flag[row] & 3 == AGAIN:
+            for frame in run.inside(run.activation(history.s_act[row])):
+                frame.iteration += 1
+        writes = _apply(run, history, writes, history.s_wend[row])
+        for number in history.closed.get(step, ()):
+            if number in run.frames:
+                run.close_frame(number)
+    _apply(run, history, writes, history.s_wend[end - base])
+    flags = history.s_flag[start - base + 1 : end - base + 1].tobytes()
+    run.used += len(flags.translate(None, _UNCOUNTED))
+
+
+def _apply(run: Run, history: History, start: int, end: int) -> int:
+    """Apply write rows to the open scopes; return `end`."""
+    codes, scopes, plain = run.tables.codes, scopes_of(run), run.tables.plain
+    written = history.w_code[start:end]
+    if plain.keys() >= set(written):  # only whole keys of the root were set: one update suffices
+        run.root.scope.data.update(zip(map(plain.__getitem__, written), history.w_new[start:end], strict=True))
+        return end
+    last, path, data = -1, ("",), run.root.scope.data
+    for code, new in zip(written, islice(history.w_new, start, end), strict=True):
+        if code >> 2 != last:
+            last = code >> 2
+            number, path = codes[last]  # type: ignore[assignment]  # a path of one key or more
+            scope = scopes[number]
+            data = scope.data
+        if code & 3 == SET and len(path) == 1:
+            data[path[0]] = new
+        else:
+            put(scope, path[0], changed(scope.get(path[0]), path[1:], code & 3, new, path))
+    return end
+
+
+def open_tip(run: Run, *, amend: bool = False) -> bool:
+    """Make sure that a step can be appended at the run's position; return True if a branch was started for it.
+
+    With `amend`, the last step may be changed, but only if no run has forked from it: shared steps never change.
+    """
+    repair(run)
+    history = run.history
+    if run.at is history and run.position == history.tip and not (amend and history.sealed >= run.position):
+        run.past = False
+        return False
+    branch(run)
+    return True
+
+
+def branch(run: Run, name: str | None = None) -> History:
+    """Start a new history at the run's position: its steps are separate from its parent's.
+
+    Return the new history; the steps after this point stay with the old one.
+    """
+    old, left = run.at, run.left
+    leaves = run.position < run.history.tip or old is not run.history
+    if leaves:
+        left = [*left, (tuple(run.chain), run.history.tip)]
+        if run.recorded is not None:
+            run.recorded.leave(run)
+        name = name or f"branch {len(left)}"  # the ids of its steps depend on it
+    new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
+    chain = [*run.chain[: run.chain.index(old) + 1], new]  # by identity: histories compare by identity
+    sealed = max(old.sealed, run.position)
+    new.first_row(run.frontier(), run.ns())
+    new.loose = () if leaves else old.loose
+    # With no call in between: an interrupt finds the whole branch, or none.
+    old.sealed = sealed
+    run.left = left
+    run.chain = chain
+    run.history = run.at = new
+    run.pos = 0
+    run.past = False
+    run.stop_at = NEVER
+    last = _last_checkpoint(chain, run.position)
+    run.check_at = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))
+    if run.check_at <= run.position:
+        run.checkpoint()
+    run.set_mark()
+    return new
+
+
+def _last_checkpoint(chain: list[History], step: int) -> Checkpoint:
+    """Return the last checkpoint before a step along the chain: a branch needs none of its own if one is near."""
+    for history in reversed(chain):
+        found = history.checkpoint_before(step)
+        if found is not None:
+            return found
+        step = min(step, history.base)
+    raise AssertionError("a run keeps a checkpoint before its first step")
+
+
+def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
+    """Return a new run positioned after `step` that shares this one's steps up to there and has its own history."""
+    origin = home(run, step)
+    new = _new_run(run, plan, origin)
+    new.chain = run.chain[: run.chain.index(origin) + 1]
+    if step == run.position and not run.dirty:
+        _copy_state(new, run)
+    else:
+        restore(new, step)
+    branch(new, name)
+    new.left.clear()  # later branches belong to the parent only
+    return new
+
+
+@contextmanager
+def looked_at(run: Run, step: int) -> Iterator[Run]:
+    """Yield a run positioned after a step of this one, for inspection only; this run is not affected."""
+    origin = home(run, step)
+    sealed = origin.sealed
+    try:
+        yield forked(run, run.plan, step)
+    finally:
+        origin.sealed = sealed
+
+
+def reopened(run: Run, chain: tuple[History, ...], tip: int) -> Run:
+    """Return a run positioned at the end of a branch that this one has left."""
+    new = _new_run(run, run.plan, chain[-1])
+    new.chain = list(chain)
+    restore(new, tip)
+    return new
+
+
+def _new_run(run: Run, plan: Plan, history: History) -> Run:
+    """Return a new run, without state, in a history of this one."""
+    new = Run(plan, clock=run.clock, seed=run.seed, history=history)
+    new.root.scope.codes = run.root.scope.codes
+    new.limit, new.max_frames, new.chaos, new.given = run.limit, run.max_frames, run.chaos, run.given
+    return new
+
+
+def _copy_state(new: Run, run: Run) -> None:
+    """Copy a run's current state: the data of its scopes, and the open frames."""
+    new.root.scope.data = dict(run.root.scope.data)
+    for frame in run.frames.values():
+        if frame.id:
+            opened = new.open_frame(frame.row)
+            opened.iteration = frame.iteration
+            if frame.row.policy != "shared":
+                opened.scope.data = dict(frame.scope.data)
+    new.position, new.pos, new.used = run.position, run.pos, run.used
+    for number in run.frontier():
+        if run.tables.acts[number].node >= 0:
+            new.activation(number)
+
+
+def amend(run: Run, queue: list[int]) -> None:
+    """Replace the frontier of the last step (an intervention)."""
+    history = run.history
+    row, pos = run.position - history.base, len(history.p_act)
+    history.p_act.extend(queue)
+    history.p_val.extend([CARRIED] * len(queue))
+    end = len(history.p_act)
+    history.s_pend[row] = end
+    history.s_pos[row] = pos
+    run.pos = pos
+
+
+__all__ = ["CHECKPOINT_ROWS", "NOBODY", "OPS", "amend", "branch", "goto", "keep", "repair", "restore", "undo"]

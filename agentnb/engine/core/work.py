@@ -1,0 +1,420 @@
+"""Work: what a node receives for a step, and what it may return. A kind touches neither the cursor nor the history."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentnb.board.key_checks import UnknownKey
+from agentnb.board.paths import APPEND, DELETE, SET, Path, look
+from agentnb.board.scopes import Policy
+from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
+from agentnb.engine.core.event_ids import numbered, retold
+from agentnb.engine.core.frame_inputs import given_at, last_inside
+from agentnb.errors import ExecutionError, Problem
+from agentnb.expressions.paths import resolve_path
+from agentnb.recipe.model import Node
+from agentnb.text import safe_repr, safe_str
+from agentnb.world.effect import Effect
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.engine.core.frames import Activation, Frame
+    from agentnb.engine.core.history import Call, Event
+    from agentnb.engine.core.run import Run
+
+StepType = Literal["TOOL_EXECUTION", "INTERACTION", "REASONING", "SYSTEM_EVENT"]
+Phase = Literal["start", "resume"]
+Keep = Literal["now", "next", "step"]
+
+
+class Append:
+    """A write that appends one item to the list at its path, created if missing: `return {"log": Append(line)}`."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+    def __repr__(self) -> str:
+        return f"Append({safe_repr(self.item, 200)})"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of a node beyond a dict of writes (a plain dict is short for `Outcome(dict)`).
+
+    `writes` maps keys to values, `places` are writes below a key: (path, value). `route` holds the targets that the
+    node chose itself, with `value` as the reason; None means that the edges decide. The rest is for the trace; `score`
+    is the quality of the run's work, if the node judged it. `result` is the node's result for the conditions of its
+    edges and for an enclosing loop; it is not on the board.
+    """
+
+    writes: Mapping[str, Any] = field(default_factory=dict)
+    places: Sequence[tuple[Path, Any]] = ()
+    route: Sequence[str] | None = None
+    value: Any = None
+    thought: str | None = None
+    action: Any = None
+    observation: Any = None
+    inputs: Any = None
+    score: float | None = None
+    result: Any = None
+
+
+@dataclass(slots=True, frozen=True)
+class Body:
+    """A region to open: its scope policy, its initial values, and its number if it is a parallel branch.
+
+    `given` holds the inputs of the inside, merged over those of the enclosing frame; None: they are the same.
+    """
+
+    region: str
+    policy: Policy = "shared"
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    branch: int = -1
+    given: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Enter:
+    """A composite node's answer at the start: open these bodies; when they have ended, the node resumes."""
+
+    bodies: Sequence[Body]
+
+
+@dataclass(slots=True)
+class Again:
+    """A composite node's answer when its body has ended: run it once more, in the same frame."""
+
+
+Result = dict[str, Any] | Outcome | Enter | Again | None
+Perform = Callable[["Work"], "Result | Awaitable[Result]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A row in the table of kinds.
+
+    `bind(node, world)` returns the function that runs the node. `keeps` means that its writes and events are
+    kept when it fails. `waits` marks a join: it runs when everything that leads to it has finished.
+    """
+
+    name: str
+    bind: Callable[[Node, Any], Perform]
+    step_type: StepType = "TOOL_EXECUTION"
+    keeps: bool = False
+    waits: bool = False
+
+
+class Work:
+    """The node's interface to one step: its view of the board, and the only means to act.
+
+    `board` is a read-only Mapping that records what is read. `phase` is `start`, or `resume` when the inside of a
+    composite node has ended; then `frames` are the frames it opened. `iteration` counts the runs of a loop's body.
+    """
+
+    __slots__ = (
+        "act",
+        "asked",
+        "board",
+        "busy",
+        "called",
+        "calls",
+        "chance",
+        "copies",
+        "dead",
+        "emitted",
+        "kept",
+        "node",
+        "out",
+        "own",
+        "reads",
+        "result",
+        "run",
+        "scope",
+        "times",
+    )
+
+    def __init__(self, run: Run, act: Activation) -> None:
+        self.run, self.act, self.node, self.scope = run, act, act.node.node, act.scope
+        self.board = NodeBoard(self)
+        self.reads: dict[str, None] = {}
+        self.copies: dict[str, tuple[Any, Any]] = {}
+        # The node's own writes: in `own` until they are on the board, in `kept` after that.
+        self.own: list[tuple[Path, Any]] = []
+        self.kept: list[tuple[Path, Any]] = []
+        self.result: Any = None
+        self.emitted: list[Event] = []
+        self.calls: list[Call] = []
+        self.times: list[datetime] = []  # the times this step has read from a real clock
+        self.out: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
+        self.chance: Random | None = None
+        self.called = 0  # how many calls this step has started; a retried call has several rows
+        self.asked: list[str] = []  # the kinds of the calls to a model or a person that this step has started
+        # `busy`: there is more to record than the writes that a node returns. `dead`: the step has ended.
+        self.busy = self.dead = False
+
+    @property
+    def phase(self) -> Phase:
+        """`start`, or `resume` when the node's inside has ended."""
+        return "resume" if self.act.what else "start"
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The frames that this composite node opened, in branch order."""
+        return self.run.inside(self.act)
+
+    @property
+    def iteration(self) -> int:
+        """How often the body ran, starting at 1; 0 before the first time."""
+        frames = self.frames if self.act.what else []
+        return frames[0].iteration if frames else 0
+
+    @property
+    def random(self) -> Random:
+        """The step's random generator, seeded by the run's seed, the node, and how often the node ran before.
+
+        So a step that is replayed, or run again after going back, draws the same numbers, and so does a branch that
+        runs concurrently with others.
+        """
+        if self.chance is None:
+            self.chance = Random(self.run.seed_of(self.act))  # noqa: S311  (for reproducibility, not for security)
+            self.busy = True  # so that it is reset when the step ends
+        return self.chance
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The inputs of the run, overridden by those of each enclosing frame; a new copy."""
+        return given_at(self.run, self.act.frame.id)
+
+    @property
+    def last(self) -> Any:
+        """The observation of the last step directly inside this composite node; None if there is none."""
+        return last_inside(self.run, self.frames)
+
+    @property
+    def event(self) -> Event | None:
+        """The event that triggered this node; None outside a reactive run."""
+        return self.run.event(self.act.event)
+
+    @property
+    def events(self) -> list[Event]:
+        """Every event of the run so far, including those that this node has just emitted."""
+        return [*self.run.events(), *self.emitted]
+
+    def arg(self, path: Path) -> Any:
+        """Return this step's own copy of the value at a path; ABSENT if there is none. Not recorded as a read."""
+        key = path[0]
+        value = self.scope.get(key)  # type: ignore[arg-type]  # a first key is text
+        if len(path) == 1:
+            return value if type(value) in ATOMS else self.copy(str(key), value)
+        if key not in self.copies:
+            found = look(value, path[1:])
+            if type(found) in ATOMS:
+                return found
+        return _inside(self.copy(str(key), value), value, path[1:])
+
+    def copy(self, key: str, frozen: Any) -> Any:
+        """Return this step's own copy of a key's value; changes made in it become writes."""
+        held = self.copies.get(key)
+        if held is None or held[1] is not frozen:
+            held = self.copies[key] = (thaw(frozen), frozen)
+        return held[0]
+
+    def write(self, path: str | Path, value: Any) -> None:
+        """Write a value at a key or a path; the node sees it at once, others when the step is committed."""
+        self._check_alive(f"write {path!r}")
+        self.busy = True
+        self.own.append(((path,) if isinstance(path, str) else path, value))
+
+    def emit(
+        self, type: str, payload: Any = None, actor: str | None = None, *, keep: Keep = "now", **words: Any
+    ) -> Event:
+        """Emit an event and return it, numbered; this node sees it at once.
+
+        Args:
+            keep: when a stored run records it: `now`; with the `next` record of this step, for an event that only marks
+                the start of a step; or with the `step` itself, if only the commit follows.
+            words: see `event_ids.numbered`.
+        """
+        self._check_alive(f"emit {type!r}")
+        self.busy = True
+        run = self.run
+        known = None if run.recorded is None else run.recorded.emitted(self, type, payload)
+        with run.numbering:
+            event = numbered(run, self, type, payload, actor, words) if known is None else retold(known, actor, words)
+            self.emitted.append(event)
+        if run.keeping is not None and known is None and keep != "step" and self.act.node.kind.keeps:
+            run.keeping.emitted(self, event, alone=keep == "now")
+        if run.at_emit is not None:
+            run.at_emit(self, event)
+        return event
+
+    def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
+        """Perform an effect and await the answer. The only access to tools, models, people, time and random numbers."""
+        if self.dead:
+            self._check_alive(f"call {effect.name!r}")
+        return self.run.door(self, effect)
+
+    def asks_model(self, usual: bool) -> bool:
+        """Return True if the next call is to a model: the recorded call was or, without a record, `usual` is True.
+
+        A node that can be answered by a model, a callable or a simulation decides by this, so that a replay makes the
+        recorded calls, whatever has been registered in the session since.
+        """
+        recorded = self.run.recorded
+        kind = None if recorded is None else recorded.answered_by(self)
+        return kind == "llm" if kind in ("agent", "llm") else usual
+
+    def now(self) -> datetime:
+        """Return the current time as nodes see it. A replay, or an interrupted step run again, reads recorded times."""
+        run = self.run
+        time = None if run.recorded is None else run.recorded.time(self)
+        if time is None:
+            time = run.clock.now()
+            if not run.clock.is_recorded:
+                return time
+        self.times.append(time)
+        self.busy = True
+        return time
+
+    async def loop(self) -> None:
+        """Continue inside an event loop: whatever is awaited after this needs one."""
+        await self.run.need_loop()
+
+    def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return the keys whose copies this node has changed, with the changed copies.
+
+        A copy of a key that the node also wrote is dropped: the explicit write takes precedence.
+        """
+        for key in writes:
+            self.copies.pop(key, None)
+        for path, _ in self.kept:
+            self.copies.pop(path[0], None)  # type: ignore[arg-type]  # a first key is text
+        return [(key, mine) for key, (mine, frozen) in self.copies.items() if not same(mine, frozen)]
+
+    def reset(self) -> None:
+        """Clear what was read, copied and written: the step has ended."""
+        self.reads.clear()
+        self.copies.clear()
+        self.own.clear()
+        self.kept.clear()
+        self.emitted.clear()
+        self.calls.clear()
+        self.times.clear()
+        self.out.clear()
+        self.asked.clear()
+        self.chance = None
+        self.called = 0
+        self.busy = False
+
+    def _check_alive(self, what: str) -> None:
+        if self.dead:
+            raise ExecutionError(
+                Problem(
+                    "X102",
+                    f"a late attempt to {what} was refused",
+                    f"node {self.node.id!r}",
+                    "this step had already ended: it was cancelled or had timed out",
+                    "let the function return before its time-out, or give it more time",
+                )
+            )
+
+
+class NodeBoard(Mapping[str, Any]):
+    """The board as one node sees it in one step: read-only; it records which keys are read."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    @property
+    def work(self) -> Work:
+        """The node's Work: a condition may need more than the board."""
+        return self._work
+
+    def __getitem__(self, key: str) -> Any:
+        work = self._work
+        work.reads[key] = None
+        if not work.own:
+            value = work.scope.data.get(key)
+            if value is not None and type(value) in ATOMS:
+                return value
+        value = self._find(key)
+        if value is ABSENT:
+            raise KeyError(UnknownKey(key, work.scope.seen))
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of a key or path, or `default`."""
+        self._work.reads[key] = None
+        value = self._find(key)
+        return default if value is ABSENT else value
+
+    def _find(self, key: str) -> Any:
+        work = self._work
+        if work.own:
+            return self._find_own(key)
+        value = work.scope.get(key)
+        if type(value) in ATOMS and value is not ABSENT:
+            return value
+        if value is not ABSENT:
+            return work.copy(key, value)
+        if "." not in key:
+            return ABSENT
+        return self._copy_at(key, resolve_path(key, work.scope.seen()))
+
+    def _find_own(self, key: str) -> Any:
+        """Return the value of a key after this node's own writes, which take precedence."""
+        seen = self._work.run.preview(self._work)
+        path = resolve_path(key, seen.seen())
+        return thaw(seen.look(path)) if path[0] in seen.data else self._copy_at(key, path)
+
+    def _copy_at(self, key: str, path: tuple[str, ...]) -> Any:
+        """Return the value at a path in this step's copy, so that a change made below a key is detected."""
+        work = self._work
+        work.reads.pop(key, None)
+        work.reads[path[0]] = None
+        return work.arg(path)
+
+    def _keys(self) -> dict[str, Any]:
+        work = self._work
+        return work.run.preview(work).seen() if work.own else work.scope.seen()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys())
+
+    def __len__(self) -> int:
+        return len(self._keys())
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str):
+            return False
+        self._work.reads[key] = None
+        return self._find(key) is not ABSENT
+
+    def __repr__(self) -> str:
+        return f"<board of {safe_repr(self._work.node.id, 200)}: {safe_str(', '.join(self), 200)}>"
+
+
+def _inside(copied: Any, frozen: Any, rest: Path) -> Any:
+    """Return the value at `rest` inside a node's copy; the fields of an object are its attributes."""
+    for key in rest:
+        fields = type(frozen) is FrozenRecord
+        copied = getattr(copied, str(key), ABSENT) if fields else look(copied, (key,))
+        frozen = look(frozen, (key,))
+    return copied
+
+
+def op_of(value: Any) -> tuple[int, Any]:
+    """Return the op and the value for a written value: ABSENT deletes, Append appends, all else sets."""
+    if value is ABSENT:
+        return DELETE, ABSENT
+    if type(value) is Append:
+        return APPEND, value.item
+    return SET, value

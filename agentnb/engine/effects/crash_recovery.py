@@ -1,0 +1,298 @@
+"""Crash recovery: what pending steps had done when their process ended; run again, they need not repeat it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.board.codec import encode
+from agentnb.board.values import freeze
+from agentnb.engine.core.history import OUTSIDE
+from agentnb.engine.core.time_travel import repair
+from agentnb.engine.effects.dispatch import ASKED, cut_short, end_calls, is_told, sent_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.engine.core.history import Call, Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.engine.effects.pending_step import Flight
+    from agentnb.engine.persistence.delta_loader import Joined
+    from agentnb.world.effect import Effect
+
+
+_step_of: Final = attrgetter("step")
+
+
+class Asked(NamedTuple):
+    """A call without a recorded response: its activation, its index within the step, and the request."""
+
+    act: int
+    number: int
+    attempt: int
+    kind: str
+    name: str
+    arguments: Any
+    began: int
+
+
+class Unfinished:
+    """Calls and events of the pending steps, by activation (see `recorded_calls.Recorded`).
+
+    A step that makes a different call than before is a different step: nothing recorded applies to it any more. What
+    has been paid for stays in the log nevertheless, as calls that belong to no step.
+    """
+
+    def __init__(self, joined: Joined | None = None) -> None:
+        self._told: dict[int, list[Call]] = {}
+        self._out: dict[int, dict[int, list[Any]]] = {}
+        self._events: dict[int, list[Event]] = {}
+        self._times: dict[int, list[datetime]] = {}
+        self._lost: dict[int, list[Call]] = {}  # of steps that make a different call now
+        if joined is not None:
+            self._told = {act: list(rows.values()) for act, rows in joined.told.items()}
+            self._out = {act: dict(calls) for act, calls in joined.out.items()}
+            self._events = {act: list(events) for act, events in joined.announced.items()}
+            self._times = {act: list(times) for act, times in joined.times.items()}
+
+    def __bool__(self) -> bool:
+        """Return True if anything is left."""
+        return bool(self._told or self._out or self._events or self._lost)
+
+    def rows(self) -> tuple[Call, ...]:
+        """Return the attempts that belong to no committed step."""
+        return tuple(row for table in (self._told, self._lost) for rows in table.values() for row in rows)
+
+    def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
+        """Return the recorded attempts of a call, in order."""
+        act = work.act.id
+        rows = [row for row in self._told.get(act, ()) if row.call == number]
+        if rows and not _is_same_call(rows[0], effect):
+            self._forget(act, number)
+            return ()
+        return rows
+
+    def answered_by(self, work: Work) -> str | None:
+        """Return the kind of the next call if its answer is recorded, else None."""
+        rows = [row for row in self._told.get(work.act.id, ()) if row.call == work.called]
+        return rows[-1].kind if rows and rows[-1].error is None else None
+
+    def went_out(self, work: Work, number: int) -> int | None:
+        """Return when a call without a recorded response was sent; None for any other call."""
+        return next((call.began for call in self.asked() if (call.act, call.number) == (work.act.id, number)), None)
+
+    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+        """Return the event that the step emitted at this point before."""
+        events = self._events.get(work.act.id, ())
+        place = len(work.emitted)
+        if place >= len(events):
+            return None
+        event = events[place]
+        if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
+            self._forget(work.act.id, work.called)
+            return None
+        known = self.time(work)
+        if known is None:
+            work.run.clock.now()  # read as it was then, so that later times agree
+        elif known == event.time:
+            work.now()
+        return event
+
+    def next_event(self, work: Work) -> Event | None:
+        """Return the next event that the step emitted before."""
+        events = self._events.get(work.act.id, ())
+        return events[len(work.emitted)] if len(work.emitted) < len(events) else None
+
+    def time(self, work: Work) -> datetime | None:
+        """Return the clock time that the step read at this point before."""
+        times = self._times.get(work.act.id, ())
+        return times[len(work.times)] if len(work.times) < len(times) else None
+
+    def last_event(self) -> int:
+        """Return the highest number of an event of these steps."""
+        return max((event.seq for events in self._events.values() for event in events), default=0)
+
+    def asked(self) -> Iterator[Asked]:
+        """Yield the calls without a recorded response."""
+        for act, calls in self._out.items():
+            back = {(row.call, row.attempt) for row in self._told.get(act, ())}
+            for number, (attempt, kind, name, arguments, began) in calls.items():
+                if (number, attempt) not in back:
+                    yield Asked(act, number, attempt, kind, name, arguments, began)
+
+    def facts(self) -> Iterator[tuple[str, int, Any]]:
+        """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
+        yield from (("times", act, times) for act, times in self._times.items())
+        yield from (("out", call.act, call) for call in self.asked())
+        yield from (("back", act, row) for act, rows in self._told.items() for row in rows)
+        yield from (("emit", act, event) for act, events in self._events.items() for event in events)
+
+    def take(self, other: Unfinished) -> None:
+        """Merge everything that another one knows."""
+        self._told.update(other._told)
+        self._lost.update(other._lost)
+        self._out.update({act: {**calls} for act, calls in other._out.items()})
+        self._events.update(other._events)
+        self._times.update(other._times)
+
+    def add(self, work: Work) -> None:
+        """Add what a step of this process has done so far."""
+        act, emitted = work.act.id, work.emitted
+        out = {number: [attempt, effect.kind, effect.name, sent, began]
+               for number, (attempt, effect, sent, began) in work.out.items() if is_told(effect)}  # fmt: skip
+        rows = {(row.call, row.attempt): row for row in (*self._told.get(act, ()), *work.calls)}
+        events = [*emitted, *self._events.get(act, [])[len(emitted) :]]
+        if out:
+            self._out.setdefault(act, {}).update(out)
+        if rows:
+            self._told[act] = list(rows.values())
+        if events:
+            self._events[act] = events
+        if work.times:
+            self._times[act] = [*work.times, *self._times.get(act, [])[len(work.times) :]]
+
+    def acts(self) -> list[int]:
+        """Return the activations of the steps of which anything is known."""
+        return list({**self._told, **self._out, **self._events})
+
+    def end_calls(self, run: Run) -> None:
+        """Record the calls without a response as interrupted, as `dispatch.end_calls` does."""
+        for call in list(self.asked()):
+            if call.kind in ASKED:
+                if run.keeping is not None:
+                    run.keeping.taken_back(call.act, call.number)
+                continue
+            row = cut_short(
+                run, (call.act, call.number, call.kind, call.name, call.attempt), call.arguments, call.began
+            )
+            self._told.setdefault(call.act, []).append(row)
+            if run.keeping is not None:
+                run.keeping.came_back(row)
+        self._out.clear()
+        self._update_loose(run)
+
+    def over(self, run: Run, act: int) -> None:
+        """Forget a committed step; attempts that it has not made again stay in the log outside of it."""
+        known, lost = self._told.pop(act, []), self._lost.pop(act, [])
+        self._out.pop(act, None)
+        self._events.pop(act, None)
+        self._times.pop(act, None)
+        if known or lost:
+            calls = run.history.calls
+            made = {(row.call, row.attempt) for row in calls[bisect_left(calls, run.position, key=_step_of) :]
+                    if row.act == act}  # fmt: skip
+            self._log(run, [*lost, *(row for row in known if (row.call, row.attempt) not in made)])
+        self._update_loose(run)
+
+    def committed(self, run: Run) -> int | None:
+        """Return the activation of the last step if it is still known here because of an interrupt."""
+        return next((act for act in self.acts()
+                     if _is_committed(run, act, self._told.get(act, ()), self._events.get(act, ()))), None)  # fmt: skip
+
+    def leave(self, run: Run) -> None:
+        """Forget every step: the run leaves its history for a separate branch."""
+        self._log(run, self.rows())
+        for act in self.acts():
+            if run.keeping is not None:
+                run.keeping.drop(act)
+        for table in (self._told, self._out, self._events, self._times, self._lost):
+            table.clear()
+        self._update_loose(run)
+
+    def _log(self, run: Run, rows: Sequence[Call]) -> None:
+        """Append attempts to a run's calls as belonging to no step."""
+        history = run.history
+        history.calls.extend(row._replace(step=history.tip, call=OUTSIDE) for row in rows)
+
+    def _update_loose(self, run: Run) -> None:
+        """Update the list of uncommitted attempts in the run's history."""
+        run.history.loose = self.rows()
+        if not self and run.recorded is self:
+            run.recorded = None
+
+    def _forget(self, act: int, number: int) -> None:
+        """Discard what is known of a step from one of its calls on: it is a different step."""
+        rows = self._told.get(act, [])
+        self._lost.setdefault(act, []).extend(row for row in rows if row.call >= number)
+        self._told[act] = [row for row in rows if row.call < number]
+        for table in (self._out, self._events, self._times):
+            table.pop(act, None)
+
+
+def cut(run: Run, work: Work) -> None:
+    """Record what an interrupted step has done, for when it runs again."""
+    if run.recorded is None and (work.calls or work.out or work.emitted):
+        run.recorded, run.armed = Unfinished(), True
+    if isinstance(run.recorded, Unfinished):
+        run.recorded.add(work)
+        run.history.loose = run.recorded.rows()
+
+
+def cancel(run: Run, flight: Flight) -> None:
+    """Cancel a step in flight; when it runs again, it does not repeat the calls that were answered."""
+    work = flight.act.work
+    end_calls(work)
+    cut(run, work)
+    flight.cancel()
+
+
+def cut_by_interrupt(run: Run) -> bool:
+    """Roll back what an interrupt left of a step, even in the middle of its commit; return True if it cut one.
+
+    When it runs again, the step knows what it has done. Steps in flight are not affected.
+    """
+    known, was_cut = run.recorded, False
+    repair(run)
+    if isinstance(known, Unfinished) and (done := known.committed(run)) is not None:
+        known.over(run, done)
+    for act in list(run.live.values()):
+        if act.id not in run.flights:
+            work = act.work
+            if not _is_committed(run, act.id, work.calls, work.emitted):
+                was_cut = was_cut or bool(work.calls or work.out or work.emitted)
+                end_calls(work)
+                cut(run, work)
+            work.reset()
+    return was_cut
+
+
+def _is_committed(run: Run, act: int, calls: Sequence[Call], events: Sequence[Event]) -> bool:
+    """Return True if the last step of a run has made one of these calls or events.
+
+    A step that failed and runs again is the same activation, but begins its calls after the failed step.
+    """
+    history, row = run.history, run.position - run.history.base
+    if run.at is not history or row <= 0 or history.s_act[row] != act:
+        return False
+    if any(call.step is not None and call.step <= run.position for call in calls):
+        return True
+    last = history.events[-1].seq if history.events else 0
+    return bool(events) and events[0].seq <= last and history.place_of(events[0].seq) >= 0
+
+
+def in_flight(run: Run) -> Unfinished:
+    """Return what the pending steps have done, including those of another process that have not started again."""
+    found = Unfinished()
+    if isinstance(run.recorded, Unfinished):
+        found.take(run.recorded)
+    for flight in tuple(run.flights.values()):
+        found.add(flight.act.work)
+    return found
+
+
+def unanswered(run: Run) -> list[Asked]:
+    """Return the calls of another process without a recorded response, of steps that have not started again."""
+    known = run.recorded
+    return [call for call in known.asked() if call.act not in run.flights] if isinstance(known, Unfinished) else []
+
+
+def _is_same_call(row: Call, effect: Effect) -> bool:
+    """Return True if an effect makes the recorded call again; secrets are compared in their masked form."""
+    same = (row.kind, row.name) == (effect.kind, effect.name)
+    return same and encode(row.arguments, lenient=True) == encode(sent_of(effect), lenient=True)
+
+
+__all__ = ["Asked", "Unfinished", "cancel", "cut", "in_flight", "unanswered"]

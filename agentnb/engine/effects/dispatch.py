@@ -1,0 +1,432 @@
+"""Dispatch of effects: timeouts, retries, backoff, pausing and recording are implemented here, not in the kinds.
+
+A node that calls an effect is a coroutine. Driven without an event loop it may yield two things: NEED_LOOP (what it
+awaits next needs an event loop) and a Hold (the effect waits for a person). Anything else is a future of an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ATOMS, FrozenDict, freeze
+from agentnb.engine.core.history import Call
+from agentnb.engine.effects.pending_step import Hold
+from agentnb.engine.effects.recorded_calls import answer_of, error_of
+from agentnb.engine.effects.threads import in_thread, spelled_out
+from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
+from agentnb.recipe.user_functions import is_async
+from agentnb.world.fault_injection import SPARED, Key, tokens_of
+from agentnb.world.human_input import WAIT
+from agentnb.world.llm.base import SIMULATED, LLMError, LLMResponse, check_calls
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.world.effect import Effect
+
+CUT_SHORT: Final = "CancelledError: the step was cut short before the answer came"  # not a failure of the effect itself
+NO_ARGUMENTS: Final = freeze({})
+PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to await, no usage to read
+# The fields of a row after `seconds` (usage, cost, provider, model, finish_reason) if no model has answered.
+NOBODY: Final = (None, None, None, None, None, None)
+MADE_UP: Final = (None, None, None, SIMULATED, SIMULATED, None)
+SAID: Final = frozenset({"llm", "agent"})  # only the content of a model's response object is recorded
+ASKED: Final = frozenset({"human", "approval"})  # questions to people may be asked again
+_new_call = tuple.__new__  # one per call: the constructor of a named tuple costs twice as much
+
+
+class Spent(BaseException):
+    """Raised if a limit allows no further attempt: the step is abandoned and runs again later.
+
+    It does not derive from Exception: nodes must not catch it, and the step has not failed.
+    """
+
+
+async def perform(run: Run, work: Work, effect: Effect, number: int | None = None) -> Any:
+    """Perform one effect for a node and return the answer of its last attempt. `number` is the index of the call.
+
+    Raises:
+        Exception: the exception of the last attempt; TimeoutError if it took longer than `effect.timeout` seconds.
+        Spent: a limit of the run is reached; the run knows which.
+    """
+    number, keeping = begun(work) if number is None else number, run.keeping
+    attempt, wait, call = 0, 0.0, effect.target and _at_target
+    if run.recorded is not None:
+        effect, attempt, wait, known = await _recorded_state(run, work, effect, number)
+        if known is not None:
+            return known[0] if run.hold is None else await _review_answer(run, work, effect, known[0], number)
+    key = None if run.chaos is None else _chaos_key(work, effect, number)
+    if effect.kind == "llm" or effect.prepare is not None:
+        await _prepare(run, work, effect)
+    while True:
+        attempt += 1
+        if wait or run.spending is not None:
+            await _await_budget(run, work, effect, wait, (number, attempt))
+        began, error, answer, sent = run.ns(), None, None, sent_of(effect)
+        if keeping is not None and not effect.made_up:
+            keeping.goes_out(work, number, attempt, effect, sent, began)
+        work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
+        try:
+            call = call or run.world.find(effect, work)  # once: a script matches the same entry each time
+            if run.threaded or effect.timeout is not None or effect.blocking or key is not None:
+                answer = await _call_slowly(run, call, effect, key and (*key, attempt))
+            else:
+                answer = call(effect)
+            if type(answer) not in PLAIN_ANSWERS:
+                answer = await _final_answer(run, answer, effect, _sent_at(work, number, began))
+            if effect.check is not None:
+                effect.check(answer)
+        except (Exception, SystemExit) as raised:  # noqa: BLE001  (recorded with the attempt; the last is raised)
+            error = spelled_out(raised)
+            answer = refused_in(error, answer, effect)
+        error = _record_attempt(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
+        if error is None:
+            return answer if run.hold is None else await _review_answer(run, work, effect, answer, number)
+        wait = _next_delay(work, effect, attempt, error)
+
+
+def is_told(effect: Effect) -> bool:
+    """Return True if the start of this call must be logged (not for repeatable or simulated calls)."""
+    return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
+
+
+def end_calls(work: Work) -> None:
+    """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
+    run = work.run
+    for number, (attempt, effect, sent, began) in work.out.items():
+        if effect.kind in ASKED:
+            if run.keeping is not None:
+                run.keeping.taken_back(work.act.id, number)
+        elif not effect.made_up:
+            row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
+            work.calls.append(row)
+            if run.keeping is not None:
+                run.keeping.came_back(row)
+    work.out.clear()
+
+
+def cut_short(run: Run, which: tuple[int, int, str, str, int], sent: Any, began: int) -> Call:
+    """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
+    act, number, kind, name, attempt = which
+    seconds = (run.ns() - began) / 1e9
+    return Call(run.position + 1, act, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
+
+
+def begun(work: Work) -> int:
+    """Start one more call of a step, and return its index."""
+    work.called += 1
+    return work.called - 1
+
+
+async def _await_budget(run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> None:
+    """Wait before another attempt, if the run's limits allow it.
+
+    Raises:
+        Spent: a limit does not allow it.
+    """
+    if run.spending is not None and not run.spending.lets_out(run, work, effect, wait, which):
+        raise Spent
+    if wait:
+        await run.need_loop()
+        await run.clock.sleep(wait)
+
+
+def _record_attempt(
+    work: Work, effect: Effect, sent: tuple[int, Any, int, float], answer: Any, error: Exception | None, took: int
+) -> Exception | None:
+    """Record the end of an attempt; return its failure. `sent`: the call, the arguments, the attempt, its delay."""
+    number, arguments, attempt, wait = sent
+    work.busy = True
+    work.out.pop(number, None)
+    try:
+        row = _row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
+    except BoardError as unfit:  # an answer that cannot be recorded is the attempt's failure
+        error = unfit
+        paid = refused_in(error, answer, effect)
+        row = _row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
+    work.calls.append(row)
+    if work.run.keeping is not None and not effect.made_up:
+        work.run.keeping.came_back(row)
+    return error
+
+
+async def _recorded_state(
+    run: Run, work: Work, effect: Effect, number: int
+) -> tuple[Effect, int, float, tuple[Any] | None]:
+    """Return the recorded state of a call: the effect, its attempts, the delay, and its answer (1-tuple) or None.
+
+    A call without a recorded response waits for a person, unless it is repeatable or a question to a person.
+
+    Raises:
+        Exception: the exception of the last attempt, if no retry is left.
+    """
+    assert run.recorded is not None
+    rows = run.recorded.attempts(work, number, effect)
+    attempt, wait = 0, 0.0
+    if rows:
+        work.busy = True
+        work.calls.extend(rows)
+        last, attempt = rows[-1], rows[-1].attempt
+        if last.error is None:
+            return effect, 0, 0.0, (answer_of(last),)
+        effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
+        if last.error != CUT_SHORT:
+            wait = _delay_before_retry(effect, attempt, error_of(last))
+    unanswered = run.recorded.went_out(work, number) is not None
+    if unanswered and not effect.repeatable and effect.kind not in ASKED:
+        held = await Hold(effect, "call", "before")
+        effect = held.effect
+        if held.answered:
+            answer = _node_answer(held)
+            _record_attempt(work, effect, (number, sent_of(effect), attempt + 1, wait), answer, None, 0)
+            return effect, 0, 0.0, (answer,)
+    return effect, attempt, wait, None
+
+
+def _delay_before_retry(effect: Effect, attempt: int, error: Exception) -> float:
+    """Return the delay in seconds between a failed attempt and the next one.
+
+    Raises:
+        Exception: the failure, if there is no next attempt.
+    """
+    if attempt >= effect.attempts or _is_permanent(error):
+        raise error
+    return max(effect.backoff, getattr(error, "retry_after", None) or 0.0)
+
+
+def _next_delay(work: Work, effect: Effect, attempt: int, error: Exception) -> float:
+    """Return the delay before a retry, and notify the listener of retries."""
+    wait = _delay_before_retry(effect, attempt, error)
+    if work.run.at_retry is not None:
+        work.run.at_retry(work, effect, attempt + 1, error)
+    return wait
+
+
+def _is_permanent(error: Exception) -> bool:
+    """Return True if a retry would fail, too: an error of the run itself, or a request that a server rejects."""
+    return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.again)
+
+
+async def held_first(run: Run, work: Work, effect: Effect) -> Any:
+    """Perform an effect, pausing first if a call breakpoint matches; a person may change or answer the call."""
+    number = begun(work)
+    if run.hold is not None and run.hold(work, effect, "before"):
+        held = await Hold(effect, "call", "before")
+        effect = held.effect
+        if held.answered:
+            answer = _node_answer(held)
+            _record_attempt(work, effect, (number, sent_of(effect), 1, 0.0), answer, None, 0)
+            return answer
+    return await perform(run, work, effect, number)
+
+
+def _node_answer(held: Hold) -> Any:
+    """Return a person's answer to a call in the form that its node expects: an LLMResponse for a model call."""
+    answer = held.answer
+    if held.effect.kind != "llm" or hasattr(answer, "content"):
+        return answer
+    return LLMResponse.recorded(answer, held.effect.arguments, "")
+
+
+async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, number: int) -> Any:
+    """Return an answer, pausing first if a call breakpoint matches; a person may change the answer."""
+    if run.hold is None or not run.hold(work, effect, "after"):
+        return answer
+    back = await Hold(effect, "call", "after", answer)
+    if not back.answered:
+        return answer
+    answer = _node_answer(back)
+    at = max(place for place, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
+    row = work.calls[at] = work.calls[at]._replace(result=freeze(_content(answer, effect.kind)))
+    if run.keeping is not None:
+        run.keeping.came_back(row)
+    return answer
+
+
+def _at_target(effect: Effect) -> Any:
+    return effect.target(**effect.arguments)  # type: ignore[misc]  # called only if the effect has a target
+
+
+async def _prepare(run: Run, work: Work, effect: Effect) -> None:
+    """Await a model client's import and connection before the first attempt's timeout starts, with the clock paused."""
+    if effect.prepare is not None:
+        ready = effect.prepare()
+    else:
+        ready = None if effect.target is not None else run.world.preparing(effect, work)
+    if ready is None:
+        return
+    await run.need_loop()
+    flight = run.flights.get(work.act.id)
+    if flight is None:
+        await ready
+        return
+    with flight.standing_still():
+        await ready
+
+
+def _chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, int]:
+    """Return a key that identifies a call across runs: its node, its kind, and the number of such calls before it."""
+    node, kind = work.node.id, effect.kind
+    before = {row.call for row in work.calls if row.kind == kind and row.call != number}
+    return node, kind, work.run.calls_before(kind, node) + len(before)
+
+
+async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:
+    """Make a call that may block: in a thread, unless it is async or simulated. Fault injection may interfere."""
+    if effect.kind in SPARED or (effect.made_up and key is None):
+        return call(effect)
+    spent = 0.0 if key is None else await _inject_faults(run, effect, key)
+    await run.need_loop()
+    if is_async(effect.target or call):
+        answer = await _await_limited(call(effect), effect, spent)
+    elif run.threaded or effect.timeout is not None or effect.blocking:
+        answer = await _await_limited(in_thread(call, effect), effect, spent)
+    else:
+        answer = call(effect)
+    if run.chaos is None or key is None or effect.kind != "llm":
+        return answer
+    answer = await _final_answer(run, answer, effect)
+    await run.clock.sleep(run.chaos.throttled(key, tokens_of(answer)))
+    return answer
+
+
+async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
+    """Apply fault injection, which may delay the call or make it fail; return the delay in seconds.
+
+    Raises:
+        TimeoutError: the delay exceeds the timeout of the effect.
+    """
+    assert run.chaos is not None
+    delay = run.chaos.delay(key)
+    late = effect.timeout is not None and delay >= effect.timeout
+    if delay > 0:
+        await run.need_loop()
+        await run.clock.sleep(effect.timeout if late and effect.timeout is not None else delay)
+    if late:
+        raise _timeout_error(effect)
+    run.chaos.strike(key)
+    return delay
+
+
+def _sent_at(work: Work, number: int, began: int) -> int:
+    """Return when a call was first sent: asking a question again in another process does not extend its timeout."""
+    known = work.run.recorded
+    return began if known is None else known.went_out(work, number) or began
+
+
+async def _final_answer(run: Run, answer: Any, effect: Effect, since: int | None = None) -> Any:
+    """Return the final answer: a person's if one must be asked, the result of an awaitable, or `answer` itself."""
+    if answer is WAIT:
+        return await _ask_person(run, effect, run.ns() if since is None else since)
+    if inspect.isawaitable(answer):
+        await run.need_loop()
+        answer = await _await_limited(answer, effect)
+    if effect.kind == "llm":
+        check_calls(answer, effect.arguments, effect.name)
+    return answer
+
+
+async def _await_limited(awaitable: Awaitable[Any], effect: Effect, spent: float = 0.0) -> Any:
+    """Await something within the time that an effect has left."""
+    if effect.timeout is None:
+        return await awaitable
+    try:
+        return await asyncio.wait_for(awaitable, effect.timeout - spent)
+    except TimeoutError:
+        raise _timeout_error(effect) from None
+
+
+def _timeout_error(effect: Effect) -> TimeoutError:
+    return TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s")
+
+
+async def _ask_person(run: Run, effect: Effect, since: int) -> Any:
+    hold = Hold(effect, "approval" if effect.kind == "approval" else "answer", "before")
+    if effect.timeout is not None:
+        hold.ends_at(since + round(effect.timeout * 1e9), run.ns)
+    held = await hold
+    if held.late:
+        raise TimeoutError(f"nobody has answered {effect.name!r} within {effect.timeout:g} s")
+    if not held.answered:
+        raise ExecutionError(
+            Problem(
+                "X106",
+                f"nobody has answered {effect.name!r}",
+                f"the {effect.kind} of node {effect.name!r}",
+                "the step went on without an answer",
+                "call session.answer(value)",
+            )
+        )
+    return held.answer
+
+
+def sent_of(effect: Effect) -> Any:
+    """Return the arguments of an effect, frozen before the call: the callee may change them."""
+    given = effect.arguments
+    return freeze(given if type(given) is dict else dict(given)) if given else NO_ARGUMENTS
+
+
+def refused_in(error: Exception, answer: Any, effect: Effect) -> Any:
+    """Return the answer that was a failure, if an error has one: it is recorded beside the error.
+
+    A model's unusable answer is recorded with its usage, too: it has to be paid for nevertheless.
+    """
+    found = getattr(error, "result", None)
+    found = found if isinstance(found, Mapping) else None
+    usage = getattr(answer, "usage", None) or getattr(error, "usage", None)
+    return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
+
+
+def _content(answer: Any, kind: str) -> Any:
+    if kind not in SAID:
+        return answer
+    return answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
+
+
+def _row(
+    work: Work,
+    number: int,
+    effect: Effect,
+    arguments: Any,
+    attempt: int,
+    wait: float,
+    answer: Any,
+    error: Exception | None,
+    seconds: float,
+) -> Call:
+    # The step number is provisional; a parallel branch may commit first, and `step._flush` then renumbers.
+    step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
+    message = None if error is None else f"{type(error).__name__}: {error}"
+    if type(answer) in PLAIN_ANSWERS:
+        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
+        return _new_call(Call, known + (MADE_UP if effect.made_up else NOBODY))
+    usage = getattr(answer, "usage", None)
+    return Call(
+        step,
+        act,
+        number,
+        kind,
+        name,
+        attempt,
+        wait,
+        arguments,
+        freeze(_content(answer, kind)),
+        message,
+        seconds,
+        tokens_in=getattr(usage, "tokens_in", None),
+        tokens_out=getattr(usage, "tokens_out", None),
+        cost_usd=getattr(usage, "cost_usd", None),
+        provider=_text_of(answer, "provider", kind),
+        model=_text_of(answer, "model", kind),
+        finish_reason=_text_of(answer, "finish_reason", kind),
+    )
+
+
+def _text_of(answer: Any, name: str, kind: str) -> str | None:
+    """Return an attribute of a model's answer; None if it is not a non-empty string."""
+    found = getattr(answer, name, None) if kind in SAID else None
+    return found if isinstance(found, str) and found else None

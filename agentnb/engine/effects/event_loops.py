@@ -1,0 +1,140 @@
+"""Event loops for callers without one: for a single call, or one that stays open while a step is in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from queue import SimpleQueue
+from typing import Any
+from weakref import finalize
+
+from agentnb.engine.effects.pending_step import in_loop
+
+Job = Callable[[asyncio.Runner], None]
+
+
+class Home:
+    """A thread with an event loop that stays open until `leave`: what a node opens in it is usable in its next call."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="agentnb-home", daemon=True)
+        self._thread.start()
+        finalize(self, self._jobs.put, None)
+
+    def begin(self, job: Job) -> Callable[[], Any]:
+        """Run a job in that thread; return a function that waits for its end."""
+        ended = threading.Event()
+
+        def done(runner: asyncio.Runner) -> None:
+            try:
+                job(runner)
+            finally:
+                ended.set()
+
+        self._jobs.put(done)
+        return ended.wait
+
+    def leave(self) -> None:
+        """Close the event loop and end the thread."""
+        self._jobs.put(None)
+        if threading.current_thread() is not self._thread:  # a failing branch may end another's node there
+            self._thread.join()
+
+
+def _serve(jobs: SimpleQueue[Job | None]) -> None:
+    with asyncio.Runner() as runner:
+        while (job := jobs.get()) is not None:
+            job(runner)
+            del job  # a reference would keep the job's objects alive
+
+
+def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: Home | None = None) -> int:
+    """Run a coroutine to its end in a new event loop, in a worker thread if a loop is already running here.
+
+    With `home`, use its loop.
+    """
+    if home is None and not in_loop():
+        return asyncio.run(work())
+    errand = Errand(work, home)
+    try:
+        errand.ended()
+    except BaseException:  # an interrupt: pending steps are cancelled, committed ones stay
+        errand.cancel()
+        errand.ended()
+        raise
+    return errand.found()
+
+
+class Errand:
+    """A coroutine running in an event loop of another thread; `ended` blocks this thread until it ends.
+
+    Awaiting it keeps the local event loop running; cancelling the await ends the coroutine there first.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[], Coroutine[Any, Any, int]],
+        home: Home | None = None,
+        then: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self._work, self._then = work, then
+        self._found: list[Any] = []
+        self._loops: list[asyncio.AbstractEventLoop] = []
+        context = contextvars.copy_context()
+        self.ended = (
+            _start_thread(lambda: context.run(self._run, asyncio.run))
+            if home is None
+            else home.begin(lambda runner: context.run(self._run, runner.run))
+        )
+
+    def _run(self, runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
+        try:
+            self._found.append(runs(self._main()))
+        except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
+            self._found.append(error)
+        self._then()
+
+    async def _main(self) -> int:
+        self._loops.append(asyncio.get_running_loop())
+        return await self._work()
+
+    def cancel(self) -> None:
+        """Cancel the tasks of its event loop."""
+        for loop in self._loops:
+            loop.call_soon_threadsafe(_cancel_all, loop)
+
+    def found(self) -> int:
+        """Return the coroutine's result, or raise its exception."""
+        if isinstance(self._found[0], BaseException):
+            raise self._found[0]
+        return int(self._found[0])
+
+
+async def ended_beside(errand: Callable[[Callable[[], Any]], Errand]) -> int:
+    """Start an errand and await its end while this event loop continues. A cancellation ends the errand first."""
+    here, over = asyncio.get_running_loop(), asyncio.Event()
+    sent, cancelled = errand(lambda: here.call_soon_threadsafe(over.set)), None
+    while not over.is_set():
+        try:
+            await over.wait()
+        except asyncio.CancelledError as error:
+            cancelled = error
+            sent.cancel()
+    sent.ended()
+    if cancelled is not None:
+        raise cancelled
+    return sent.found()
+
+
+def _start_thread(target: Callable[[], None]) -> Callable[[], Any]:
+    thread = threading.Thread(target=target, name="agentnb-run", daemon=True)
+    thread.start()
+    return thread.join
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()

@@ -1,0 +1,160 @@
+"""Pending steps: steps that have started but are not committed, and the holds at which they pause."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from time import perf_counter_ns
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.core.history import Act
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.run import Run
+    from agentnb.world.effect import Effect
+
+NEED_LOOP: Final = object()
+
+
+class NeedLoop:
+    """An awaitable that resumes inside an event loop."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        """Yield the marker to the driver of this coroutine."""
+        yield NEED_LOOP
+
+
+class Hold:
+    """A pause of a step: for a person's answer, at a call that may be reviewed and changed, at an event it has emitted.
+
+    `kind` is `answer`, `approval`, `call` or `emit`. Setting `go` resumes the step: with the current effect, or with
+    `answer` if `answered` is set. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
+    """
+
+    __slots__ = ("answer", "answered", "clock", "effect", "go", "kind", "moment", "until")
+
+    def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
+        self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
+        self.answered = self.go = False
+        self.until: int | None = None
+        self.clock: Callable[[], int] = perf_counter_ns
+
+    def ends_at(self, until: int, clock: Callable[[], int]) -> Hold:
+        """Make the hold expire at a time of a clock; return the hold."""
+        self.until, self.clock = until, clock
+        return self
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until the hold expires; None if it does not."""
+        return None if self.until is None else (self.until - self.clock()) / 1e9
+
+    @property
+    def late(self) -> bool:
+        """True if the hold has expired before anybody resumed it."""
+        left = self.left
+        return not self.go and left is not None and left <= 0
+
+    def __await__(self) -> Generator[Any, Any, Hold]:
+        """Yield this hold to the driver; continue when the driver sends anything."""
+        yield self
+        return self
+
+
+class Flight:
+    """A step that has started but is not committed: its coroutine, and the hold at which it pauses.
+
+    `noted` counts the interventions meanwhile. `waited` is the time in nanoseconds that does not count for the step:
+    while it was held, and while a model's client was prepared.
+    """
+
+    __slots__ = ("act", "at", "began", "coro", "gone", "hold", "looped", "noted", "stopped", "task", "waited", "waits")
+
+    def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
+        self.act, self.began = act, began
+        self.at = act.work.run.position  # the step after which it started: a node has one activation per step
+        own = type(awaitable) is CoroutineType
+        self.coro: Coroutine[Any, Any, Any] = awaitable if own else _await_in_loop(awaitable)  # type: ignore[assignment]  # checked above
+        self.hold: Hold | None = None
+        self.task: asyncio.Task[int] | None = None
+        self.waits: asyncio.Future[Any] | None = None  # the future it awaits in another task
+        self.gone, self.noted = False, 0
+        self.waited, self.stopped = 0, -1  # `stopped`: when it was last held; -1 if it is not
+        self.looped = False  # it cannot continue without an event loop
+
+    def take(self, yielded: Any) -> None:
+        """Handle what the coroutine yielded without an event loop: a hold, or that it needs an event loop."""
+        if isinstance(yielded, Hold):
+            self.stop_at(yielded)
+        else:
+            assert yielded is NEED_LOOP
+            self.looped = True
+
+    def stop_at(self, hold: Hold) -> None:
+        """Hold this step; its clock is paused until `resume`."""
+        self.hold, self.stopped = hold, self.act.work.run.ns()
+
+    def resume(self) -> None:
+        """Resume the step's clock after a hold."""
+        if self.stopped >= 0:
+            self.waited += self.act.work.run.ns() - self.stopped
+            self.stopped = -1
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Pause the clock of this step inside the `with` block; no effect if it is paused already."""
+        still = self.stopped >= 0
+        if not still:
+            self.stopped = self.act.work.run.ns()
+        try:
+            yield
+        finally:
+            if not still:
+                self.resume()
+
+    @property
+    def held(self) -> bool:
+        """True if it waits for a person to resume it."""
+        return self.hold is not None and not self.hold.go and not self.hold.late
+
+    def cancel(self) -> None:
+        """Abandon this step: its late writes are refused, its coroutine is closed or its task cancelled."""
+        work = self.act.work
+        work.dead = self.gone = True
+        self.act.work = type(work)(work.run, self.act)
+        if self.task is not None:
+            self.task.cancel()
+            return
+        self.coro.close()
+        if self.waits is not None:  # its driver must not wait for a result that is no longer needed
+            self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
+
+
+def under_way(run: Run, flight: Flight, act: str, step: int) -> Act:
+    """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
+    work = flight.act.work
+    how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": flight.noted}
+    new = freeze({"turn": flight.act.id, **how})
+    return Act(step, act, flight.act.node.id, ABSENT, new, "user", run.clock.seen())
+
+
+async def _await_in_loop(awaitable: Awaitable[Any]) -> Any:
+    await NeedLoop()
+    return await awaitable
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop running in this thread, or None."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def in_loop() -> bool:
+    """Return True if an event loop is running in this thread."""
+    return running_loop() is not None

@@ -1,0 +1,245 @@
+"""Step into: an activation that stops inside its node, at each event that it emits, at any place in its code.
+
+A plain function cannot be suspended by `await`. So the code of such an activation runs in greenlets, one from each
+await to the next: where it emits, it is suspended, and its driver gets a Hold, as from a paused call. A greenlet
+belongs to its thread; so what such an activation awaits of an event loop, it awaits in one thread, whose loop stays
+open until the activation ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import suppress
+from contextvars import copy_context
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.core.rng import take_note
+from agentnb.engine.core.run import PAUSED
+from agentnb.engine.effects.event_loops import Errand, Home, ended_beside, in_own_loop
+from agentnb.engine.effects.pending_step import Flight, Hold
+from agentnb.errors import ExecutionError, Problem
+from agentnb.world.effect import Effect
+
+if TYPE_CHECKING:
+    from greenlet import greenlet
+
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+
+
+def enter(run: Run, act: Activation) -> Flight:
+    """Start an activation that can be held inside its code; it is in flight and has not run any code yet."""
+    take_note(run)
+    flight = run.flights[act.id] = Flight(act, _perform(act), run.ns())
+    flight.coro = Inside(act.work, flight.coro)
+    return flight
+
+
+async def _perform(act: Activation) -> Any:
+    result = act.perform(act.work)
+    if not isinstance(result, Awaitable):
+        return result
+    if type(result) is not CoroutineType:
+        await act.work.loop()
+    return await result
+
+
+def entered(run: Run) -> Flight | None:
+    """Return the flight that was stepped into and is bound to a thread; None if there is none."""
+    return next((flight for flight in run.flights.values() if _is_bound(flight)), None)
+
+
+def _is_bound(flight: Flight) -> bool:
+    return isinstance(flight.coro, Inside) and (flight.looped or flight.coro.stands)
+
+
+def check_threads(run: Run) -> None:
+    """Raise an error if an activation stepped into cannot continue in this thread.
+
+    Raises:
+        ExecutionError: X122, it was started in another thread.
+    """
+    for flight in run.flights.values():
+        if isinstance(flight.coro, Inside):
+            flight.coro.check_thread()
+
+
+def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run a coroutine that drives a run to its end, in the event loop of a node stepped into, else in a new one."""
+    bound = next((flight.coro for flight in run.flights.values() if flight.looped and _is_bound(flight)), None)
+    return bound.drive(work) if isinstance(bound, Inside) else in_own_loop(work)
+
+
+async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Do the same for async code: an activation stepped into continues in its own loop while the current loop runs."""
+    bound = next((flight.coro for flight in run.flights.values() if flight.looped and _is_bound(flight)), None)
+    return await bound.drive_beside(work) if isinstance(bound, Inside) else await work()
+
+
+def stops_at(work: Work) -> bool:
+    """Return True if a call can be held while a step runs: not if a task that the step created makes it."""
+    flight = work.run.flights.get(work.act.id)
+    return flight is not None and (not isinstance(flight.coro, Inside) or flight.coro.is_here(work))
+
+
+def stop(work: Work, event: Event) -> None:
+    """Stop inside the node that has just emitted an event; return when its activation resumes."""
+    flight = work.run.flights.get(work.act.id)
+    if flight is not None and isinstance(flight.coro, Inside) and flight.coro.is_here(work):
+        flight.coro.stop(event)
+
+
+class Inside(Coroutine[Any, Any, Any]):
+    """The code of an activation as a coroutine that yields a Hold wherever it stops."""
+
+    def __init__(self, work: Work, code: Coroutine[Any, Any, Any]) -> None:
+        self._work, self._code, self._context = work, code, copy_context()
+        self._greenlet: greenlet | None = None
+        self._thread = 0
+        self._home: Home | None = None
+        self._errand: Errand | None = None  # it is running in its own loop now, awaited from another one
+        self._given_up = False
+
+    @property
+    def stands(self) -> bool:
+        """True if it is suspended inside its code, at an event that it emitted."""
+        return self._greenlet is not None
+
+    def is_here(self, work: Work) -> bool:
+        """Return True if the caller is this activation's own code, not a task that it created or a call in a thread."""
+        from greenlet import getcurrent
+
+        return work is self._work and self._greenlet is getcurrent()
+
+    def stop(self, event: Event) -> None:
+        """Suspend the code and pass a Hold to the driver."""
+        assert self._greenlet is not None
+        hold = Hold(Effect("emit", event.type, {"payload": event.payload}), "emit", "after", event)
+        self._greenlet.parent.switch((True, hold))
+
+    # -- the coroutine protocol --------------------------------------------------------------------------------------
+
+    def send(self, value: Any) -> Any:
+        """Continue to the next await, the next stop or the end."""
+        return self._switch(self._code.send, value)
+
+    def throw(self, error: Any, value: Any = None, traceback: Any = None) -> Any:
+        """Continue with an exception at the current await."""
+        return self._switch(self._code.throw, error)
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Await the code as a coroutine."""
+        return self._code.__await__()
+
+    def close(self) -> None:
+        """Abandon it: its code is exited by an exception that none of its handlers catches.
+
+        If it is running in its own loop now, it is cancelled there.
+        """
+        if self._errand is not None:
+            self._given_up = True
+            self._errand.cancel()
+            return
+        with suppress(RuntimeError):  # its code ignores the exit and continues, but is not awaited
+            if self._greenlet is None or self._thread == threading.get_ident():
+                self._give_up()
+            elif self._home is not None:
+                self._home.begin(lambda _: self._give_up())()
+        self._greenlet = None  # in another thread, it is abandoned when that thread next switches
+        self.leave()
+
+    def _give_up(self) -> None:
+        from greenlet import GreenletExit, getcurrent
+
+        with suppress(Exception):
+            if self._greenlet is not None:
+                self._greenlet.parent = getcurrent()
+                self._greenlet.throw(GreenletExit)
+            self._code.close()
+
+    def _switch(self, way: Callable[[Any], Any], value: Any) -> Any:
+        from greenlet import getcurrent, greenlet
+
+        if self._greenlet is None:
+            self._greenlet, self._thread = greenlet(_run_to_next_await), threading.get_ident()
+            self._greenlet.gr_context = self._context
+            words: tuple[Any, ...] = (way, value)
+        else:
+            self._greenlet.parent, words = getcurrent(), ()
+        lives, came = self._greenlet.switch(*words)
+        if self._greenlet.dead:
+            self._greenlet = None
+        if lives:
+            return came
+        raise came
+
+    # -- threads and event loops -------------------------------------------------------------------------------------
+
+    def drive(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        """Run a coroutine that drives this activation, in the thread whose loop stays open until it has ended."""
+        self._home = self._home or Home()
+        try:
+            return in_own_loop(work, self._home)
+        finally:
+            if self._ended:
+                self.leave()
+
+    async def drive_beside(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        """Do the same while the current event loop continues."""
+        home = self._home = self._home or Home()
+
+        def sent(then: Callable[[], Any]) -> Errand:
+            self._errand = Errand(work, home, then)
+            return self._errand
+
+        try:
+            return await ended_beside(sent)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._given_up or (task is not None and task.cancelling()):
+                raise
+            return PAUSED
+        finally:
+            self._errand = None
+            if self._ended:
+                self.leave()
+
+    @property
+    def _ended(self) -> bool:
+        return getattr(self._code, "cr_frame", None) is None
+
+    def leave(self) -> None:
+        """Close its thread, if it has one."""
+        if self._home is not None:
+            self._home.leave()
+            self._home = None
+
+    def check_thread(self) -> None:
+        """Raise an error if it is suspended inside its code and cannot continue in this thread.
+
+        Raises:
+            ExecutionError: X122, it was started in another thread.
+        """
+        if self._greenlet is not None and self._home is None and self._thread != threading.get_ident():
+            raise ExecutionError(
+                Problem(
+                    "X122",
+                    f"{self._work.node.id!r} is held inside its code, in another thread than this one",
+                    f"after step {self._work.run.position}",
+                    "a node that was stepped into goes on in the thread in which it began",
+                    "go on from that thread; or call session.stop(), and step here",
+                )
+            )
+
+
+def _run_to_next_await(way: Callable[[Any], Any], value: Any) -> tuple[bool, Any]:
+    """Run code up to its next await; return whether it continues, and what it awaits or ended with."""
+    try:
+        return True, way(value)
+    except BaseException as error:  # noqa: BLE001  (raised again by the driver)
+        return False, error

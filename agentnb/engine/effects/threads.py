@@ -1,0 +1,92 @@
+"""Threads for blocking sync calls: one per call, so that parallel branches do not wait for each other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import cache, partial
+from queue import SimpleQueue
+from typing import Any, Final
+
+# An event loop's own pool is small: branches that wait for one another could deadlock.
+MOST: Final = 256
+
+
+class _Threads:
+    """Threads created on demand, reused, and never joined, so that the process can exit while they run."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._made = 0
+
+    def begin(self, call: Callable[[], Any]) -> Future[Any]:
+        """Call a function in the next free thread."""
+        future: Future[Any] = Future()
+        self._calls.put((future, call))
+        if not self._idle.acquire(blocking=False):
+            with self._lock:
+                if self._made < MOST:
+                    self._made += 1
+                    threading.Thread(target=self._serve, name=f"agentnb_{self._made}", daemon=True).start()
+        return future
+
+    def _serve(self) -> None:
+        while True:
+            _run_call(*self._calls.get())  # no local names here: they would keep the call's objects alive
+            self._idle.release()
+
+
+def _run_call(future: Future[Any], call: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except StopIteration as error:  # a future refuses to carry it, and the caller would wait forever
+        future.set_exception(spelled_out(error))
+    except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+@cache
+def _threads() -> _Threads:
+    return _Threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads
+
+
+async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
+    """Call a function in a thread, with the current context variables, and return its result.
+
+    Raises:
+        RuntimeError: it raised StopIteration, which no coroutine can pass on.
+    """
+    context = contextvars.copy_context()
+    return await asyncio.wrap_future(_threads().begin(partial(context.run, call, *words)))
+
+
+def spelled_out(error: Exception | SystemExit) -> Exception:
+    """Return an error, replacing StopIteration and SystemExit by an error that names them.
+
+    Python reports the former as an error of a coroutine or without a message; the latter would end the whole program.
+    """
+    if isinstance(error, SystemExit):
+        left = RuntimeError(f"it called sys.exit({error.code!r})")
+        left.__cause__ = error
+        return left
+    of_python = isinstance(error, RuntimeError) and str(error) == "coroutine raised StopIteration"
+    stopped = error.__cause__ if of_python else error
+    if not isinstance(stopped, StopIteration):
+        return error
+    told = RuntimeError("it raised StopIteration: an iterator that it takes from, such as a mock's, has nothing left")
+    told.__cause__ = stopped
+    return told

@@ -1,0 +1,341 @@
+"""Delta loader: rebuild the tables and histories of a run from its deltas. Nothing is imported, no code runs."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import accumulate
+from typing import Any, Final
+
+from agentnb.board.codec import decode
+from agentnb.board.values import thaw
+from agentnb.clock import from_microseconds
+from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
+from agentnb.engine.core.reducers import Part
+from agentnb.engine.persistence.deltas import VERSION, Key
+from agentnb.engine.persistence.state_projection import Replica
+from agentnb.engine.persistence.value_deltas import put_back, unfrozen
+from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError
+
+_DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
+
+
+class Joined:
+    """The tables and histories rebuilt from the deltas added so far.
+
+    `told` holds the attempts of calls, `out` the sent calls by number (attempt, kind, name, arguments, when),
+    and `announced` the events of steps that are not committed, by activation.
+
+    Args:
+        nodes: maps node numbers of the record to current ones, if they differ.
+    """
+
+    def __init__(self, nodes: Mapping[int, int] | None = None) -> None:
+        self.tables = Tables()
+        self.histories: list[History] = []
+        self.told: dict[int, dict[Key, Call]] = {}
+        self.out: dict[int, dict[int, list[Any]]] = {}
+        self.announced: dict[int, list[Event]] = {}
+        self.times: dict[int, list[datetime]] = {}
+        self._columns: list[list[list[int]]] = []  # per history, the seven columns of its steps, as differences
+        self._values: list[list[Any]] = []  # per history, the recorded values of its writes
+        self._nodes = nodes
+
+    def add(self, slices: Iterable[Mapping[str, Any]]) -> None:
+        """Add further deltas, in order.
+
+        L402: this is not a run or trace of agentnb, or it is damaged.
+
+        Raises:
+            StoreError: L402, they are not deltas of agentnb, or damaged.
+        """
+        try:
+            for each in slices:
+                if "t" in each:
+                    self._tables(each["t"])
+                if "p" in each:
+                    for part in each["p"]:
+                        self._part(*part)
+                if "told" in each:
+                    for fact in each["told"]:
+                        self._apply_fact(*fact)
+        except _DAMAGED as error:
+            raise damaged(error) from error
+
+    def renumber(self, nodes: Mapping[int, int]) -> None:
+        """Treat the following deltas as those of a plan with other node numbers."""
+        self._nodes = nodes
+
+    def flying(self) -> set[int]:
+        """Return the activations of the steps that are in flight."""
+        return {*self.told, *self.out, *self.announced}
+
+    def finish(self) -> tuple[Tables, list[History]]:
+        """Compute the previous value of each write, and the checkpoints; return the tables and the histories.
+
+        Raises:
+            StoreError: L402, what was added is not a run of agentnb, or damaged.
+        """
+        try:
+            check_nesting(self.tables)
+            for history, columns in zip(self.histories, self._columns, strict=True):
+                _fill_steps(history, columns)
+            for history, values in zip(self.histories, self._values, strict=True):
+                Replica.of(history).fill(history, values, put_back)
+                Replica.of(history).mark(history)
+                if history.parent is not None:
+                    history.parent.sealed = max(history.parent.sealed, history.base)
+        except _DAMAGED as error:
+            raise damaged(error) from error
+        return self.tables, self.histories
+
+    # -- parts of a delta ----------------------------------------------------------------------------------------
+
+    def _tables(self, rows: Mapping[str, Any]) -> None:
+        tables = self.tables
+        new = (lambda node: node) if self._nodes is None else self._nodes.__getitem__
+        for row in _new_rows(rows.get("frames"), len(tables.frames)):
+            frame = FrameRow(*row)
+            tables.frames.append(frame._replace(owner=new(frame.owner), given=unfrozen(frame.given)))
+        for row in _new_rows(rows.get("acts"), len(tables.acts)):
+            act = ActRow(*row)
+            tables.act(act._replace(node=new(act.node)))
+        for scope, path in _new_rows(rows.get("codes"), len(tables.codes)):
+            tables.code(scope, tuple(map(decode, path)))
+
+    def _part(self, number: int, steps: list[list[int]], writes: list[Any], pushes: list[int], rare: Any) -> None:
+        if "new" in rare:
+            parent, base, name = rare["new"]
+            if number != len(self.histories):
+                raise ValueError(f"history {number} comes before others")
+            above = None if parent is None else self.histories[parent]
+            self.histories.append(History(self.tables, base=base, parent=above, name=name))
+            self._columns.append([[], [], [], [], [], [], []])
+            self._values.append([])
+        history, columns = self.histories[number], self._columns[number]
+        if "amend" in rare:  # the last step, as changed by an intervention
+            for column, more in zip(columns[4:], rare["amend"], strict=True):
+                column[-1] += more
+        if steps:
+            act, began, took, flags, front, ends, pushed = columns  # unrolled: this runs once per step
+            act += steps[0]
+            began += steps[1]
+            took += steps[2]
+            flags += steps[3]
+            front += steps[4]
+            ends += steps[5]
+            pushed += steps[6]
+        if writes[0]:
+            history.w_code.extend(writes[0])
+            self._values[number] += writes[1]
+        if pushes:
+            history.p_act.extend(pushes)
+        if rare:
+            for name, rows in rare.items():
+                _APPLIERS[name](self, history, rows)
+        if steps and (self.told or self.out or self.announced):
+            for gone in steps[0]:
+                self.drop(gone)
+
+    def _apply_fact(self, what: str, act: int, *rest: Any) -> None:
+        """Apply what a step in flight has done."""
+        if what == "out":
+            number, attempt, kind, name, arguments, began = rest
+            known = self.out.setdefault(act, {})
+            given = known[number][3] if arguments is None and number in known else unfrozen(arguments)
+            known[number] = [attempt, kind, name, given, began]
+        elif what == "back":
+            row = Call(*map(unfrozen, rest[0]))
+            if rest[1]:
+                row = row._replace(arguments=self.out[act][row.call][3])
+            self.told.setdefault(act, {})[row.act, row.call, row.attempt] = row
+        elif what == "stays":
+            self.out.get(act, {}).pop(rest[0], None)
+        elif what == "times":
+            self.times.setdefault(act, []).extend(map(from_microseconds, rest[0]))
+        elif what == "emit":
+            self.announced.setdefault(act, []).append(Event(*map(unfrozen, rest[0])))
+        else:
+            self.drop(act)
+
+    def drop(self, act: int | None = None) -> None:
+        """Forget what a step in flight has done; by default, all of them."""
+        for table in (self.told, self.out, self.announced, self.times):
+            if act is None:
+                table.clear()
+            else:
+                table.pop(act, None)
+
+    def _conditions(self, history: History, rows: list[Any]) -> None:
+        """Set the condition values of followed edges."""
+        history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
+        for row, value in rows:
+            history.p_val[row] = unfrozen(value)
+
+    def _carried(self, history: History, rows: list[int]) -> None:
+        history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
+        for row in rows:
+            history.p_val[row] = CARRIED
+
+    def _asides(self, history: History, rows: list[list[int]]) -> None:
+        for start, end, waiting in rows:
+            history.asides[start], history.returns[end - 1] = end, waiting
+
+    def _reads(self, history: History, rows: list[list[int]]) -> None:
+        history.r_step.extend(rows[0])
+        history.r_code.extend(rows[1])
+
+    def _rare_steps(self, history: History, steps: list[int]) -> None:
+        for step in steps:
+            history.mark_rare(step)
+
+    def _calls(self, history: History, rows: list[list[Any]]) -> None:
+        history.calls.extend([self._call(row) for row in rows])
+
+    def _events(self, history: History, rows: list[list[Any]]) -> None:
+        history.events.extend([self._event(row) for row in rows])
+
+    def _call(self, row: list[Any]) -> Call:
+        if len(row) > 4:
+            return Call(*map(unfrozen, row))
+        step, act, call, attempt = row
+        return self.told[act][act, call, attempt]._replace(step=step)
+
+    def _event(self, row: list[Any]) -> Event:
+        if len(row) > 2:
+            return Event(*map(unfrozen, row))
+        step, seq = row
+        found = next(event for events in self.announced.values() for event in events if event.seq == seq)
+        return found._replace(step=step, at=found.at if step is None else step)
+
+
+def _failure(kind: str, message: str, timeout: bool, problem: list[str] | None, result: list[Any] | None) -> Failure:
+    """Return a recorded failure; it has an exception only if more than its text was recorded."""
+    error: Any = None
+    if problem is not None:
+        code, what, where, why, do = problem
+        error = ExecutionError(Problem(code, what, where, why, do))
+    if result is not None:
+        error = error or Exception(message)
+        error.result = thaw(unfrozen(result[0]))
+    return Failure(kind, message, error, timeout)
+
+
+def _part(row: list[Any]) -> Part:
+    node, op, path, value = row
+    return Part(node, op, tuple(map(decode, path)), unfrozen(value))
+
+
+# How each sparse part of a delta is applied.
+_APPLIERS: Final[dict[str, Callable[[Joined, History, Any], None]]] = {
+    "new": lambda _joined, _history, _rows: None,
+    "amend": lambda _joined, _history, _rows: None,
+    "values": Joined._conditions,  # noqa: SLF001  (parts of it)
+    "carried": Joined._carried,  # noqa: SLF001
+    "asides": Joined._asides,  # noqa: SLF001
+    "reads": Joined._reads,  # noqa: SLF001
+    "rare": Joined._rare_steps,  # noqa: SLF001
+    "calls": Joined._calls,  # noqa: SLF001
+    "events": Joined._events,  # noqa: SLF001
+    "opened": lambda _, history, rows: history.opened.update((step, tuple(frames)) for step, frames in rows),
+    "closed": lambda _, history, rows: history.closed.update((step, tuple(frames)) for step, frames in rows),
+    "errors": lambda _, history, rows: history.errors.update((row[0], _failure(*row[1:])) for row in rows),
+    "times": lambda _, history, rows: history.times.update(
+        (step, tuple(map(from_microseconds, read))) for step, *read in rows
+    ),
+    "notes": lambda _, history, rows: history.notes.update((step, Note(*map(unfrozen, row))) for step, row in rows),
+    "waited": lambda _, history, rows: history.waited.update(rows),
+    "in_place": lambda _, history, rows: history.in_place.update(rows),
+    "order": lambda _, history, rows: history.order.update(rows),
+    "reduced": lambda _, history, rows: history.reduced.update((row, tuple(map(_part, made))) for row, made in rows),
+    "people": lambda _, history, rows: history.people.extend([Act(*map(unfrozen, row)) for row in rows]),
+}
+
+
+def _new_rows(rows: Any, known: int) -> list[Any]:
+    """Return the new rows of a table: two branches that start at the same place may both contain them."""
+    if rows is None:
+        return []
+    first, given = rows
+    if first > known:
+        raise ValueError(f"rows {known} to {first} of a table are missing")
+    return list(given[known - first :])
+
+
+def check_nesting(tables: Tables) -> None:
+    """Check that each frame lies in an earlier one, so that every walk outward ends.
+
+    Raises:
+        ValueError: one does not.
+    """
+    for number, frame in enumerate(tables.frames):
+        if not -1 <= frame.parent < max(number, 1) or not 0 <= frame.scope <= number or (number and frame.parent < 0):
+            raise ValueError(f"frame {number} lies in no frame before it")
+
+
+def _fill_steps(history: History, columns: list[list[int]]) -> None:
+    """Fill the columns of the steps from the recorded differences."""
+    act, began, took, flags, front, writes, pushes = columns
+    starts = list(accumulate(began))
+    history.s_act, history.s_flag = array("I", act), array("B", flags)
+    history.s_t0 = array("q", starts)
+    history.s_t1 = array("q", [start + length for start, length in zip(starts, took, strict=True)])
+    history.s_pos, history.s_wend = array("I", accumulate(front)), array("I", accumulate(writes))
+    history.s_pend = array("I", accumulate(pushes))
+    history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
+
+
+def joined(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) -> tuple[Tables, list[History]]:
+    """Return the tables and histories of a document that holds its version and its `slices`.
+
+    Raises:
+        StoreError: L402, it is not a run of agentnb or damaged; L403, a newer agentnb wrote it.
+    """
+    check_version(document.get("version"))
+    found = Joined(nodes)
+    try:
+        slices = list(document["slices"])
+    except _DAMAGED as error:
+        raise damaged(error) from error
+    found.add(slices)
+    tables, histories = found.finish()
+    if histories:
+        histories[-1].loose = tuple(row for rows in found.told.values() for row in rows.values())
+    return tables, histories
+
+
+def check_version(version: Any) -> None:
+    """Raise an error for a document written by a newer agentnb.
+
+    Raises:
+        StoreError: L403, a newer agentnb wrote it.
+    """
+    if isinstance(version, int) and version > VERSION:
+        raise StoreError(
+            Problem("L403", "a newer agentnb wrote this", "the document", f"it has version {version}, this one reads "
+                    f"up to {VERSION}", "install a newer agentnb: pip install --upgrade agentnb")
+        )  # fmt: skip
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Raise StoreError, L402, for any exception caused by reading a damaged document."""
+    try:
+        yield
+    except AgentNbError:
+        raise
+    except _DAMAGED as error:
+        raise damaged(error) from error
+
+
+def damaged(error: Exception) -> StoreError:
+    """Return the error for a document that cannot be read."""
+    return StoreError(
+        Problem("L402", "this is not a run of agentnb, or it is damaged", "the document",
+                f"{type(error).__name__}: {error}", "open a file that trace.to_json or a store has written")
+    )  # fmt: skip
+
+
+__all__ = ["Joined", "check_version", "damage", "damaged", "joined"]

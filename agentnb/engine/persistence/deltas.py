@@ -1,0 +1,421 @@
+"""Deltas: what changed in a run since the last record, as JSON; `delta_loader` rebuilds the run from them.
+
+A delta is a mapping of what is new:
+
+    "t"  rows of the tables: {"frames" | "acts" | "codes": [number of the first, rows]}
+    "p"  parts of histories: [number of the history, steps, writes, pushes, rare]
+         steps   seven lists: activation, start (ns after the previous one), duration in ns, flag, and the increase of
+                 the starts of the frontier, the ends of the writes and the ends of the pushes since the previous step
+         writes  two lists: code, value as its difference from the previous one
+         pushes  one list: activation
+         rare    sparse data: "new" [parent, base, name], "amend" (the same three increases for the previous step,
+                 changed by an intervention), "reads", "values" of pushes, "carried" ...
+
+The previous value of each write is not recorded: it is computed by applying the writes in order; so are checkpoints.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.codec import encode, encode_atom, is_json
+from agentnb.board.paths import APPEND
+from agentnb.board.values import ATOMS
+from agentnb.clock import to_microseconds
+from agentnb.engine.core.history import CARRIED, Act, Call, Event, Failure, History, Tables
+from agentnb.engine.persistence.state_projection import before
+from agentnb.engine.persistence.value_deltas import difference
+from agentnb.errors import AgentNbError, StoreError
+from agentnb.expressions.paths import path_text
+from agentnb.secrets import is_secret
+from agentnb.text import LONGEST_TEXT, safe_str
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+
+VERSION: Final = 1
+Json = dict[str, Any]
+Key = tuple[int, int, int]  # of an attempt: activation, call, attempt
+
+
+@dataclass(slots=True)
+class Mark:
+    """How much of a history is recorded: the number of rows per table, and where its last recorded step ended."""
+
+    rows: int = 0
+    last: tuple[int, int, int] = (0, 0, 0)
+    reads: int = 0
+    people: int = 0
+    events: int = 0
+    calls: int = 0
+
+    def stays(self, history: History) -> bool:
+        """Return True if the recorded rows have not changed: no intervention, nothing amended."""
+        row = self.rows - 1
+        return (
+            row >= 0
+            and (history.s_pos[row], history.s_wend[row], history.s_pend[row]) == self.last
+            and len(history.people) == self.people
+            and len(history.events) == self.events
+            and len(history.calls) == self.calls
+            and len(history.r_step) == self.reads
+        )
+
+
+class Slicer:
+    """Creates the deltas of one run in sequence. It numbers histories in the order in which it meets them.
+
+    `told` and `announced` are the attempts and events recorded before their step was committed: a delta only refers to
+    those. With `lenient`, values that no codec accepts are written as short text, marked as opaque.
+    """
+
+    def __init__(self, tables: Tables, *, lenient: bool = False) -> None:
+        self.tables, self.lenient = tables, lenient
+        self.histories: list[History] = []
+        self.marks: list[Mark] = []
+        self.kept = [1, 0, 0]  # frames (the root always exists), activations, codes
+        self.told: dict[Key, Call] = {}
+        self.announced: set[int] = set()
+        self.run: Run | None = None  # the run: for the branches it has left, and the names of its nodes
+        self.unfit: int | None = None  # the step that could not be recorded, because no codec accepts one of its values
+        self._numbers: dict[int, int] = {}
+        self._secret: list[str | None] = []
+
+    @classmethod
+    def after(cls, tables: Tables, histories: Sequence[History]) -> Slicer:
+        """Return a slicer for which all of these histories are recorded, numbered in this order."""
+        slicer = cls(tables)
+        for history in histories:
+            mark, size = slicer.marks[slicer.know(history)], len(history.s_pend)
+            mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
+            mark.reads, mark.people, mark.events, mark.calls = _counts(history, mark, history.tip)
+        slicer.kept = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        return slicer
+
+    def fork(self, tables: Tables) -> Slicer:
+        """Return an independent slicer that continues from here: what is recorded so far is recorded for it, too."""
+        other = Slicer(tables, lenient=self.lenient)
+        other.histories, other.kept = [*self.histories], [*self.kept]
+        other._numbers = {**self._numbers}
+        other.marks = [Mark(*(getattr(mark, name) for name in Mark.__slots__)) for mark in self.marks]
+        return other
+
+    def know(self, history: History) -> int:
+        """Return the number of a history; a new one is numbered after its ancestors."""
+        number = self._numbers.get(id(history))
+        if number is None:
+            if history.parent is not None:
+                self.know(history.parent)
+            number = self._numbers[id(history)] = len(self.histories)
+            self.histories.append(history)
+            self.marks.append(Mark())
+        return number
+
+    def known(self) -> tuple[list[Mark], list[int]]:
+        """Return what is recorded so far, for `forget`."""
+        return [*self.marks], self.kept
+
+    def forget(self, known: tuple[list[Mark], list[int]]) -> None:
+        """Roll back to a state returned by `known`: deltas taken since then count as not taken."""
+        marks, self.kept = known
+        self.histories, self.marks = self.histories[: len(marks)], [*marks]
+        self._numbers = {key: number for key, number in self._numbers.items() if number < len(marks)}
+
+    def behind(self, history: History, size: int) -> int:
+        """Return how many of the first `size` rows of a history are not recorded yet."""
+        number = self._numbers.get(id(history))
+        return size - (0 if number is None else self.marks[number].rows)
+
+    def take(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
+        """Return the delta of some histories, each up to so many rows; empty if nothing is new. It counts as recorded.
+
+        The tables are shared with forks: if nothing else is new, their rows are included only if `rows` is True.
+
+        Raises:
+            StoreError: L401, no codec accepts a value; then nothing counts as recorded.
+        """
+        sizes = sorted([(self.know(history), size) for history, size in histories])
+        taken = [(number, *self._part(number, size)) for number, size in sizes]
+        parts = [part for _, part, _ in taken if part]
+        tables, kept = self._rows_of_tables() if parts or rows else ({}, self.kept)
+        for number, _, mark in taken:
+            self.marks[number] = mark
+        self.kept, self.unfit = kept, None
+        return {name: found for name, found in (("t", tables), ("p", parts)) if found}
+
+    def _rows_of_tables(self) -> tuple[Json, list[int]]:
+        tables, kept, found = self.tables, self.kept, {}
+        ends = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        if ends[0] > kept[0]:
+            rows = tables.frames[kept[0] : ends[0]]
+            found["frames"] = [kept[0], [[*row[:-1], encode(row.given, lenient=self.lenient)] for row in rows]]
+        if ends[1] > kept[1]:
+            found["acts"] = [kept[1], [list(row) for row in tables.acts[kept[1] : ends[1]]]]
+        if ends[2] > kept[2]:
+            found["codes"] = [
+                kept[2],
+                [[scope, [*map(encode_atom, path)]] for scope, path in tables.codes[kept[2] : ends[2]]],
+            ]
+        return found, ends
+
+    # -- one history ---------------------------------------------------------------------------------------------
+
+    def _part(self, number: int, size: int) -> tuple[list[Any], Mark]:
+        """Return what is new in a history up to a row, and the mark after it."""
+        history, mark = self.histories[number], self.marks[number]
+        first, tip = mark.rows, history.base + size - 1
+        if size < first:
+            return [], mark
+        if size == first and mark.stays(history):
+            return [], mark
+        rare: Json = {}
+        last = (0, 0, 0)
+        if not first:
+            rare["new"] = [None if history.parent is None else self.know(history.parent), history.base, history.name]
+        else:
+            last = (history.s_pos[first - 1], history.s_wend[first - 1], history.s_pend[first - 1])
+            if last != mark.last:
+                rare["amend"] = [now - then for now, then in zip(last, mark.last, strict=True)]
+        new = Mark(size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1]),
+                   *_counts(history, mark, tip))  # fmt: skip
+        writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
+        steps = _steps(history, first, size, last) if size > first else []
+        self._rare(history, (first, size), rare)
+        self._add_writes(history, writes, rare)
+        self._add_pushes(history, pushes, rare)
+        self._add_lists(history, mark, new, rare)
+        if not steps and not rare:
+            return [], mark
+        return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
+
+    def _rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
+        """Add the sparse data by step."""
+        first, size = rows
+        steps: Sequence[int] = range(history.base + first, history.base + size)
+        if "amend" in rare:
+            steps = range(history.base + first - 1, history.base + size)
+        if history.rare and steps:
+            found = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
+            if found:
+                rare["rare"] = found
+        for name, table in (("opened", history.opened), ("closed", history.closed)):
+            if table and (given := [[step, list(table[step])] for step in steps if step in table]):
+                rare[name] = given
+        if history.times and (read := [step for step in steps if step in history.times]):
+            rare["times"] = [[step, *map(to_microseconds, history.times[step])] for step in read]
+        if history.errors and (failed := [step for step in steps if step in history.errors]):
+            rare["errors"] = [_failure(step, history.errors[step]) for step in failed]
+        if history.notes and (noted := [step for step in steps if step in history.notes]):
+            rare["notes"] = [[step, self._encode(history, step, "what it noted", partial(_as_row, history.notes[step]))]
+                             for step in noted]  # fmt: skip
+        if history.waited and (waited := [[step, history.waited[step]] for step in steps if step in history.waited]):
+            rare["waited"] = waited
+
+    def _add_writes(self, history: History, writes: tuple[int, int], rare: Json) -> None:
+        """Add the sparse data by write."""
+        if history.in_place and (placed := [row for row in range(*writes) if row in history.in_place]):
+            rare["in_place"] = placed
+        if history.order and (ordered := [[row, history.order[row]] for row in range(*writes) if row in history.order]):
+            rare["order"] = ordered
+        if history.reduced and (made := [row for row in range(*writes) if row in history.reduced]):
+            rare["reduced"] = [self._reduced_row(history, row) for row in made]
+
+    def _reduced_row(self, history: History, row: int) -> list[Any]:
+        """Return the parts of one write as JSON; those of a secret's key are masked like the write."""
+        _, path = self.tables.codes[history.w_code[row] >> 2]
+        step, name = history.base + bisect_right(history.s_wend, row), str(path[0])
+
+        def coded(*, lenient: bool) -> list[Any]:
+            return [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, name, lenient=lenient)]
+                    for part in history.reduced[row]]  # fmt: skip
+
+        return [row, self._encode(history, step, f"key {path_text(path)!r}", coded)]
+
+    def _add_pushes(self, history: History, rows: tuple[int, int], rare: Json) -> None:
+        """Add the sparse data of the pushes."""
+        start, end = rows
+        if history.asides and (
+            aside := [[at, history.asides[at], history.returns[history.asides[at] - 1]]
+                      for at in range(start, end) if at in history.asides]
+        ):  # fmt: skip
+            rare["asides"] = aside
+        values = history.p_val[start:end]
+        if values.count(None) == len(values):
+            return
+        if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
+            rare["carried"] = carried
+        if given := [at for at, value in enumerate(values, start) if value is not None and value is not CARRIED]:
+            rare["values"] = [[at, self._encode(history, history.base + bisect_right(history.s_pend, at), "a condition",
+                                             partial(encode, history.p_val[at]))] for at in given]  # fmt: skip
+
+    def _add_lists(self, history: History, mark: Mark, new: Mark, rare: Json) -> None:
+        """Add what was appended to the lists: reads, interventions, events, calls."""
+        if new.reads > mark.reads:
+            rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
+                             history.r_code[mark.reads : new.reads].tolist()]  # fmt: skip
+        if new.people > mark.people:
+            rare["people"] = [_act(act) for act in history.people[mark.people : new.people]]
+        if new.events > mark.events:
+            rare["events"] = [self._encode(history, event.at, f"event {event.type!r}", partial(self.event, event))
+                              for event in history.events[mark.events : new.events]]  # fmt: skip
+        if new.calls > mark.calls:
+            rare["calls"] = [self._encode(history, call.step, f"{call.kind} {call.name!r}", partial(self.call, call))
+                             for call in history.calls[mark.calls : new.calls]]  # fmt: skip
+
+    def _writes(self, history: History, start: int, end: int) -> list[Any]:
+        codes, secret = self.tables.codes, self._secret
+        secret.extend(next((str(name) for name in path if is_secret(name)), None) for _, path in codes[len(secret) :])
+        written = history.w_code[start:end].tolist()
+        rows = zip(written, history.w_new[start:end], history.w_old[start:end], strict=True)
+        try:
+            return [
+                written,
+                [
+                    new if type(new) is not str and is_json(new) and not secret[code >> 2]
+                    else self._write(code, new, old, lenient=self.lenient)
+                    for code, new, old in rows
+                ],
+            ]  # fmt: skip
+        except StoreError:
+            return [written, [self._encode_write(history, row) for row in range(start, end)]]
+
+    def _write(self, code: int, new: Any, old: Any, *, lenient: bool) -> Any:
+        name = self._secret[code >> 2]
+        if type(new) in ATOMS or name or code & 3:
+            return encode(new, name, lenient=lenient)
+        return difference(new, before(old, self.tables.codes[code >> 2][1]), lenient=lenient)
+
+    def _encode_write(self, history: History, row: int) -> Any:
+        """Return one write as JSON, leniently if its own step, or an edit there, later overwrites the whole key."""
+        code, step = history.w_code[row], history.base + bisect_right(history.s_wend, row)
+        scope, path = self.tables.codes[code >> 2]
+        anew = {(scope, path[:1])}
+        later = history.w_code[row + 1 : history.s_wend[step - history.base]] if step <= history.tip else ()
+        lost = any(other & 3 != APPEND and self.tables.codes[other >> 2] in anew for other in later)
+        write = partial(self._write, code, history.w_new[row], history.w_old[row])
+        return write(lenient=True) if lost else self._encode(history, step, f"key {path_text(path)!r}", write)
+
+    def _encode(self, history: History, step: int, what: str, code: Callable[..., Any]) -> Any:
+        """Return the result of `code`, leniently for an abandoned step, or one that a person has edited.
+
+        Raises:
+            StoreError: L401, no codec accepts a value: names the step, the node and the place.
+        """
+        try:
+            return code(lenient=self.lenient)
+        except StoreError as error:
+            if self.run is None:
+                raise
+            if self._is_over(self.run, history, step, what):
+                return code(lenient=True)
+            self.unfit = step
+            problem, row = error.problems[0], step - history.base
+            begun = "the inputs" if not step else f"step {step}"
+            node = f", {self.run.node_of(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
+            do = f"{problem.do}: session.edit(...), then go on; or session.retry()"
+            raise StoreError(replace(problem, where=f"{begun}{node}, {what}", do=do)) from None
+
+    def _is_over(self, run: Run, history: History, step: int, what: str) -> bool:
+        ends = dict(zip(map(id, run.chain), (*(after.base for after in run.chain[1:]), run.history.tip), strict=True))
+        if step > ends.get(id(history), -1):
+            return True
+        return not what.startswith("key ") and any(act.act == "edit" and act.step == step for act in history.people)
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def call(self, call: Call, *, lenient: bool = False) -> list[Any]:
+        """Return a call's row: a reference if it is recorded already, else the whole row."""
+        known = self.told.get((call.act, call.call, call.attempt))
+        if known is not None and known.result is call.result and known.error == call.error:
+            return [call.step, call.act, call.call, call.attempt]
+        return whole_call(call, lenient=lenient)
+
+    def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
+        """Return an event's row: its step and number if it is recorded already, else the whole row."""
+        return [event.step, event.seq] if event.seq in self.announced else whole_event(event, lenient=lenient)
+
+
+def _counts(history: History, mark: Mark, tip: int) -> tuple[int, int, int, int]:
+    """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
+    reads, people, events, calls = len(history.r_step), len(history.people), len(history.events), len(history.calls)
+    while reads > mark.reads and history.r_step[reads - 1] > tip:
+        reads -= 1
+    while people > mark.people and history.people[people - 1].step > tip:
+        people -= 1
+    while events > mark.events and history.events[events - 1].at > tip:
+        events -= 1
+    while calls > mark.calls and history.calls[calls - 1].step > tip:
+        calls -= 1
+    return reads, people, events, calls
+
+
+def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[list[int]]:
+    rows = slice(first, size)
+    began, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
+    before_it = history.s_t0[first - 1] if first else 0
+    ends = ((history.s_pos, last[0]), (history.s_wend, last[1]), (history.s_pend, last[2]))
+    return [
+        history.s_act[rows].tolist(),
+        [later - earlier for earlier, later in pairwise([before_it, *began])],
+        [end - start for start, end in zip(began, ended, strict=True)],
+        history.s_flag[rows].tolist(),
+        *([later - earlier for earlier, later in pairwise([start, *column[rows].tolist()])] for column, start in ends),
+    ]
+
+
+def _as_row(row: Any, *plain: int, lenient: bool) -> list[Any]:
+    return [item if at in plain else encode(item, name, lenient=lenient)
+            for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
+
+
+def whole_call(call: Call, *, lenient: bool = False) -> list[Any]:
+    """Return the whole row of a call as JSON."""
+    return _as_row(call, 0, 1, 2, lenient=lenient)
+
+
+def whole_event(event: Event, *, lenient: bool = False) -> list[Any]:
+    """Return the whole row of an event as JSON."""
+    seq, step, *said, payload, at, mark = event
+    return [seq, step, *map(encode, said), encode(payload, lenient=lenient), at, encode(mark)]
+
+
+def _failure(step: int, failure: Failure) -> list[Any]:
+    """Return a failure as JSON: type, message, whether it was a timeout, its Problem, and the step's result."""
+    error, problem, result = failure.error, None, None
+    if isinstance(error, AgentNbError) and error.problems:
+        first = replace(error.problems[0])  # masked again, with all secrets known by now
+        problem = [first.code, first.what, first.where, first.why, first.do]
+    if hasattr(error, "result"):
+        result = [encode(failure.result, lenient=True)]
+    return [step, failure.type, safe_str(failure.message, LONGEST_TEXT), failure.timeout, problem, result]
+
+
+def _act(act: Act) -> list[Any]:
+    """Return an intervention as JSON, leniently, because no run is resumed from it."""
+    key = next(filter(is_secret, act.target.split(".")), act.target)
+    old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))
+    return [act.step, act.act, act.target, old, new, act.actor, encode(act.time)]
+
+
+def whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
+    """Return a chain of histories as one delta, each up to where the next one starts.
+
+    Raises:
+        StoreError: L401, no codec accepts a value.
+    """
+    slicer = Slicer(chain[0].tables, lenient=lenient)
+    ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].s_pend)]
+    return slicer.take(list(zip(chain, ends, strict=True)))
+
+
+def family(chains: Iterable[Sequence[History]]) -> list[History]:
+    """Return the histories of all chains once each, parents first."""
+    return list({id(history): history for chain in chains for history in chain}.values())
+
+
+__all__ = ["VERSION", "Json", "Mark", "Slicer", "family", "whole", "whole_call", "whole_event"]

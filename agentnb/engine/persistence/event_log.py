@@ -1,0 +1,161 @@
+"""The event log: the interface of run storage. An EventLog has a row for each run, and an append-only list of entries.
+
+An entry is JSON text: what changed since the previous entry (see `deltas`). Appended entries never change; only the
+state in a run's row (`status`, `steps`, `at`) does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from agentnb.engine.persistence.checksums import has_checksum, is_intact, is_text, with_checksum
+
+
+class Entry(NamedTuple):
+    """One entry of a run: `seq` counts from 1 within the run, `step` is its last step then, `body` is JSON text."""
+
+    seq: int
+    step: int
+    body: str
+
+
+def sealed(run_id: str, seq: int, step: int, text: str) -> Entry:
+    """Return an entry with a checksum of its text and its place in the log."""
+    return Entry(seq, step, with_checksum(text, run_id, seq, step))
+
+
+def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
+    """Return True if an entry is undamaged; one without a checksum only for a run that is not `checked`."""
+    if has_checksum(entry.body):
+        return is_intact(entry.body, run_id, entry.seq, entry.step)
+    return not checked and is_text(entry.body)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run's row in a log.
+
+    `head` is JSON text: what the run was started with (recipe, inputs, options), masked. `at` is JSON text: the run's
+    position if it is not at the end of its last entry. `parent` is the run that this one shares its first entries
+    with, up to number `shared`; it was forked after step `forked`. `writer` identifies the process now writing it.
+    """
+
+    run_id: str
+    name: str
+    recipe: str
+    dialect: str
+    fingerprint: str
+    created: datetime
+    head: str
+    parent: str | None = None
+    shared: int = 0
+    forked: int | None = None
+    status: str = "ready"
+    steps: int = 0
+    at: str | None = None
+    updated: datetime | None = None
+    writer: str | None = None
+
+    def sealed(self) -> RunRow:
+        """Return this row with a checksum in its head, over everything recorded when a run starts."""
+        return replace(self, head=with_checksum(self.head, *self._checked_fields()))
+
+    @property
+    def checked(self) -> bool:
+        """True if the run was started with checksums."""
+        return has_checksum(self.head)
+
+    def is_sound(self) -> bool:
+        """Return True if the row is unchanged since the run started; without a checksum, changes cannot be detected."""
+        return is_intact(self.head, *self._checked_fields()) if self.checked else is_text(self.head)
+
+    def _checked_fields(self) -> tuple[object, ...]:
+        created = self.created.astimezone(UTC).isoformat(timespec="microseconds")
+        said = (self.run_id, self.name, self.recipe, self.dialect, self.fingerprint)
+        return (*said, created, self.parent, self.shared, self.forked)
+
+
+class EventLog(Protocol):
+    """Storage of runs. Every change is atomic and survives the process that made it.
+
+    All methods may be called from any thread, one at a time. A change that cannot be saved raises StoreError and leaves
+    the log as it was; it may be retried when the cause is gone.
+    """
+
+    @property
+    def url(self) -> str:
+        """The location, without a password."""
+        ...
+
+    def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
+        """Create a run with its first entries, and claim it for this writer.
+
+        Raises:
+            StoreError: L412, a run with this id exists; or it cannot be saved.
+        """
+        ...
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None
+    ) -> None:
+        """Append entries to a run that this writer holds, and update its status and step count if passed.
+
+        Claims the run first if no writer holds it. A failed call may be retried unchanged, or with more entries:
+        entries that had arrived unnoticed are not stored twice.
+
+        Raises:
+            StoreError: L411, another writer holds this run, or has written to it; L413, there is no such run; or it
+                cannot be saved.
+        """
+        ...
+
+    def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
+        """Update the state of a run; None means unchanged, an empty `at` clears it. Claim the run as `append` does.
+
+        Raises:
+            StoreError: L411, another writer holds this run; L413, there is no such run; or it cannot be saved.
+        """
+        ...
+
+    def entries(self, run_id: str, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Yield the entries of a run in order, those with `after` < seq <= `until`; shared ones come from its parent.
+
+        Raises:
+            StoreError: L413, there is no such run; or it cannot be read.
+        """
+        ...
+
+    def last(self, run_id: str) -> int:
+        """Return the number of a run's last entry; 0 if it has none.
+
+        Raises:
+            StoreError: L413, there is no such run; or it cannot be read.
+        """
+        ...
+
+    def run(self, run_id: str | None = None) -> RunRow:
+        """Return a run's row; without an id, that of the run written last.
+
+        Raises:
+            StoreError: L413, there is no such run, or none at all.
+        """
+        ...
+
+    def runs(self) -> list[RunRow]:
+        """Return the rows of all runs, the oldest first."""
+        ...
+
+    def release(self, run_id: str) -> None:
+        """Release a run held by this writer, so that others can write it.
+
+        Raises:
+            StoreError: it cannot be saved; it may be retried.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release every run and close what is open. The log reopens itself if it is used again."""
+        ...

@@ -1,0 +1,440 @@
+"""The journal: saves a run to a log as it progresses: steps when committed, calls and events when they are made.
+
+An entry is a delta (see `deltas`) with these additional fields:
+
+    "told"  what steps in flight have done: ["times", activation, the times it read from a clock (microseconds)],
+             ["out", activation, call, attempt, kind, name, arguments, start (ns)],
+            ["stays", activation, call]: the start could not be saved, so the call was not sent,
+            ["back", activation, the row of an attempt, whether its arguments are in its "out"],
+            ["emit", activation, the row of an event], ["drop", activation]: abandoned
+    "run"   chain and branches of the run, and the states of its ids, random generator and clock
+    "aux"   further data to be saved, by name
+
+What cannot be saved is retried before the run continues; `trouble` is the error of the last failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from agentnb.board.codec import encode
+from agentnb.clock import to_microseconds
+from agentnb.engine.core.rng import drawn
+from agentnb.engine.effects.crash_recovery import Asked, in_flight
+from agentnb.engine.effects.dispatch import Spent, is_told
+from agentnb.engine.persistence.checksums import with_checksum
+from agentnb.engine.persistence.deltas import Json, Key, Slicer, whole_call, whole_event
+from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
+from agentnb.engine.persistence.flush_timer import Batch, begin_catching_up
+from agentnb.engine.persistence.open_journals import LIVE, check_alone
+from agentnb.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from agentnb.engine.core.history import Call, Event, History
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.world.effect import Effect
+
+
+def text_of(document: Any) -> str:
+    """Return a document as JSON text."""
+    try:
+        return to_json(document).decode()  # more than twice as fast as json
+    except ValueError:  # half of a pair of UTF-16, or nested very deep
+        return json.dumps(document, separators=(",", ":"))
+
+
+class Journal:
+    """Saves one run to a log. Without a `batch` each record is saved before the run continues."""
+
+    def __init__(self, log: EventLog, run_id: str, run: Run, slicer: Slicer, batch: Batch | None = None) -> None:
+        self.log, self.run_id, self.run, self.batch = log, run_id, run, batch
+        self.slicer, self.seq = slicer, 0
+        slicer.run = run
+        self.trouble: StoreError | None = None
+        self.holds = False  # whether it holds the run, so that no other writer may
+        self.takes_over = False  # a reference to the function that releases the run
+        self.hand_over: Callable[[], Callable[[], bool] | None] = lambda: None  # a reference to what lets it go
+        self.aux: dict[str, Any] = {}
+        self._said: dict[str, Any] = {}
+        self._chain: list[History] = []
+        self._left = 0
+        self._told: list[list[Any]] = []
+        self._keys: dict[int, list[Key]] = {}  # by step in flight: the recorded attempts
+        self._outs: set[tuple[int, int]] = set()  # by step in flight: the recorded events
+        self._emits: dict[int, list[Event]] = {}  # by step in flight: how many of its clock times are recorded
+        self._timed: dict[int, int] = {}  # the steps that are committed, but not yet saved
+        self._over: set[int] = set()  # an entry that may or may not have arrived
+        self._limbo: Entry | None = None  # steps: committed, in the entry sent last, and saved
+        self._made = self._sent = self._safe = 0  # steps: committed, in what was sent last, and kept
+        self._standing: dict[str, Any] = {}
+        self._stood: tuple[History, int, Json] = (run.history, run.position, {})
+        self._ends = (run.history, run.position)  # the step up to which records of steps in flight are obsolete
+        self._lock = threading.RLock()
+        self._flusher: threading.Thread | None = None
+        LIVE.add(self)
+
+    # -- start ---------------------------------------------------------------------------------------------------
+
+    def begin(self, row: RunRow) -> None:
+        """Create the run in the log, with everything it has done so far.
+
+        Raises:
+            StoreError: it cannot be saved.
+        """
+        self._note_position()
+        self.take_over()
+        entry = self._entry()
+        assert entry is not None
+        self.log.create(row, [entry])
+        self.holds = True
+        self._mark_saved(entry)
+
+    def fork(self, run: Run, row: RunRow) -> Journal:
+        """Create a run that shares what is saved of this one so far; return its journal.
+
+        Raises:
+            StoreError: it cannot be saved.
+        """
+        other = Journal(self.log, row.run_id, run, self.slicer.fork(run.tables), self.batch)
+        other.begin(row)
+        return other
+
+    def go_on(self, seq: int, said: Mapping[str, Any], aux: Mapping[str, Any], flying: Iterable[int]) -> None:
+        """Continue after entry `seq` with a run that was rebuilt from the log; `flying` are its steps in flight."""
+        self.seq, self._said, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
+        self._chain, self._left = self.run.chain, len(self.run.left)
+        self._keys = {act: [key for key in self.slicer.told if key[0] == act] for act in flying}
+        self._note_position()
+
+    # -- after each step -----------------------------------------------------------------------------------------
+
+    def keep(self) -> bool:
+        """Save the last step, now or with the batch; return True if the run may continue."""
+        self._note_position()
+        self._made += 1
+        if self.batch is not None and self._made - self._safe < self.batch.steps:
+            if self._flusher is None:
+                self._flusher = begin_catching_up(self, self.batch, self.run_id)
+            return self.trouble is None or self._try_flush()
+        return self._try_flush()
+
+    def _note_position(self) -> None:
+        """Record the run's position between two steps, and the states it continues from.
+
+        What a step in flight draws or reads from the clock belongs to that step: if interrupted, it does the same
+        again.
+        """
+        run, history = self.run, self.run.history
+        over = self._ends[1] if self._ends[0] is history else history.base
+        for act in history.s_act[over - history.base + 1 : run.position - history.base + 1]:
+            if self._told or self._outs or act in self._keys:
+                self._discard_committed(act)
+        self._ends = (history, max(over, run.position))
+        began = run.flights and run.stood[:2] == (history, run.position)
+        self._stood = (history, run.position, run.stood[2] if began else drawn(run))
+
+    def _discard_committed(self, act: int) -> None:
+        """Drop the unsaved records of a step in flight that will be saved as a whole."""
+        with self._lock:
+            for fact in self._told:
+                if fact[1] == act and fact[0] == "back":
+                    self.slicer.told.pop((act, fact[2][2], fact[2][5]), None)
+                elif fact[1] == act and fact[0] == "emit":
+                    self.slicer.announced.discard(fact[2][0])
+            self._told = [fact for fact in self._told if fact[1] != act]
+            self._outs -= {key for key in self._outs if key[0] == act}
+            self._timed.pop(act, None)
+            self._over.add(act)
+
+    def _try_flush(self) -> bool:
+        try:
+            self.flush()
+        except StoreError as error:
+            self.trouble = error
+            return False
+        return True
+
+    def flush(self) -> None:
+        """Save everything that is not saved yet.
+
+        Raises:
+            StoreError: it cannot be saved; nothing is lost, it may be retried.
+        """
+        with self._lock:
+            if self._limbo is not None:
+                self._append(self._limbo, again=True)
+            entry = self._entry()
+            if entry is not None:
+                self._append(entry)
+            self.trouble = None
+
+    def _append(self, entry: Entry, *, again: bool = False) -> None:
+        if not self.holds:
+            check_alone(self)
+        standing = {"status": "running", "steps": entry.step}
+        told: dict[str, Any] = {name: value for name, value in standing.items() if self._standing.get(name) != value}
+        try:
+            self.log.append(self.run_id, [entry], **told)
+        except StoreError:
+            if not again or not self._has_arrived(entry):
+                raise
+        self.holds = True
+        self._standing.update(standing)
+        self._mark_saved(entry)
+
+    def _has_arrived(self, entry: Entry) -> bool:
+        """Return True if an entry sent before has been saved, though that could not be confirmed then."""
+        with contextlib.suppress(StoreError):
+            return next(self.log.entries(self.run_id, entry.seq - 1, entry.seq), None) == entry
+        return False
+
+    def _mark_saved(self, entry: Entry) -> None:
+        self.seq, self._safe = entry.seq, self._sent
+        for act in self._over:
+            self._forget(act)
+        self._over.clear()
+        self._limbo = None  # last: if interrupted before this, saving is repeated
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def _entry(self) -> Entry | None:
+        """Return what is new as an entry, which is in limbo until it is saved; None if nothing is new.
+
+        If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
+        """
+        run, slicer = self.run, self.slicer
+        known, before = slicer.known(), (self._told, self._said, self._chain, self._left)
+        self._sent = self._made
+        try:
+            state, tip = self._state(), self._tip()
+            document: Json = slicer.take(self._histories(tip), rows=bool(self._told))
+            if self._told:
+                document["told"], self._told = self._told, []
+            if state:
+                document["run"] = state
+            said = {**self._said, **state}
+            if self.aux != said.get("aux", {}):
+                document["aux"] = said["aux"] = dict(self.aux)
+            self._said = said
+            self._chain, self._left = run.chain, len(run.left)
+            self._limbo = sealed(self.run_id, self.seq + 1, tip, text_of(document)) if document else None
+        finally:
+            if self._limbo is None:
+                slicer.forget(known)
+                self._told, self._said, self._chain, self._left = before
+        return self._limbo
+
+    def _tip(self) -> int:
+        """Return the last step to save, excluding one that another thread is just committing."""
+        run, (history, position, _) = self.run, self._stood
+        if run.past or run.at is not run.history:
+            return run.history.tip
+        return position if history is run.history else run.position
+
+    def _histories(self, tip: int) -> list[tuple[History, int]]:
+        run = self.run
+        here = (run.history, tip - run.history.base + 1)
+        if run.chain is self._chain and len(run.left) == self._left:
+            return [here]
+        others = {id(history): history for chain, _ in [*run.left[self._left :], (run.chain, 0)] for history in chain}
+        others.pop(id(run.history), None)
+        return [*((history, len(history.s_pend)) for history in others.values()), here]
+
+    def _state(self) -> Json:
+        """Return what has changed in the run besides its histories."""
+        run, said = self.run, self._said
+        found: Json = {}
+        if run.chain is not self._chain or len(run.left) != self._left:
+            know = self.slicer.know
+            found["chain"] = [know(history) for history in run.chain]
+            found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.left]
+        found.update(self._stood[2])
+        return {name: value for name, value in found.items() if name not in said or said[name] != value}
+
+    # -- steps in flight (the Keeping protocol) ------------------------------------------------------------------
+
+    def goes_out(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
+        """Record that a call is being sent, unless it may be repeated anyway.
+
+        Raises:
+            Spent: it cannot be saved, so the call must not be sent.
+        """
+        act = work.act.id
+        if not is_told(effect):
+            return
+        self._record_sent(Asked(act, number, attempt, effect.kind, effect.name, sent, began))
+        if self.batch is None and not self._try_flush():
+            self.taken_back(act, number)
+            raise Spent
+
+    def taken_back(self, act: int, number: int) -> None:
+        """Record that a call of a step was not sent, or that a person's question was withdrawn."""
+        with self._lock:
+            self._told.append(["stays", act, number])
+            self._outs.discard((act, number))
+
+    def _record_sent(self, call: Asked) -> None:
+        arguments = None if call[:2] in self._outs else encode(call.arguments, lenient=True)
+        with self._lock:
+            self._outs.add(call[:2])
+            self._told.append(["out", *call[:5], arguments, call.began])
+
+    def came_back(self, row: Call) -> None:
+        """Record the end of an attempt."""
+        if self._record_attempt(row) and self.batch is None:
+            self._try_flush()
+
+    def _record_attempt(self, row: Call) -> bool:
+        key, known = (row.act, row.call, row.attempt), (row.act, row.call) in self._outs
+        try:
+            told = whole_call(row._replace(arguments=None) if known else row)
+        except StoreError as error:  # the step will be saved as a whole, and raise this again
+            self.trouble = error
+            return False
+        self._record_times(row.act, self.run.activation(row.act).work.times)
+        with self._lock:
+            self._told.append(["back", row.act, told, known])
+            self.slicer.told[key] = row
+            self._keys.setdefault(row.act, []).append(key)
+        return True
+
+    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
+        """Record an event of a step; unless `alone`, with the next record."""
+        if self._record_event(work.act.id, event) and alone and self.batch is None:
+            self._try_flush()
+
+    def _record_event(self, act: int, event: Event) -> bool:
+        try:
+            told = whole_event(event)
+        except StoreError as error:
+            self.trouble = error
+            return False
+        self._record_times(act, self.run.activation(act).work.times)
+        with self._lock:
+            self._told.append(["emit", act, told])
+            self.slicer.announced.add(event.seq)
+            self._emits.setdefault(act, []).append(event)
+            self._keys.setdefault(act, [])
+        return True
+
+    def _record_times(self, act: int, times: Sequence[datetime]) -> None:
+        """Record the times a step has read from a clock since the last call."""
+        known = self._timed.get(act, 0)
+        if len(times) > known:
+            with self._lock:
+                self._timed[act] = len(times)
+                self._told.append(["times", act, [to_microseconds(time) for time in times[known:]]])
+
+    def take_over(self) -> None:
+        """Record everything the steps in flight have done so far, of a run saved elsewhere or not at all."""
+        found, run = in_flight(self.run), self.run
+        facts, pending = [*found.facts()], {*found.acts()}
+        current = {id(fact) for _, _, fact in facts}
+        for act in self._acts():
+            rows = [self.slicer.told.get(key) for key in self._keys.get(act, ())]
+            known = [row for row in (*rows, *self._emits.get(act, ())) if row is not None]
+            # Going back starts an activation again under its number: what it did before no longer belongs to the run.
+            if any(id(fact) not in current for fact in known) or act not in pending:
+                self.drop(act)
+        emits = {id(event) for events in self._emits.values() for event in events}
+        for what, act, fact in facts:
+            if what == "times":
+                self._record_times(act, fact)
+            elif what == "out":
+                self._record_sent(fact)
+            elif what == "back" and self.slicer.told.get((act, fact.call, fact.attempt)) is not fact:
+                self._record_attempt(fact)
+            elif what == "emit" and id(fact) not in emits and run.activation(act).node.kind.keeps:
+                self._record_event(act, fact)
+
+    def drop(self, act: int) -> None:
+        """Record that a step was abandoned: what it has done does not count when it runs again."""
+        with self._lock:
+            known = act in self._acts()
+            self._discard_committed(act)
+            self._forget(act)
+            self._over.discard(act)
+            if known:
+                self._told.append(["drop", act])
+
+    def tell_anew(self) -> None:
+        """Record again what uncommitted steps have done: an interrupt may have cut a record short."""
+        for act in self._acts():
+            self.drop(act)
+        self.take_over()
+
+    def _acts(self) -> set[int]:
+        """Return the activations of the uncommitted steps with records."""
+        told = {fact[1] for fact in self._told if fact[0] in ("emit", "back")}
+        return {*self._keys, *(key[0] for key in self._outs), *told} - self._over
+
+    def _forget(self, act: int) -> None:
+        """Forget the records of a step."""
+        for key in self._keys.pop(act, ()):
+            self.slicer.told.pop(key, None)
+        self.slicer.announced -= {event.seq for event in self._emits.pop(act, ())}
+
+    # -- status --------------------------------------------------------------------------------------------------
+
+    def tell(self, status: str) -> None:
+        """Save everything that is not saved yet, and the run's current status.
+
+        Raises:
+            StoreError: it cannot be saved.
+        """
+        run = self.run
+        if not run.flights or run.keeping is not self:
+            self._note_position()
+        if run.keeping is not self:
+            self.take_over()
+        try:
+            self.flush()
+            past = run.past or run.at is not run.history
+            at = with_checksum(text_of({"position": run.position, "seq": self.seq}), self.run_id) if past else ""
+            standing: dict[str, Any] = {"status": status, "steps": run.position, "at": at}
+            if standing != self._standing:
+                self.log.tell(self.run_id, **standing)
+                self._standing = standing
+        except StoreError as error:
+            self.trouble = error
+            raise
+
+    def is_complete(self) -> bool:
+        """Return True if everything the run has done is in the log."""
+        return self._limbo is None and self.slicer.unfit is None and not self._told
+
+    def close(self) -> None:
+        """Save everything that is not saved yet, and release the run for other writers.
+
+        Raises:
+            StoreError: it cannot be saved.
+        """
+        try:
+            self.flush()
+        finally:
+            self.rest()
+
+    def rest(self) -> None:
+        """Release the run for other writers; nothing more is saved until requested."""
+        LIVE.discard(self)
+        self.holds = False
+        self.log.release(self.run_id)
+
+    def catch_up(self) -> bool:
+        """Save what is pending; return True if more may come."""
+        if self in LIVE and (self._made > self._safe or self._told):
+            self._try_flush()
+        return self in LIVE
+
+
+__all__ = ["Batch", "Journal", "text_of"]

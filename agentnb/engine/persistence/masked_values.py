@@ -1,0 +1,89 @@
+"""Masked values: values that were masked when a run was saved, and are supplied again before it is resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.masking import hide_found
+from agentnb.board.paths import APPEND, SET, Path, changed, look
+from agentnb.board.values import ATOMS, FrozenList, FrozenRecord, freeze
+from agentnb.engine.core.history import Checkpoint, History
+from agentnb.expressions.paths import path_text
+from agentnb.secrets import Masked
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+
+
+def masked_in(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of masks inside a frozen value."""
+    if isinstance(value, Masked):
+        yield path
+    if type(value) in ATOMS:
+        return
+    if isinstance(value, FrozenRecord):
+        value = value.parts
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from masked_in(item, (*path, key))
+    elif isinstance(value, FrozenList | tuple) and not getattr(value, "flat", False):
+        for index, item in enumerate(value):
+            yield from masked_in(item, (*path, index))
+
+
+def unknown(run: Run) -> list[str]:
+    """Return the paths on the board, in every open scope, at which a mask replaces a value."""
+    if not run.masks:
+        return []
+    scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
+    found = [path_text(path) for scope in scopes.values() for path in masked_in(dict(scope.data))]
+    return list(dict.fromkeys(found))
+
+
+def fill(run: Run, values: Mapping[str, Any]) -> None:
+    """Replace the masks at some paths (dotted text) by values, everywhere in the run."""
+    from agentnb.engine.core.time_travel import restore
+
+    given = {text: freeze(value) for text, value in values.items()}
+    for text, value in given.items():
+        hide_found(value, text.rpartition(".")[2])
+    histories = {id(history): history for chain, _ in [*run.left, (run.chain, 0)] for history in chain}
+    for history in histories.values():
+        _fill_rows(history, given)
+        history.checkpoints = [_fill_checkpoint(checkpoint, given) for checkpoint in history.checkpoints]
+    run.given = _fill_value(run.given, (), given)
+    run.tables.frames[:] = [row if row.given is None else row._replace(given=_fill_value(row.given, (), given))
+                            for row in run.tables.frames]  # fmt: skip
+    restore(run, run.position)
+
+
+def _fill_rows(history: History, given: Mapping[str, Any]) -> None:
+    codes = history.tables.codes
+    for row, code in enumerate(history.w_code):
+        path, old = codes[code >> 2][1], history.w_old[row]
+        place = path
+        if code & 3 == APPEND:
+            before = look(old, path[1:])
+            place = (*path, len(before) if isinstance(before, FrozenList) else 0)
+        history.w_new[row] = _fill_value(history.w_new[row], place, given)
+        history.w_old[row] = _fill_value(old, path[:1], given)
+
+
+def _fill_checkpoint(checkpoint: Checkpoint, given: Mapping[str, Any]) -> Checkpoint:
+    data = {scope: {key: _fill_value(value, (key,), given) for key, value in held.items()}
+            for scope, held in checkpoint.data.items()}  # fmt: skip
+    return checkpoint._replace(data=data)
+
+
+def _fill_value(value: Any, path: Path, given: Mapping[str, Any]) -> Any:
+    if type(value) in ATOMS:  # masks have a class of their own
+        return value
+    for place in list(masked_in(value, path)):
+        text = path_text(place)
+        if text in given:
+            value = changed(value, place[len(path) :], SET, given[text], place)
+    return value
+
+
+__all__ = ["fill", "masked_in", "unknown"]

@@ -1,0 +1,123 @@
+"""Snapshots: a whole run as JSON and back. `dump` saves its histories and its position, `revive` rebuilds the Run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.codec import decode, encode
+from agentnb.clock import Clock
+from agentnb.engine.persistence.delta_loader import Joined, check_version
+from agentnb.engine.persistence.deltas import VERSION, Json, Slicer, family
+from agentnb.engine.persistence.value_deltas import unfrozen
+from agentnb.errors import Problem, StoreError
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Tables
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.run import Run
+
+
+def dump(run: Run, *, lenient: bool = False) -> Json:
+    """Return a run as JSON: all its histories, including the branches it has left, and its position. Masked.
+
+    A step in flight is not saved: it runs again. With `lenient`, values that no codec accepts are written as short
+    text, marked as opaque.
+
+    Raises:
+        StoreError: L401, no codec accepts a value on the board.
+    """
+    slicer = Slicer(run.tables, lenient=lenient)
+    histories = family([run.chain, *(chain for chain, _ in run.left)])
+    return {
+        "version": VERSION,
+        "nodes": [node.id for node in run.plan.nodes],
+        "slices": [slicer.take([(history, len(history.s_pend)) for history in histories])],
+        "run": {"position": run.position, "given": encode(run.given, lenient=lenient), "seed": encode(run.seed),
+                **state_of(run, slicer)},
+    }  # fmt: skip
+
+
+def state_of(run: Run, slicer: Slicer) -> Json:
+    """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
+    chance = run.__dict__.get("random")
+    return {
+        "chain": [slicer.know(history) for history in run.chain],
+        "left": [[[slicer.know(history) for history in chain], tip] for chain, tip in run.left],
+        "limit": run.limit,
+        "random": None if chance is None else chance.kept(),
+        "ids": dict(run.ids.counters),
+    }
+
+
+def revive(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = None) -> Run:
+    """Return the run saved by `dump`, ready to continue with this plan.
+
+    Raises:
+        StoreError: L402, this is not a run; L403, a newer agentnb wrote it; L404, the plan does not fit.
+    """
+    check_version(document.get("version"))
+    joined = Joined(renumbering(plan, document.get("nodes", ())))
+    joined.add(document["slices"])
+    check_fit(plan, joined.tables, document["nodes"])
+    return run_of(plan, joined, document["run"], clock)
+
+
+def run_of(plan: Plan, joined: Joined, kept: Mapping[str, Any], clock: Clock | None = None) -> Run:
+    """Return a run at the position recorded in `kept`, in the rebuilt histories."""
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.time_travel import restore
+
+    tables, histories = joined.finish()
+    run = Run(plan, clock=clock, seed=decode(kept["seed"]))
+    run.tables = tables
+    run.chain = [histories[at] for at in kept["chain"]]
+    run.history = run.at = run.chain[-1]
+    run.left = [(tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"]]
+    run.given = unfrozen(kept["given"])
+    if kept["limit"] is not None:
+        run.limit = kept["limit"]
+    run.ids.counters.update(kept["ids"])
+    if kept["random"] is not None:
+        run.random.forward(kept["random"])
+    position = kept.get("position")
+    restore(run, run.history.tip if position is None else position)
+    run.check_at = max(run.check_at, run.position + 1)
+    run.set_mark()
+    return run
+
+
+def renumbering(plan: Plan, names: Sequence[str]) -> dict[int, int]:
+    """Return the number that this plan assigns to each node of a record; missing ones get distinct numbers below -1.
+
+    A plan without that node can neither run nor show it; `check_fit` checks whether the run needs it.
+    """
+    numbers = {-1: -1}
+    for old, name in enumerate(names):
+        numbers[old] = plan.index.get(name, -2 - old)
+    return numbers
+
+
+def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
+    """Raise an error if a run was recorded with nodes that its plan lacks, or has in another region.
+
+    Raises:
+        StoreError: L404, with the names of these nodes.
+    """
+    missing = sorted({names[-2 - act.node] for act in tables.acts if act.node < -1})
+    moved = []
+    for act in tables.acts:
+        if act.node >= 0:
+            node, region = plan.nodes[act.node], tables.frames[act.frame].region
+            if node.node.scope != region:
+                moved.append(f"{node.id!r} stood in {region!r} and stands in {node.node.scope!r}")
+    if missing or moved:
+        told = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
+        raise StoreError(
+            Problem("L404", "this run was recorded with another recipe, and does not fit this one",
+                    f"recipe {plan.recipe.name!r}", "; ".join(told + sorted(set(moved))),
+                    "open it with the recipe that it was recorded with, or without any to read it")
+        )  # fmt: skip
+
+
+__all__ = ["check_fit", "dump", "renumbering", "revive", "run_of", "state_of"]

@@ -1,0 +1,183 @@
+"""State projection: the data of every scope, rebuilt from write rows alone, without a plan, a world or a run."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from agentnb.board.paths import SET, Path, changed, look
+from agentnb.board.scopes import DELETED
+from agentnb.board.values import ABSENT, ATOMS
+from agentnb.engine.core.history import AGAIN, COUNTED, Checkpoint, History, Tables
+
+EVERY: Final = 512
+
+
+class Replica:
+    """The data of every scope after some write row, and the open frames: {id: iteration of its body}."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.data: dict[int, dict[str, Any]] = {0: {}}
+        self.frames: dict[int, int] = {0: 1}
+        self.used = 0
+
+    @classmethod
+    def of(cls, history: History) -> Replica:
+        """Return the state in which a history starts: its parent's after step `base`."""
+        replica = cls(history.tables)
+        if history.parent is None:
+            return replica
+        replica.stand(history.parent, history.base)
+        return replica
+
+    def stand(self, history: History, step: int) -> None:
+        """Move to the state after a step of a history or its ancestors: from a checkpoint and the rows since."""
+        while step < history.base and history.parent is not None:
+            history = history.parent
+        checkpoint, segments = history.checkpoint_before(step), [(history, step)]
+        while checkpoint is None and history.parent is not None:
+            history, step = history.parent, history.base
+            segments.append((history, step))
+            checkpoint = history.checkpoint_before(step)
+        writes = 0
+        if checkpoint is not None:
+            self.data = {scope: dict(data) for scope, data in checkpoint.data.items()}
+            self.frames, self.used, writes = dict(checkpoint.frames), checkpoint.used, checkpoint.writes
+        for place, (part, end) in enumerate(reversed(segments)):
+            first = part.base if place or checkpoint is None else checkpoint.step
+            self.roll(part, first, end, 0 if place else writes)
+
+    def roll(self, history: History, start: int, end: int, writes: int) -> None:
+        """Apply the rows of a history after step `start` up to step `end`, the first of them being row `writes`."""
+        base, rare = history.base, history.rare
+        for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
+            row = step - base
+            begun = step == start and row > 0  # only the interventions after this step are left
+            if row and not begun:
+                writes = self.apply(history, writes, history.s_wend[row - 1])
+                self._open_frames(history, step)
+            elif not begun:
+                self._open_frames(history, step)
+            writes = self.apply(history, writes, history.s_wend[row])
+            for number in history.closed.get(step, ()):
+                self.frames.pop(number, None)
+        self.apply(history, writes, history.s_wend[end - base])
+        self.used += sum(flag & COUNTED > 0 for flag in history.s_flag[start - base + 1 : end - base + 1])
+
+    def _open_frames(self, history: History, step: int) -> None:
+        row = step - history.base
+        for number in history.opened.get(step, ()):
+            self.frames[number] = 1
+            frame = self.tables.frames[number]
+            if frame.policy != "shared":
+                self.data[frame.scope] = {}
+        if row and history.s_flag[row] & 3 == AGAIN:
+            act = self.tables.acts[history.s_act[row]]
+            for number in self.frames:
+                frame = self.tables.frames[number]
+                if frame.parent == act.frame and frame.owner == act.node:
+                    self.frames[number] += 1
+
+    def apply(self, history: History, start: int, end: int) -> int:
+        """Apply write rows; return `end`, or `start` if that is greater."""
+        codes, values = history.w_code[start:end], history.w_new[start:end]
+        last, paths = dict(zip(codes, values, strict=True)), self.tables.codes
+        if all(code & 3 == SET and len(paths[code >> 2][1]) == 1 for code in last):
+            for code, new in last.items():  # of writes of whole keys only the last of each counts
+                self.write(code, new)
+        else:
+            for code, new in zip(codes, values, strict=True):
+                self.write(code, new)
+        return max(start, end)
+
+    def get(self, scope: int, key: str) -> Any:
+        """Return the frozen value of a key as seen from a scope; ABSENT if there is none."""
+        at: int | None = scope
+        while at is not None:
+            data = self.data.get(at)
+            if data is not None and key in data:
+                return ABSENT if data[key] is DELETED else data[key]
+            at = self.parent(at)
+        return ABSENT
+
+    def parent(self, scope: int) -> int | None:
+        """Return the scope that reads fall through to. A scope has the number of the frame that opened it."""
+        frame = self.tables.frames[scope]
+        return self.tables.frames[frame.parent].scope if frame.policy == "child" else None
+
+    def seen(self, scope: int) -> dict[str, Any]:
+        """Return every key visible from a scope with its frozen value, the outermost scope's first."""
+        outer = self.parent(scope)
+        keys = {} if outer is None else self.seen(outer)
+        for key, value in self.data.get(scope, {}).items():
+            if value is DELETED:
+                keys.pop(key, None)
+            else:
+                keys[key] = value
+        return keys
+
+    def write(self, code: int, new: Any) -> Any:
+        """Apply one write; return the previous value of its first key in this scope."""
+        scope, path = self.tables.codes[code >> 2]
+        data, key, op = self.data.setdefault(scope, {}), str(path[0]), code & 3
+        old = data.get(key, ABSENT)
+        if op == SET and len(path) == 1:
+            data[key] = new
+            return old
+        top = changed(self.get(scope, key), path[1:], op, new, path)
+        if top is not ABSENT:
+            data[key] = top
+        elif self.parent(scope) is not None:
+            data[key] = DELETED
+        else:
+            data.pop(key, None)
+        return old
+
+    def fill(self, history: History, documents: Sequence[Any], back: Callable[[Any, Any], Any]) -> None:
+        """Fill `w_new` and `w_old` of a loaded history; this projection must be at its start.
+
+        `back(document, old)` returns a row's value, given the previous value at its path.
+        """
+        codes, plain, root = self.tables.codes, self.tables.plain, self.data.setdefault(0, {})
+        for code, document in zip(history.w_code, documents, strict=True):
+            if code in plain and type(document) in ATOMS:  # by far the most common case
+                key = plain[code]
+                history.w_new.append(document)
+                history.w_old.append(root.get(key, ABSENT))
+                root[key] = document
+                continue
+            scope, path = codes[code >> 2]
+            old = ABSENT
+            if code & 3 == SET:
+                old = self.get(scope, str(path[0]))
+                old = old if len(path) == 1 else look(old, path[1:])
+            new = back(document, old)
+            history.w_new.append(new)
+            history.w_old.append(self.write(code, new))
+
+    def mark(self, history: History) -> None:
+        """Save checkpoints along a history; this projection must be at its start."""
+        at, writes = history.base, 0
+        if history.parent is None:
+            history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ((0, 1),)))
+        due = at + EVERY
+        for step in range(at + EVERY, history.tip + 1, EVERY):
+            self.roll(history, at, step, writes)
+            at, writes = step, history.s_wend[step - history.base]
+            if step >= due:
+                scopes = {self.tables.frames[number].scope for number in self.frames}
+                data = {scope: dict(self.data[scope]) for scope in scopes}
+                history.checkpoints.append(Checkpoint(step, writes, self.used, data, tuple(self.frames.items())))
+                due = step + EVERY + sum(map(len, data.values()))
+
+
+def before(old: Any, path: Path) -> Any:
+    """Return the previous value at a path, given that of its first key; ABSENT if there was none."""
+    if old is ABSENT or old is DELETED:
+        return ABSENT
+    return old if len(path) == 1 else look(old, path[1:])
+
+
+__all__ = ["Replica", "before"]

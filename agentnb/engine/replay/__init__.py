@@ -1,0 +1,1 @@
+"""Replay: a recorded run executed again with its recorded effects, and where it diverges."""

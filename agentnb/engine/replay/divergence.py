@@ -1,0 +1,243 @@
+"""Divergence: where a replayed step differs from the recorded one, in causal order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agentnb.board.masking import secret_word
+from agentnb.board.paths import DELETE, OPS, Path
+from agentnb.board.values import ABSENT
+from agentnb.engine.replay.equality import says_the_same, unlike
+from agentnb.expressions.paths import parse_path, path_text
+from agentnb.text import safe_repr, safe_str
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import ActRow
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.replay.step_record import Done, Record, Wrote
+
+Level = Literal["path", "values", "reads"]
+LEVELS: Final = ("path", "values", "reads")
+What = Literal["node", "frame", "phase", "error", "call", "read", "write", "event", "edge", "act", "masked"]
+MOST: Final = 20  # places inside one value that are reported
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Divergence:
+    """One place where a replay differs from the record. The values are not masked; ABSENT means no value.
+
+    `what` differs: the `node` that ran, its `frame` or `phase`, its `error`, a `call`, a `read`, a `write`, an `event`,
+    a followed `edge` or its condition's value, or an intervention (`act`) that cannot be repeated; `masked` values
+    cannot be compared. `path` is the place: on the board, in a call's arguments, in an event. `ends` is True if the
+    replay could not continue from there, `sure` is False if it is unknown whether the two differ.
+    """
+
+    step: int
+    node: str | None
+    what: What
+    path: str = ""
+    recorded: Any = ABSENT
+    replayed: Any = ABSENT
+    why: str = ""
+    ends: bool = False
+    sure: bool = True
+
+    @property
+    def key(self) -> str | None:
+        """The first word of the path that names a secret; None if there is none."""
+        return secret_word(parse_path(self.path))
+
+    def __str__(self) -> str:
+        """Return one sentence, with secrets masked and long values cut."""
+        at = f"step {self.step}" if self.step else "at the start"
+        where = at if self.node is None else f"{at}, {safe_repr(self.node, 200)}"
+        return safe_str(f"{where}: {self.why or self._text()}")
+
+    def __repr__(self) -> str:
+        """Return the sentence in brackets: the raw values may be secrets."""
+        return f"<Divergence {self}>"
+
+    def _text(self) -> str:
+        then, now = ("nothing" if value is ABSENT else safe_repr(value, key=self.key) for value in
+                     (self.recorded, self.replayed))  # fmt: skip
+        match self.what:
+            case "node":
+                ends = self.replayed is ABSENT
+                return "the replay has come to its end" if ends else f"the replay comes to {now} in its place"
+            case "error":
+                then, now = (
+                    "" if value is ABSENT else _shorten(str(value)) for value in (self.recorded, self.replayed)
+                )
+                failed = f"it failed with {then}" if then else "it did not fail"
+                return f"{failed}, and the replay {f'fails with {now}' if now else 'does not'}"
+            case "write":
+                return f"it wrote {then} to {self.path!r}, and the replay writes {now}"
+            case "read":
+                return f"it {'read' if self.recorded else 'did not read'} {self.path!r}, and the replay does" + (
+                    "" if self.replayed else " not"
+                )
+            case "call":
+                return f"it sent {then} as {self.path!r}, and the replay sends {now}"
+            case "event":
+                return f"it emitted {then} as {self.path!r}, and the replay emits {now}"
+            case "edge":
+                return f"{self.path!r} led to {then}, and in the replay to {now}"
+        return f"{self.what} {self.path}: {then} in the record, {now} in the replay"
+
+
+def _shorten(text: str, width: int = 200) -> str:
+    text = " ".join(safe_str(text).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+class Sides:
+    """Maps numbers of a record to those of its replay: frames, scopes and events; nodes are identified by their ids."""
+
+    def __init__(self, record: Record, run: Run) -> None:
+        self.record, self.run = record, run
+        self.frames: dict[int, int] = {number: number for number in run.frames}
+        self.events: dict[int, int] = {}
+        self.ids: dict[str, str] = {}
+
+    def name(self, act: ActRow) -> str:
+        """Return the id of a recorded activation's node."""
+        return self.record.run.plan.nodes[act.node].id
+
+    def act(self, row: ActRow) -> ActRow | None:
+        """Return the replay's activation for a recorded one; None if it has no such node or frame."""
+        number, frame = self.run.plan.index.get(self.name(row)), self.frames.get(row.frame)
+        if number is None or frame is None:
+            return None
+        return row._replace(node=number, frame=frame, event=self.events.get(row.event, row.event),
+                            about=self.events.get(row.about, row.about))  # fmt: skip
+
+    def align(self, recorded: Done, replayed: Done) -> None:
+        """Map the frames that a step opened and the events that it emitted from the record to the replay."""
+        for then, now in zip(recorded.opened, replayed.opened, strict=False):
+            self.frames[then.id] = now.id
+        for one, other in zip(recorded.events, replayed.events, strict=False):
+            self.events[one.seq], self.ids[one.id] = other.seq, other.id
+
+
+def compared(
+    recorded: Done, replayed: Done, sides: Sides, level: Level, own_reads: bool = True
+) -> Iterator[Divergence]:
+    """Yield the differences of a step: its status, its reads, writes and events, and where it led.
+
+    Args:
+        own_reads: True if everything it read was read by code that ran again.
+    """
+    node = sides.name(recorded.act)
+    yield from _status_differences(recorded, replayed, node, level)
+    opened = [[(row.region, row.branch) for row in side.opened] for side in (recorded, replayed)]
+    if opened[0] != opened[1] and recorded.phase == replayed.phase:
+        then, now = ([region for region, _ in side] for side in opened)
+        yield Divergence(recorded.step, node, "frame", "", then, now, ends=True)
+    sides.align(recorded, replayed)
+    if level == "reads":
+        yield from _read_differences(recorded, replayed, sides, own_reads)
+    if level != "path":
+        yield from _write_differences(recorded, replayed, sides)
+        yield from _event_differences(recorded, replayed, sides)
+    yield from _edge_differences(recorded, replayed, sides, level)
+
+
+def inside(at: tuple[int, str | None, What], path: Path, recorded: Any, replayed: Any) -> Iterator[Divergence]:
+    """Yield the first places inside a value where two differ; `at` is (step, node, what)."""
+    for row in islice(unlike(recorded, replayed, path), MOST):
+        yield Divergence(*at, path_text(row.path), row.recorded, row.replayed, sure=row.sure)
+
+
+def _status_differences(recorded: Done, replayed: Done, node: str, level: Level) -> Iterator[Divergence]:
+    then, now = ((f"{side.failure.type}: {side.failure.message}" if side.failure else ABSENT)
+                 for side in (recorded, replayed))  # fmt: skip
+    if recorded.status != replayed.status:
+        yield Divergence(recorded.step, node, "error", "", then, now, ends=True)
+    elif recorded.phase != replayed.phase:
+        why = f"its step was one of phase {recorded.phase!r}, and in the replay it is one of {replayed.phase!r}"
+        yield Divergence(recorded.step, node, "phase", "", recorded.phase, replayed.phase, why, ends=True)
+    elif level != "path" and then is not ABSENT and now is not ABSENT and not says_the_same(str(then), str(now)):
+        yield Divergence(recorded.step, node, "error", "", then, now)
+
+
+def _read_differences(recorded: Done, replayed: Done, sides: Sides, own_reads: bool) -> Iterator[Divergence]:
+    """Yield what only one side has read; paths of a node's inputs are read by each activation and not recorded."""
+    then = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
+    differ = then ^ replayed.reads if own_reads else replayed.reads - then
+    declared = set(_declared(sides.record.plan(recorded.step), recorded))
+    differ |= {(-1, path) for path in declared ^ set(_declared(sides.run.plan, replayed))}
+    for scope, path in sorted(differ, key=repr):
+        read = path in declared if scope == -1 else (scope, path) in then
+        yield Divergence(recorded.step, sides.name(recorded.act), "read", path_text(path), read, not read)
+
+
+def _declared(plan: Plan, done: Done) -> Iterable[Path]:
+    return () if done.act.what else (plan.nodes[done.act.node].node.inputs or {}).values()
+
+
+def _write_differences(recorded: Done, replayed: Done, sides: Sides) -> Iterator[Divergence]:
+    """Yield the writes that differ: those of one path are compared in order."""
+    table: dict[tuple[int | None, Path], tuple[list[Wrote], list[Wrote]]] = {}
+    for wrote in recorded.writes:
+        table.setdefault((sides.frames.get(wrote.scope), wrote.path), ([], []))[0].append(wrote)
+    for wrote in replayed.writes:
+        table.setdefault((wrote.scope, wrote.path), ([], []))[1].append(wrote)
+    for then, now in table.values():
+        for one, other in zip_longest(then, now):
+            yield from _write(recorded.step, sides.name(recorded.act), one, other)
+
+
+def _write(step: int, node: str, one: Wrote | None, other: Wrote | None) -> Iterator[Divergence]:
+    path = (one or other).path  # type: ignore[union-attr]  # one of them exists
+    if one is not None and other is not None and one.op == other.op:
+        yield from inside((step, node, "write"), path, one.new, other.new)
+        return
+    why = ""
+    if any(wrote is not None and wrote.op == DELETE for wrote in (one, other)) or (
+        one is not None and other is not None
+    ):
+        told = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (one, other)]
+        why = f"of {path_text(path)!r} the record has: {told[0]}, the replay: {told[1]}"
+    then, now = (ABSENT if wrote is None else wrote.new for wrote in (one, other))
+    yield Divergence(step, node, "write", path_text(path), then, now, why)
+
+
+def _event_differences(recorded: Done, replayed: Done, sides: Sides) -> Iterator[Divergence]:
+    step, node = recorded.step, sides.name(recorded.act)
+    for one, other in zip_longest(recorded.events, replayed.events):
+        if one is None or other is None or one.type != other.type:
+            then, now = (ABSENT if event is None else event.type for event in (one, other))
+            why = f"it emitted {_quoted(then)}, and the replay emits {_quoted(now)}"
+            yield Divergence(step, node, "event", "type", then, now, why)
+            continue
+        yield from inside((step, node, "event"), (one.type,), one.payload, other.payload)
+        cause = sides.ids.get(one.cause, one.cause) if one.cause is not None else None
+        if cause != other.cause:
+            yield Divergence(step, node, "event", f"{one.type}, its cause", one.cause, other.cause)
+
+
+def _quoted(type: Any) -> str:
+    return "no event" if type is ABSENT else f"{type!r}"
+
+
+def _edge_differences(recorded: Done, replayed: Done, sides: Sides, level: Level) -> Iterator[Divergence]:
+    node = sides.name(recorded.act)
+    nodes = sides.run.plan.nodes
+    expected = [sides.act(target) for target, _ in recorded.ways]
+    if expected != [target for target, _ in replayed.ways]:
+        then = ", ".join(sides.name(target) for target, _ in recorded.ways)
+        now = ", ".join(nodes[target.node].id for target, _ in replayed.ways)
+        yield Divergence(recorded.step, node, "edge", node, then or ABSENT, now or ABSENT, ends=True)
+    elif level != "path":
+        for (target, one), (_, other) in zip(recorded.ways, replayed.ways, strict=True):
+            way = f"{node} -> {sides.name(target)}"
+            for row in islice(unlike(one, other), MOST):
+                why = f"on the way {way} stood {safe_repr(row.recorded)}, and stands {safe_repr(row.replayed)}"
+                yield Divergence(recorded.step, node, "edge", way, row.recorded, row.replayed, why, sure=row.sure)
+
+
+__all__ = ["LEVELS", "MOST", "Divergence", "Level", "Sides", "compared", "inside"]

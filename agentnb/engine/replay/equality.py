@@ -1,0 +1,122 @@
+"""Equality of recorded and replayed values, and where it cannot be determined.
+
+A mask replaces an unknown value, and an object held on the board by reference is a different one in each run. Both are
+distinguished from a difference: it is unknown whether the values are equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from agentnb.board import external_types
+from agentnb.board.codec import Record, encode
+from agentnb.board.paths import Path
+from agentnb.board.values import ABSENT, ATOMS, FROZEN, FrozenArray, FrozenList, FrozenRecord, Opaque
+from agentnb.errors import StoreError
+from agentnb.secrets import Masked, is_same_text
+
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+
+
+class Unlike(NamedTuple):
+    """A place inside a value where two differ; `sure` is False if it is unknown whether they do."""
+
+    path: Path
+    recorded: Any
+    replayed: Any
+    sure: bool = True
+
+
+def unlike(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[Unlike]:
+    """Yield the innermost places where two values differ, in order; ABSENT stands for a missing part."""
+    one, other = recorded, replayed
+    if one is other:
+        return
+    if one is ABSENT or other is ABSENT:
+        yield Unlike(path, one, other)
+        return
+    if isinstance(one, Masked) or isinstance(other, Masked):
+        if one != other:
+            yield Unlike(path, one, other, sure=False)
+        return
+    if isinstance(one, FrozenRecord) and isinstance(other, FrozenRecord) and type(one.template) is type(other.template):
+        one, other = one.parts, other.parts
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in {**one, **other}:
+            yield from unlike(one.get(key, ABSENT), other.get(key, ABSENT), (*path, key))
+    elif (kind := _sequence_type(one)) is not None and kind is _sequence_type(other):
+        for at in range(max(len(one), len(other))):
+            then, now = (side[at] if at < len(side) else ABSENT for side in (one, other))
+            yield from unlike(then, now, (*path, at))
+    elif not _equal_parts(one, other) and not _equal_as_json(one, other):
+        yield Unlike(path, recorded, replayed, sure=not _by_reference(one, other))
+
+
+def says_the_same(recorded: str, replayed: str) -> bool:
+    """Return True if two error messages are equal, apart from memory addresses."""
+    one, other = (_ADDRESS.sub("0x", text) for text in (recorded, replayed))
+    return is_same_text(one, other)
+
+
+def is_known(value: Any) -> bool:
+    """Return True if a frozen value is fully known: without masks or objects of unknown classes."""
+    if isinstance(value, Masked):
+        return False
+    if type(value) in ATOMS:
+        return True
+    if isinstance(value, FrozenRecord):
+        return type(value.template) is not Record and is_known(value.parts)
+    if isinstance(value, dict):
+        return all(map(is_known, value.values()))
+    return not isinstance(value, FrozenList | tuple) or getattr(value, "flat", False) or all(map(is_known, value))
+
+
+def _sequence_type(value: Any) -> type | None:
+    if isinstance(value, list | FrozenList):
+        return list
+    return tuple if isinstance(value, tuple) else None
+
+
+def _equal_parts(one: Any, other: Any) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return is_same_text(one, other)
+    if isinstance(one, FrozenArray) and isinstance(other, FrozenArray):
+        return external_types.same_array(one.held, other.held)
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        return _equal(one.value, other.value)
+    if external_types.is_array(one) and external_types.is_array(other):
+        return external_types.same_array(one, other)
+    if isinstance(one, bool) is not isinstance(other, bool):
+        return False
+    related = isinstance(one, type(other)) or isinstance(other, type(one))
+    return related and _equal(one, other)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (both are NaN)
+    except Exception:  # noqa: BLE001  (what cannot be compared is not known to be equal)
+        return False
+
+
+def _by_reference(one: Any, other: Any) -> bool:
+    """Return True if these are two objects of one class that are compared by identity only."""
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        return type(one.value) is type(other.value)
+    own: Any = type(one).__eq__
+    return type(one) is type(other) and type(one) not in FROZEN and own is object.__eq__
+
+
+def _equal_as_json(one: Any, other: Any) -> bool:
+    """Return True if two objects are stored as the same JSON: the class of one may have been unknown on reading."""
+    if not any(isinstance(each, FrozenRecord | Opaque) for each in (one, other)):
+        return False
+    with suppress(StoreError):
+        return bool(encode(one) == encode(other))
+    return False
+
+
+__all__ = ["Unlike", "is_known", "says_the_same", "unlike"]

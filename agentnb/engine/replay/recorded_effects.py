@@ -1,0 +1,171 @@
+"""Recorded effects: the record of one step answers the step's calls, and no call is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT, thaw
+from agentnb.clock import EPOCH, Clock, TickingClock
+from agentnb.engine.core.event_ids import numbered
+from agentnb.engine.effects.dispatch import Spent, sent_of
+from agentnb.engine.effects.recorded_calls import error_of
+from agentnb.engine.replay.divergence import Divergence, Level, inside
+from agentnb.engine.replay.equality import is_known, unlike
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.engine.core.history import Call, Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.engine.replay.step_record import Done
+    from agentnb.world.effect import Effect
+
+
+class Unrecorded(Spent):
+    """Raised for a call that the record does not have: its step is abandoned, and nothing is sent."""
+
+
+class ThenClock(TickingClock):
+    """A clock set to the recorded time of the step being replayed; it ticks only if the run's own clock did."""
+
+    def __init__(self, like: Clock) -> None:
+        super().__init__(EPOCH, like.step.total_seconds() if isinstance(like, TickingClock) else 0.0)
+
+    def stand(self, ns: int) -> None:
+        """Set the clock to a time in nanoseconds since the epoch."""
+        self.at = EPOCH + timedelta(microseconds=ns // 1000)
+        self._ns = ns
+
+
+class Tape:
+    """The recorded calls and events of one step (see `recorded_calls.Recorded`).
+
+    `found` holds the calls that differ. `unknown` names a call whose answer is incomplete: masked, or of an unknown
+    class. `own_reads` is False if a callable was called in the recorded run that may have read the board. `during`
+    holds actions to run when the step has started so many calls and emitted so many events: interventions made while
+    the step was in flight.
+
+    Args:
+        changes: the arguments that people substituted in calls of this step.
+    """
+
+    def __init__(self, recorded: Done, node: str, level: Level, changes: Sequence[Any] = ()) -> None:
+        self.recorded, self.node, self.level, self.changes = recorded, node, level, changes
+        self.found: list[Divergence] = []
+        self.own_reads, self.unknown = True, ""
+        self.during: list[tuple[int, int, Callable[[], object]]] = []
+        self._asked: set[int] = set()
+
+    def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
+        """Return the recorded attempts of a call.
+
+        Raises:
+            Exception: the exception of the last attempt.
+            Unrecorded: the record has no such call.
+        """
+        sent = sent_of(effect)  # arguments that cannot be recorded fail the node, as they did then
+        self.come(work)
+        rows = self.recorded.calls.get(number, [])
+        if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
+            self._add_unrecorded(effect, rows)
+            raise Unrecorded
+        self._asked.add(number)
+        if self.level != "path" and effect.kind != "sleep" and not self._was_substituted(rows[0].arguments):
+            differ = inside((self.recorded.step, self.node, "call"), (effect.name,), rows[0].arguments, sent)
+            self.found += [row for row in differ if row.sure]  # masked values are compared as masks
+        if effect.target is not None:
+            self.own_reads = False
+            self._repeat_changes(work)
+        mine = [row._replace(act=work.act.id) for row in rows]
+        if not is_known(mine[-1].result):
+            self.unknown = effect.name
+        if mine[-1].error is not None:
+            work.busy = True
+            work.calls.extend(mine)
+            raise error_of(mine[-1], self.recorded.failure and self.recorded.failure.error)
+        return mine
+
+    def answered_by(self, work: Work) -> str | None:
+        """Return the kind of the record's next call, including failed ones, which are answered by their failure."""
+        rows = self.recorded.calls.get(work.called)
+        return rows[0].kind if rows else None
+
+    def come(self, work: Work) -> None:
+        """Run the interventions that were made before the step reached this point."""
+        while self.during and self.during[0][0] <= work.called and self.during[0][1] <= len(work.emitted):
+            self.during.pop(0)[2]()
+
+    def _was_substituted(self, arguments: Any) -> bool:
+        """Return True if a call was sent with arguments that a person had substituted."""
+        return any(next(unlike(arguments, given), None) is None for given in self.changes)
+
+    def _add_unrecorded(self, effect: Effect, rows: Sequence[Call]) -> None:
+        """Record a divergence for a call that the record does not have."""
+        now = f"{effect.kind} {effect.name!r}"
+        then = f"{rows[0].kind} {rows[0].name!r}" if rows else None
+        why = f"it calls {now}, where the record has {then or 'no further call'}; nothing went out"
+        at = (self.recorded.step, self.node)
+        self.found.append(Divergence(*at, "call", effect.name, then or ABSENT, now, why, ends=True))
+
+    def _repeat_changes(self, work: Work) -> None:
+        """Repeat the in-place changes of a call's callable, which does not run again."""
+        for row in self.recorded.writes:
+            key = str(row.path[0])
+            if row.in_place:
+                work.copies[key] = (thaw(row.new), work.scope.get(key))
+
+    def went_out(self, work: Work, number: int) -> int | None:
+        """Return None: a call without a response has no row."""
+        return None
+
+    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+        """Return the emitted event with the number, the id and the time of the recorded one at this point."""
+        place = len(work.emitted)
+        if place >= len(self.recorded.events):
+            return None
+        then, now = self.recorded.events[place], numbered(work.run, work, type, payload, None, {})
+        if then.seq < now.seq and _is_taken(work, then.seq):
+            return now._replace(time=then.time)  # the number belongs to another event here
+        return now._replace(seq=then.seq, id=then.id, time=then.time)
+
+    def next_event(self, work: Work) -> Event | None:
+        """Return the next recorded event."""
+        events = self.recorded.events
+        return events[len(work.emitted)] if len(work.emitted) < len(events) else None
+
+    def time(self, work: Work) -> datetime | None:
+        """Return the next recorded clock time."""
+        times = self.recorded.times
+        return times[len(work.times)] if len(work.times) < len(times) else None
+
+    def last_event(self) -> int:
+        """Return 0: the step's events take their recorded numbers."""
+        return 0
+
+    def over(self, run: Run, act: int) -> None:
+        """Do nothing: each step has a separate Tape."""
+
+    def leave(self, run: Run) -> None:
+        """Do nothing, as in `over`."""
+
+    def missing(self) -> list[Divergence]:
+        """Return the recorded calls that the step did not make."""
+        at = (self.recorded.step, self.node)
+        rows = [rows[0] for number, rows in self.recorded.calls.items() if number not in self._asked]
+        return [
+            Divergence(*at, "call", row.name, f"{row.kind} {row.name!r}", ABSENT,
+                       f"it called {row.kind} {row.name!r}, and the replay does not")
+            for row in rows
+        ]  # fmt: skip
+
+
+def _is_taken(work: Work, seq: int) -> bool:
+    """Return True if an event up to the run's position has this number; later ones belong to the record."""
+    kept = (event for history, end in work.run.parts() for event in history.events if event.at <= end)
+    return any(event.seq == seq for event in (*kept, *work.emitted))
+
+
+__all__ = ["Tape", "ThenClock", "Unrecorded"]

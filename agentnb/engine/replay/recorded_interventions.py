@@ -1,0 +1,96 @@
+"""Recorded interventions, repeated in the replay at the same positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.paths import APPEND, DELETE
+from agentnb.board.values import ABSENT
+from agentnb.engine.control import interventions
+from agentnb.engine.core import time_travel
+from agentnb.engine.core.drivers import heads
+from agentnb.engine.core.event_queue import settle
+from agentnb.engine.core.events import enqueue
+from agentnb.engine.core.history import ActRow
+from agentnb.engine.core.work import Append
+from agentnb.engine.replay.divergence import Divergence
+from agentnb.errors import AgentNbError, told
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.replay.divergence import Sides
+    from agentnb.engine.replay.step_record import Deed, Wrote
+
+
+def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
+    """Repeat an intervention made after step `number`; return the divergence if it cannot be repeated."""
+    act = deed.act
+    try:
+        if deed.event is not None:
+            _emit(run, sides, deed.event)
+        elif deed.wrote is not None:
+            _write(run, sides, deed.wrote)
+        elif act is not None and act.act == "set_next":
+            head = next((turn for turn in turns(run) if turn.node.id == act.old), None)
+            if head is not None:
+                come_first(run, head)
+            interventions.set_next(run, act.target)
+    except AgentNbError as error:
+        what, target = ("emit", "") if act is None else (act.act, act.target)
+        why = f"{what} {target!r} of a person cannot be done again: {told(error)}"
+        now = ABSENT if act is None else act.new
+        return Divergence(number, None, "act", target, now, ABSENT, why, ends=deed.wrote is None)
+    return None
+
+
+def turns(run: Run) -> list[Activation]:
+    """Return the activations that may run next: in parallel branches one of each."""
+    settle(run)
+    if any(frame.row.branch >= 0 for frame in run.frames.values()):
+        return heads(run)
+    head = interventions.current(run)
+    return [] if head is None else [head]
+
+
+def come_first(run: Run, act: Activation) -> None:
+    """Move an activation in front of those of other branches."""
+    rest = run.frontier()
+    if rest[0] != act.id:
+        rest.remove(act.id)
+        time_travel.amend(run, [act.id, *rest])
+
+
+def in_order(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
+    """Order the queue as recorded: where branches stopped, another one of them may have come first."""
+    rows = [sides.act(row) for row in frontier if row.node >= 0]
+    queue = [run.tables.act(row) for row in rows if row is not None]
+    if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):
+        time_travel.amend(run, queue)
+
+
+def as_written(row: Wrote) -> Any:
+    """Return the value that a node would return to make a write."""
+    return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
+
+
+def _write(run: Run, sides: Sides, wrote: Wrote) -> None:
+    scope = time_travel.scopes_of(run).get(sides.frames.get(wrote.scope, -1))
+    if scope is not None:
+        run.write(scope, wrote.path, as_written(wrote))
+        run.history.s_wend[run.position - run.history.base] = len(run.history.w_new)
+
+
+def _emit(run: Run, sides: Sides, event: Event) -> None:
+    """Record an external event, with its recorded number if that is free, and queue it for its listeners."""
+    before = run.last_event()
+    seq = event.seq if event.seq > before else before + 1
+    now = event._replace(seq=seq, id=event.id if seq == event.seq else f"evt_{seq:03d}", at=run.position)
+    run.history.events.append(now)
+    sides.events[event.seq], sides.ids[event.id] = now.seq, now.id
+    enqueue(run, now)
+
+
+__all__ = ["as_written", "come_first", "in_order", "redo", "turns"]

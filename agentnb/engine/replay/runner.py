@@ -1,0 +1,309 @@
+"""Replay: execute the steps of a run again with recorded responses and interventions, and report differences.
+
+A replay is a separate run. Its nodes run again in the recorded order; each of their calls is answered by the row of
+the recorded one, and none is sent. Interventions are repeated at their recorded positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.masking import hide_found
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.control import interventions
+from agentnb.engine.core import time_travel
+from agentnb.engine.core.drivers import LOOP, step_in_loop, take_off
+from agentnb.engine.core.history import Act, ActRow, Tables
+from agentnb.engine.core.run import NEVER, SUSPENDED, Run
+from agentnb.engine.core.step import step
+from agentnb.engine.effects.event_loops import in_own_loop
+from agentnb.engine.replay.divergence import Divergence, Level, Sides, compared, inside
+from agentnb.engine.replay.equality import is_known
+from agentnb.engine.replay.recorded_effects import Tape, ThenClock
+from agentnb.engine.replay.recorded_interventions import as_written, come_first, in_order, redo, turns
+from agentnb.engine.replay.step_record import Deed, Done, Record, done_of
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.plan import Plan
+
+
+class Replay:
+    """One replay of a run up to its position. `go` executes it; then `found` holds the differences, in order.
+
+    `unsure` holds the places where it is unknown whether they differ; `compared` counts the steps.
+
+    Args:
+        plan: the plan to run if it differs from the recorded one; it must number its nodes in the same way.
+        start: the step after which the replay starts, with the recorded state.
+    """
+
+    def __init__(self, source: Run, *, plan: Plan | None = None, start: int = 0, level: Level = "values") -> None:
+        self.source, self.plan, self.start, self.level = source, plan, start, level
+        self.record, self.clock = Record(source), ThenClock(source.clock)
+        self.found: list[Divergence] = []
+        self.unsure: list[Divergence] = []
+        self.compared = 0
+        self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
+        self._later: dict[int, list[tuple[Act, Callable[[], object]]]] = {}  # by step in flight
+        self._unseen: dict[int, set[int]] = {}  # by step in flight: later events
+        self._masked: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked here
+        for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
+            if held.step <= start < end:
+                start = max(held.step - 1, 0)  # a step was in flight there, and started from the state before
+        self._from = start
+        self._done_to = start or -1  # interventions after the steps up to this one have been repeated
+        self.run = self._run_after(start) if start else self._run_at_start()
+        self.sides = Sides(self.record, self.run)
+
+    def go(self) -> Replay:
+        """Replay step by step until the replay diverges or the record ends."""
+        for number in range(self._from + 1, self.source.position + 1):
+            recorded = self.record.done(number)
+            if recorded.cancelled:  # the preceding failure has cancelled it here, too
+                continue
+            if not (self._with_plan_of(number) and self._repeat_interventions(recorded) and self._step(recorded)):
+                break
+            self.compared += number > self.start
+        return self
+
+    # -- start ---------------------------------------------------------------------------------------------------------
+
+    def _plan_of(self, number: int) -> Plan:
+        return self.plan or self.record.plan(number)
+
+    def _run_at_start(self) -> Run:
+        """Return a run at the start: with the recorded board, or that of an edited recipe."""
+        plan = self._plan_of(1 if self.source.position else 0)
+        run = self._configure(Run(plan, clock=self.clock, seed=self.source.seed))
+        rows, root = self.record.begun(), run.root.scope
+        self.clock.stand(self.record.parts[0][0].s_t0[0])
+        if self.plan is not None and plan.recipe.begin is None:
+            for key, value in {**plan.recipe.init, **thaw(run.given)}.items():
+                run.write(root, (key,), value)
+            if self.level != "path":
+                then = {row.path[0]: row.new for row in rows}
+                self._note(inside((0, None, "write"), (), then, root.data))
+        else:
+            for row in rows:
+                run.write(root, row.path, as_written(row))
+        hide_found(root.data)
+        run.history.first_row([run.turn(node, run.root).id for node in plan.entries["root"]], run.ns())
+        run.checkpoint()
+        return run
+
+    def _run_after(self, start: int) -> Run:
+        """Return a run positioned after a step of the record; the recorded run is not affected."""
+        origin = time_travel.home(self.source, start)
+        sealed = origin.sealed
+        run = time_travel.forked(self.source, self._plan_of(start + 1), start)
+        origin.sealed = sealed
+        tables = Tables()
+        for name in Tables.__slots__:
+            setattr(tables, name, copy(getattr(self.source.tables, name)))
+        run.tables = run.history.tables = tables
+        run.root.scope.codes = {}
+        return self._configure(run)
+
+    def _configure(self, run: Run) -> Run:
+        """Configure a run like the recorded one, but without limits: a step ended by a limit is not recorded."""
+        source = self.source
+        run.given, run.max_frames, run.max_subgraph_depth = source.given, source.max_frames, source.max_subgraph_depth
+        run.clock, run.ns, run.limit, run.chaos = self.clock, self.clock.ns, NEVER, None
+        run.run_id = source.run_id
+        run.set_mark()
+        return run
+
+    def _with_plan_of(self, number: int) -> bool:
+        """Continue with the plan that was used for this step: a fork may have other tools, or another recipe."""
+        plan = self._plan_of(number)
+        if plan is not self.run.plan:
+            self.run = self.sides.run = self._configure(time_travel.forked(self.run, plan, self.run.position))
+        return True
+
+    # -- interventions -------------------------------------------------------------------------------------------------
+
+    def _repeat_interventions(self, recorded: Done) -> bool:
+        """Repeat the interventions before a step; return True if the replay can continue."""
+        for number in range(self._done_to + 1, recorded.step):
+            stopped, spans = False, dict[int, tuple[Act, int]]()
+            for deed in self.record.deeds(number):
+                act = deed.act
+                stopped = stopped or (act is not None and act.act == "breakpoint")
+                if act is not None and id(act) in self.record.spans:
+                    spans[act.new["turn"]] = self.record.spans[id(act)]
+                    continue
+                span = self._during(deed, number, spans.values())
+                if deed.event is not None:
+                    self._hide_event(deed.event.seq, [other for other in spans.values() if other is not span])
+                if span is not None:
+                    self._later.setdefault(span[1], []).append((span[0], partial(self._redo, deed, number)))
+                elif not self._redo(deed, number):
+                    return False
+            if stopped:
+                in_order(self.run, self.sides, self.record.frontier(number))
+        self._done_to = recorded.step - 1
+        return True
+
+    def _during(self, deed: Deed, number: int, spans: Iterable[tuple[Act, int]]) -> tuple[Act, int] | None:
+        """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
+        if deed.wrote is None and deed.event is None:
+            return None
+        acts, frames = self.source.tables.acts, self.source.tables.frames
+        scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
+        own = [span for scope, span in scopes if deed.wrote is not None and deed.wrote.scope == scope]
+        return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
+
+    def _hide_event(self, seq: int, spans: Iterable[tuple[Act, int]]) -> None:
+        """Hide an event from pending steps of other branches until the point where it was emitted."""
+        for held, end in spans:
+            self._unseen.setdefault(end, set()).add(seq)
+            self._later.setdefault(end, []).append((held, partial(self._show_event, seq)))
+
+    def _show_event(self, seq: int) -> None:
+        self.run.unseen.discard(self.sides.events.get(seq, seq))
+
+    def _changes(self, recorded: Done) -> list[Any]:
+        """Return the arguments that people substituted in calls of a step."""
+        since = self._ran.get(recorded.act, 0)
+        return [act.new for act in self.record.changes.get(self.sides.name(recorded.act), ())
+                if since <= act.step < recorded.step]  # fmt: skip
+
+    def _redo(self, deed: Deed, number: int) -> bool:
+        """Repeat an intervention after a step; return True if the replay can continue."""
+        found = redo(self.run, self.sides, deed, number)
+        if found is not None:
+            self.found.append(found)
+        return found is None or not found.ends
+
+    # -- one step ------------------------------------------------------------------------------------------------------
+
+    def _step(self, recorded: Done) -> bool:
+        """Replay a step and compare it; return True if the replay can continue."""
+        act = self._find_activation(recorded)
+        if act is None:
+            return False
+        run, node, before = self.run, act.node.id, self.run.position
+        tape = run.recorded = Tape(recorded, node, self.level, self._changes(recorded))
+        later = self._later.pop(recorded.step, ())
+        tape.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
+        run.at_emit = (lambda work, _: tape.come(work)) if later else None
+        run.unseen = {self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ())}
+        self._ran[recorded.act] = recorded.step
+        self.clock.stand(recorded.began)
+        if recorded.skipped:
+            self._skip(act, recorded)
+        else:
+            _run_activation(run, act)
+        run.recorded = None
+        if run.position == before:
+            return self._record_unfinished(recorded, node, tape)
+        replayed = done_of(run.tables, run.history, before + 1)
+        rows = [*tape.found, *(tape.missing() if self.level != "path" else ())]
+        rows += compared(recorded, replayed, self.sides, self.level, tape.own_reads)
+        for _, _, do in tape.during:  # the step did not reach these points
+            do()
+        run.unseen = set()
+        return self._note(rows, recorded, replayed, tape.unknown)
+
+    def _find_activation(self, recorded: Done) -> Activation | None:
+        """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
+        wanted, found = self.sides.act(recorded.act), turns(self.run)
+        plan, name = self.run.plan, self.sides.name(recorded.act)
+        region = self.source.tables.frames[recorded.act.frame].region
+        there = plan.recipe.nodes.get(name)
+        why = f"the recipe has no node {name!r} any more"
+        if there is not None:
+            why = f"it stood in region {region!r}, and stands in {there.scope!r}" if there.scope != region else ""
+            for act in found:
+                if not why and act.row == wanted:
+                    return act
+        lane = None if wanted is None else self.run.frames.get(wanted.frame)
+        head = next((act for act in found if lane is not None and act.frame.lane is lane.lane), None)
+        head = head or next(iter(found), None)
+        comes = ABSENT if head is None else head.node.id
+        if not why and comes == name:
+            why = "the replay comes to another turn of it: in another frame, or at another point of its inside"
+        self.found.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
+        return None
+
+    def _skip(self, act: Activation, recorded: Done) -> None:
+        come_first(self.run, act)
+        try:
+            interventions.skip(self.run, {str(row.path[0]): as_written(row) for row in recorded.writes})
+        except Exception as error:  # noqa: BLE001  (its conditions may raise anything)
+            why = f"to pass it over cannot be done again: {type(error).__name__}: {error}"
+            self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
+            time_travel.repair(self.run)
+
+    def _record_unfinished(self, recorded: Done, node: str, tape: Tape) -> bool:
+        """Record why a step did not end."""
+        for flight in list(self.run.flights.values()):
+            flight.cancel()
+        self.run.flights.clear()
+        if not self._note(tape.found, recorded) or (self.found and self.found[-1].ends):
+            return False
+        why = "it waits for something that the record does not have"
+        self.found.append(Divergence(recorded.step, node, "call", why=why, ends=True))
+        return False
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def _note(
+        self, rows: Iterable[Divergence], recorded: Done | None = None, replayed: Done | None = None, unknown: str = ""
+    ) -> bool:
+        """Record the differences of a step; return True if the replay can continue.
+
+        A step that depends on an unknown value, such as a mask, cannot be compared; `unknown` names that value.
+        """
+        rows = [row for row in rows if row.ends or row.step > self.start or not row.step]
+        self.unsure += [row for row in rows if not row.sure]
+        sure = [row for row in rows if row.sure]
+        if sure and recorded is not None and replayed is not None:
+            unknown = unknown or self._masked_read(replayed)
+        if not sure or not unknown or recorded is None or replayed is None:
+            self.found += sure
+            return not any(row.ends for row in sure)
+        self._masked |= {(row.scope, str(row.path[0])) for row in replayed.writes}
+        self.unsure += [row for row in sure if not row.ends]
+        end = next((row for row in sure if row.ends), None)
+        if end is not None:
+            why = f"how it goes on depends on {unknown!r}, which is masked here, or not known, so it cannot be compared"
+            self.found.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
+        return end is None
+
+    def _masked_read(self, replayed: Done) -> str:
+        """Return a key read by a step whose value, or its source, is unknown here; "" if there is none."""
+        run, row = self.run, self.run.history.s_wend
+        frame = run.frames.get(replayed.act.frame)
+        scope = run.root.scope if frame is None else frame.scope
+        inputs = run.plan.nodes[replayed.act.node].node.inputs or {}
+        keys = {str(path[0]) for _, path in replayed.reads} | {str(path[0]) for path in inputs.values()}
+        here = replayed.step - run.history.base
+        before = {str(run.tables.codes[run.history.w_code[at] >> 2][1][0]): run.history.w_old[at]
+                  for at in range(row[here - 1], row[here])}  # fmt: skip
+        for key in sorted(keys):
+            values = (scope.get(key), before.get(key, ABSENT))
+            if (scope.id, key) in self._masked or not all(map(is_known, values)):
+                return key
+        return ""
+
+
+def _run_activation(run: Run, act: Activation) -> None:
+    """Run one activation to its end, in an event loop if it needs one."""
+    before, run.plain = run.plain, True
+    try:
+        code = step(run, act)
+        flight = run.flights.get(act.id)
+        if code == SUSPENDED and flight is not None:
+            code = take_off(run, flight)
+    finally:
+        run.plain = before
+    if code == LOOP:
+        in_own_loop(lambda: step_in_loop(run, flight))
+
+
+__all__ = ["Replay"]

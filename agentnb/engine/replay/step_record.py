@@ -1,0 +1,219 @@
+"""Step records: what a step did, read from the rows of its history, for recorded runs and replays alike."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agentnb.board.paths import Path
+from agentnb.board.values import ABSENT
+from agentnb.engine.core.history import (
+    CANCELLED,
+    CARRIED,
+    OUTSIDE,
+    PHASES,
+    SKIPPED,
+    STATUS,
+    STATUSES,
+    Act,
+    ActRow,
+    Call,
+    Event,
+    Failure,
+    FrameRow,
+    History,
+    Tables,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.run import Run
+
+
+class Wrote(NamedTuple):
+    """One write: scope, path, op (see `board.paths`), frozen value, and whether the node changed it in place."""
+
+    scope: int
+    path: Path
+    op: int
+    new: Any
+    in_place: bool = False
+
+
+class Done(NamedTuple):
+    """What one step did. `ways` holds the activations that its edges led to, each with its condition's value."""
+
+    step: int
+    act: ActRow
+    flag: int
+    began: int
+    opened: tuple[FrameRow, ...]
+    writes: tuple[Wrote, ...]
+    reads: frozenset[tuple[int, Path]]
+    ways: tuple[tuple[ActRow, Any], ...]
+    events: tuple[Event, ...]
+    calls: dict[int, list[Call]]
+    times: tuple[datetime, ...]
+    failure: Failure | None
+
+    @property
+    def phase(self) -> str:
+        """The phase of the step: run, enter, again or leave."""
+        return PHASES[self.flag & 3]
+
+    @property
+    def status(self) -> str:
+        """The status of the step: ok, error, cancelled or skipped."""
+        return STATUSES[(self.flag & STATUS) >> 2]
+
+    @property
+    def cancelled(self) -> bool:
+        """True if the failure of another step ended it."""
+        return self.flag & STATUS == CANCELLED
+
+    @property
+    def skipped(self) -> bool:
+        """True if a person skipped it."""
+        return self.flag & STATUS == SKIPPED
+
+
+class Deed(NamedTuple):
+    """An intervention after a step: its record, with what an edit wrote or the external event."""
+
+    act: Act | None
+    wrote: Wrote | None = None
+    event: Event | None = None
+
+
+class _Rows:
+    """The sparse rows of one history, by step."""
+
+    def __init__(self, history: History) -> None:
+        self.people, self.outside = defaultdict[int, list[Act]](list), defaultdict[int, list[Event]](list)
+        self.events, self.calls = defaultdict[int, list[Event]](list), defaultdict[int, list[Call]](list)
+        for act in history.people:
+            self.people[act.step].append(act)
+        for event in history.events:
+            (self.outside if event.step is None else self.events)[event.at].append(event)
+        for call in history.calls:
+            if call.call != OUTSIDE:
+                self.calls[call.step].append(call)
+
+    def edits(self, step: int) -> int:
+        """Count the write rows of edits after a step; deleting a missing value writes nothing."""
+        return sum(1 for act in self.people.get(step, ()) if wrote(act))
+
+
+def wrote(act: Act) -> bool:
+    """Return True if an intervention has a write row."""
+    return act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT)
+
+
+class Record:
+    """The steps of a run up to its position, and the interventions between them."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.tables = run, run.tables
+        self.parts = run.parts()
+        self._rows = [_Rows(history) for history, _ in self.parts]
+        self.changes: dict[str, list[Act]] = {}  # of paused calls, by node
+        for act in (act for history, _ in self.parts for act in history.people if act.act == "change"):
+            self.changes.setdefault(act.target, []).append(act)
+        self.spans = {id(held): (held, step) for held, step in self._spans()}
+
+    def _spans(self) -> Iterator[tuple[Act, int]]:
+        """Yield each record that a step was in flight during an intervention, with the step it became."""
+        held: dict[int, list[Act]] = {}
+        for act in (act for history, end in self.parts for act in history.people if act.step <= end):
+            if act.act == "held":
+                held.setdefault(act.new["turn"], []).append(act)
+            elif act.act == "ended":  # earlier ones belong to abandoned activations
+                yield from ((one, act.step) for one in held.pop(act.new["turn"], [])[-act.new["held"] :])
+
+    def done(self, step: int) -> Done:
+        """Return what a step did, without the interventions after it."""
+        place = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
+        return done_of(self.tables, self.parts[place][0], step, self._rows[place])
+
+    def plan(self, step: int) -> Plan:
+        """Return the plan that a step was made with."""
+        history = next(history for history, _ in reversed(self.parts) if history.base < step or not step)
+        return history.plan or self.run.plan
+
+    def begun(self) -> list[Wrote]:
+        """Return the initial writes of the run."""
+        history = self.parts[0][0]
+        return list(_writes(self.tables, history, 0, history.s_wend[0] - self._rows[0].edits(0)))
+
+    def deeds(self, step: int) -> Iterator[Deed]:
+        """Yield the interventions after a step, in order."""
+        for (history, end), rows in zip(self.parts, self._rows, strict=True):
+            if not history.base <= step <= end:
+                continue
+            size = history.s_wend[step - history.base]
+            written = iter(list(_writes(self.tables, history, size - rows.edits(step), size)))
+            events, acts = list(rows.outside.get(step, ())), rows.people.get(step, [])
+            while len(events) > sum(act.act == "emit" for act in acts):  # those without an act came first
+                yield Deed(None, event=events.pop(0))
+            for act in acts:
+                yield Deed(act, next(written) if wrote(act) else None, events.pop(0) if act.act == "emit" else None)
+
+    def frontier(self, step: int) -> list[ActRow]:
+        """Return what was next after a step, including the interventions there."""
+        history = next(history for history, _ in reversed(self.parts) if history.base <= step)
+        return [self.tables.acts[number] for number in history.queue_after(step)]
+
+
+def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> Done:
+    """Return what a step of a history did; without `rows` it must be the last one, with no interventions after it."""
+    row = step - history.base
+    act, flag = tables.acts[history.s_act[row]], history.s_flag[row]
+    end = history.s_wend[row] - (0 if rows is None else rows.edits(step))
+    reads = history.r_code[bisect_left(history.r_step, step) : bisect_right(history.r_step, step)]
+    ways = range(history.s_pend[row - 1], history.s_pend[row])
+    calls = _calls_of_step(history.calls, step) if rows is None else rows.calls.get(step, ())
+    events = _events_of_step(history.events, step) if rows is None else rows.events.get(step, ())
+    by_number: dict[int, list[Call]] = {}
+    for call in calls:
+        by_number.setdefault(call.call, []).append(call)
+    return Done(
+        step,
+        act,
+        flag,
+        history.s_t0[row],
+        tuple(tables.frames[number] for number in history.opened.get(step, ())),
+        tuple(_writes(tables, history, history.s_wend[row - 1], end)),
+        frozenset((scope, path) for scope, path in (tables.codes[code >> 2] for code in reads)),
+        tuple((tables.acts[history.p_act[at]], history.p_val[at]) for at in ways if history.p_val[at] is not CARRIED),
+        tuple(events),
+        by_number,
+        history.times.get(step, ()),
+        history.errors.get(step),
+    )
+
+
+def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[Wrote]:
+    for row in range(start, end):
+        code = history.w_code[row]
+        yield Wrote(*tables.codes[code >> 2], code & 3, history.w_new[row], row in history.in_place)
+
+
+def _calls_of_step(calls: list[Call], step: int) -> list[Call]:
+    start = len(calls)
+    while start and calls[start - 1].step >= step:
+        start -= 1
+    return [call for call in calls[start:] if call.step == step and call.call != OUTSIDE]
+
+
+def _events_of_step(events: list[Event], step: int) -> list[Event]:
+    start = len(events)
+    while start and events[start - 1].at >= step:
+        start -= 1
+    return [event for event in events[start:] if event.step == step]
+
+
+__all__ = ["Deed", "Done", "Record", "Wrote", "done_of", "wrote"]

@@ -1,0 +1,79 @@
+"""Ad-hoc queries of the board: a condition, or the path of a value to show.
+
+The conditions of a recipe have a language of their own. A person's text is first looked up as `board[text]`: keys may
+have any name, such as "task#1" or "my-key", and their value is the result. Otherwise it is compiled as an expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.errors import ExecutionError, Problem, RecipeError
+from agentnb.expressions.conditions import Condition, as_condition
+from agentnb.expressions.lookup import NOTHING, found_at
+
+_PLAIN = re.compile(r"[^\W\d]\w*")  # as an expression it means the same key
+_NUMBERED = re.compile(r"[\w.:/-]*#[\w.:/#-]*")  # not an expression: ids of graph objects look like this
+_NAME = re.compile(r"\S+")
+
+
+class Question(Condition):
+    """A text that is a path of the board if the path has a value, otherwise an expression if it compiles.
+
+    X314: a condition gives no answer; here: the path has no value, and the text is not an expression
+    """
+
+    __slots__ = ("_keys", "_otherwise")
+
+    def __init__(self, text: str, otherwise: Condition | None) -> None:
+        super().__init__(self._answer, None, strict=True)
+        self._keys, self._otherwise = tuple(text.split(".")), otherwise
+        self.source, self.kind, self.text, self.whole = text, "text", text, False
+        self.reads = (self._keys, *(() if otherwise is None else otherwise.reads))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy by source."""
+        return Question, (self.text, self._otherwise)
+
+    def strictly(self, strict: bool) -> Question:
+        """Return the question with another strictness about what its expression misses."""
+        return self if self._otherwise is None else Question(self.text, self._otherwise.strictly(strict))
+
+    def _answer(self, board: Mapping[str, Any]) -> Any:
+        value = found_at(board, self._keys)
+        if value is not NOTHING:
+            return value
+        if self._otherwise is not None:
+            return self._otherwise(board)
+        raise ExecutionError(
+            Problem("X314", f"{self.text!r} is not on the board", "<condition>", "nothing lies at this path here",
+                    "wait until it is there, or name another path")
+        )  # fmt: skip
+
+
+def as_question(value: Any, board: Mapping[str, Any] | None = None) -> Condition:
+    """Return the Condition for a text, JsonLogic rule or callable; a text may be a path of the board.
+
+    Args:
+        board: the current board: a text that is not an expression is then a path if the path has a value. Names
+            containing "#" are paths even without one.
+
+    Raises:
+        RecipeError: it is neither; see `as_condition`.
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    if not text or _PLAIN.fullmatch(text):
+        return as_condition(value)
+    otherwise = None
+    if not _NUMBERED.fullmatch(text):
+        try:
+            otherwise = as_condition(value)
+        except RecipeError:
+            if found_at(board or {}, text.split(".")) is NOTHING:
+                raise
+    return Question(text, otherwise) if otherwise is None or _NAME.fullmatch(text) else otherwise
+
+
+__all__ = ["Question", "as_question"]

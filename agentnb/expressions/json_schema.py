@@ -1,0 +1,337 @@
+"""JSON Schema validation: violations with their paths. The only module that imports jsonschema.
+
+Nothing is ever fetched: a `$ref` must lead into the schema itself, otherwise it is a fault. Matching is time-bounded: a
+pattern that could run too long is a fault of the schema, and a text too long for any pattern a fault of the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from agentnb.bounds import excess
+from agentnb.errors import with_article
+from agentnb.expressions.paths import Path
+from agentnb.expressions.regex import LONGEST as LONGEST_TRIED
+from agentnb.expressions.regex import EndlessError, pattern_of
+from agentnb.text import class_name
+
+LONGEST = 200  # characters of a message, which may quote the value
+# Keywords that do not constrain a value, with the types of their content.
+_REMARKS: Final = {"title": str, "description": str, "$comment": str, "format": str, "examples": list,
+                   "deprecated": bool, "readOnly": bool, "writeOnly": bool, "default": object}  # fmt: skip
+TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
+# Keywords whose message names keys only, and says more than the keyword itself.
+_OF_KEYS: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties", "dependentRequired"})
+
+
+class Fault(NamedTuple):
+    """A violation: the path within the value (empty: the whole value), and the violated rule in words.
+
+    `message` may quote the value; `rule` never does: it quotes the schema, and is empty unless one single rule is
+    violated.
+    """
+
+    path: Path
+    message: str
+    rule: str = ""
+
+
+class Schema:
+    """A JSON Schema of the draft that it names (2020-12 by default).
+
+    Tuples count as arrays and every Mapping as an object; True and False are not numbers. `format` is not checked.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    @cached_property
+    def _validator(self) -> Any:
+        from jsonschema import Draft202012Validator, validators
+        from referencing import Registry
+
+        base = validators.validator_for(self.rules, default=Draft202012Validator)
+        # Where a reference leads to a part that names its draft, the library uses that draft's own types.
+        source = (
+            {key: rule for key, rule in self.rules.items() if key != "$schema"}
+            if isinstance(self.rules, dict)
+            else self.rules
+        )
+        return _extended(base)(source, registry=Registry())
+
+    @cached_property
+    def rules(self) -> Any:
+        """The schema as dicts and lists, even if it was passed in frozen form."""
+        return _plain(self.source)
+
+    def own_faults(self) -> Iterator[Fault]:
+        """Yield what is wrong with the schema itself, including invalid regular expressions."""
+        from jsonschema import Draft202012Validator, FormatChecker, validators
+
+        if not isinstance(self.source, bool | Mapping):
+            yield Fault((), f"{with_article(class_name(self.source))} is no JSON Schema")
+            return
+        if isinstance(self.source, Mapping) and not isinstance(self.source.get("$schema", ""), str):
+            yield Fault(("$schema",), "it names no draft: a text is needed")
+            return
+        if excess(self.source):
+            yield Fault((), "it is nested too deep, or is too large")
+            return
+        try:
+            base = validators.validator_for(self.rules, default=Draft202012Validator)
+            meta = _meta_class(base)(
+                base.META_SCHEMA, registry=_drafts(), format_checker=FormatChecker(formats=["regex"])
+            )
+            for error in meta.iter_errors(self.rules):
+                yield Fault(tuple(error.absolute_path), _message_of(error))
+            yield from self._unbounded_patterns()
+        except RecursionError:  # by the library, which uses several calls per level
+            yield Fault((), "it is nested too deep")
+        except Exception as error:  # noqa: BLE001  (whatever a foreign library meets in what a stranger wrote)
+            yield Fault((), f"it cannot be read ({type(error).__name__})")
+
+    def _unbounded_patterns(self) -> Iterator[Fault]:
+        """Yield the patterns that could run too long, referenced or not.
+
+        Patterns of keys, and all patterns in a schema with parts that name a draft, are matched by the library itself,
+        with backtracking.
+        """
+        for path, source in _patterns(self.rules):
+            try:
+                if pattern_of(source).simple or not (self._tries_itself or path[-1] != "pattern"):
+                    continue
+                why = "it has too many ways to match for a pattern of keys, or beside an inner '$schema'"
+            except EndlessError as error:
+                why = str(error)
+            except re.error:
+                continue  # reported as an invalid pattern, or not used as one
+            yield Fault(path, f"the pattern {_short(source, 60)!r} might be tried without an end: {why}")
+
+    @cached_property
+    def _tries_itself(self) -> bool:
+        """Return True if the library matches patterns itself: those of keys, or of a part that names its draft."""
+        inner = any(len(path) > 1 for path, _ in _texts(self.rules, ("$schema",)))
+        return inner or any(path[-1] != "pattern" for path, _ in _patterns(self.rules))
+
+    def lost(self) -> Iterator[Fault]:
+        """Yield the references that lead out of the schema or to nothing in it: they are never fetched.
+
+        A schema whose parts have an `$id` is not checked.
+        """
+        if next(_texts(self.rules, ("$id", "id")), None) is None:
+            for path, ref in _texts(self.rules, ("$ref", "$dynamicRef", "$recursiveRef")):
+                if not _resolves(self.rules, ref):
+                    yield Fault(path, f"it refers to {_short(ref)!r}, which is not in it")
+
+    @cached_property
+    def wrong(self) -> Fault | None:
+        """The first thing that is wrong with the schema itself; None if it is valid."""
+        return next(self.own_faults(), None)
+
+    def faults(self, value: Any) -> Iterator[Fault]:
+        """Yield the violations of a value. An invalid schema or an unresolvable reference is a fault too."""
+        from referencing.exceptions import Unresolvable
+
+        if self.wrong is not None:
+            yield Fault((), f"its schema is wrong: {self.wrong.message}")
+            return
+        if excess(value):
+            yield Fault((), "it is nested too deep, or is too large")
+            return
+        if self._tries_itself and _has_long(value):
+            yield Fault((), f"a text in it is longer than {LONGEST_TRIED:,} characters: no pattern is tried on that",
+                        f"a text of {LONGEST_TRIED:,} characters at most, for it is tried on patterns")  # fmt: skip
+            return
+        try:
+            for error in self._validator.iter_errors(value):
+                yield Fault(tuple(error.absolute_path), _message_of(error), _rule(error))
+        except Unresolvable as error:
+            yield Fault((), f"its schema refers to {_short(str(getattr(error, 'ref', error)))!r}, which is not in it")
+        except RecursionError:  # by the library
+            yield Fault((), "it is nested too deep, or its schema refers to itself without an end")
+        except Exception as error:  # noqa: BLE001  (NaN, a number without an end, a reference to what is no schema)
+            yield Fault((), f"it cannot be checked ({type(error).__name__})")
+
+
+def asks_types_only(source: Any) -> bool:
+    """Return True if a schema is well-formed and constrains simple types only; does not import jsonschema."""
+    if not isinstance(source, Mapping):
+        return source is True
+    kinds = source.get("type", [])
+    listed = [kinds] if isinstance(kinds, str) else kinds
+    known = isinstance(listed, list) and all(isinstance(kind, str) and kind in TYPES for kind in listed)
+    rest = {key: value for key, value in source.items() if key != "type"}
+    return (
+        known
+        and (bool(listed) or "type" not in source)
+        and len(set(listed)) == len(listed)
+        and all(key in _REMARKS and isinstance(value, _REMARKS[key]) for key, value in rest.items())
+    )
+
+
+def _plain(source: Any) -> Any:
+    """Return a schema, which may be frozen, as plain dicts and lists for the library."""
+    if isinstance(source, Mapping):
+        return {key: _plain(rule) for key, rule in source.items()}
+    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+        return [_plain(rule) for rule in source]
+    return source
+
+
+@lru_cache(maxsize=16)  # one per draft
+def _meta_class(base: Any) -> Any:
+    """Return the class that validates schemas."""
+    from jsonschema import validators
+
+    return validators.extend(base, {"uniqueItems": _unique_items})  # type: ignore[no-untyped-call]
+
+
+@lru_cache(maxsize=1)
+def _drafts() -> Any:
+    """Return the schemas of all drafts, without `$schema`: the library would use its own class for them."""
+    from jsonschema_specifications import REGISTRY
+    from referencing import Registry, Resource
+    from referencing.jsonschema import specification_with
+
+    found = []
+    for uri in REGISTRY:
+        rules = dict(REGISTRY.contents(uri))
+        draft = specification_with(rules.pop("$schema"))
+        found.append((uri, Resource.from_contents(rules, default_specification=draft)))
+    return Registry().with_resources(found)
+
+
+@lru_cache(maxsize=16)
+def _extended(base: Any) -> Any:
+    """Return the class that validates values."""
+    from jsonschema import validators
+
+    types = base.TYPE_CHECKER.redefine_many({"array": _is_array, "object": _is_object})
+    own = {"uniqueItems": _unique_items, **({"pattern": _pattern} if "pattern" in base.VALIDATORS else {})}
+    return validators.extend(base, own, type_checker=types)  # type: ignore[no-untyped-call]  # its stub has no types
+
+
+def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[Any]:
+    """Check a pattern as the library does, but time-bounded."""
+    from jsonschema import ValidationError
+
+    if not isinstance(value, str):
+        return
+    pattern = pattern_of(source)
+    if len(value) > pattern.longest:
+        most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,} are, for it looks around"
+        yield ValidationError(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
+    elif not pattern.search(value):
+        yield ValidationError(f"{value!r} does not match {source!r}")
+
+
+def _unique_items(checker: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+    """Check that no two items are equal, in one pass; the library compares all pairs."""
+    from jsonschema import Draft202012Validator
+
+    if not _is_array(None, value):
+        return
+    try:
+        if len({_comparable(item) for item in value}) == len(value):
+            return
+    except TypeError:
+        pass  # an item is not JSON
+    yield from Draft202012Validator.VALIDATORS["uniqueItems"](checker, wanted, value, schema)
+
+
+def _comparable(value: Any) -> Any:
+    """Return a hashable key that is equal for equal JSON values: 1 and 1.0 are equal, 1 and True are not."""
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, Mapping):
+        return (dict, frozenset((key, _comparable(item)) for key, item in value.items()))
+    if _is_array(None, value):
+        return (list, *map(_comparable, value))
+    return value
+
+
+def _patterns(rules: Any) -> Iterator[tuple[Path, str]]:
+    """Yield every pattern with its path, wherever it is: a reference may lead anywhere."""
+    yield from _texts(rules, ("pattern",))
+    for path, part in _parts(rules):
+        keyed = part.get("patternProperties")
+        for key in keyed if isinstance(keyed, dict) else ():
+            yield (*path, "patternProperties", key), key
+
+
+def _texts(rules: Any, words: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    """Yield the texts under one of these keywords, each with its path."""
+    for path, part in _parts(rules):
+        for word in words:
+            if isinstance(part.get(word), str):
+                yield (*path, word), part[word]
+
+
+def _parts(rules: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every mapping in a schema, each with its path."""
+    waiting: list[tuple[Path, Any]] = [((), rules)]
+    while waiting:
+        path, part = waiting.pop()
+        if isinstance(part, dict):
+            yield path, part
+            waiting += [((*path, key), rule) for key, rule in part.items()]
+        elif isinstance(part, list):
+            waiting += [((*path, at), item) for at, item in enumerate(part)]
+
+
+def _resolves(rules: Any, ref: str) -> bool:
+    """Return True if a reference leads to a part of the schema: by its path, or by a name of a part."""
+    if not ref.startswith("#/"):
+        return ref == "#" or any("#" + name == ref for _, name in _texts(rules, ("$anchor", "$dynamicAnchor")))
+    here = rules
+    for word in unquote(ref).split("/")[1:]:
+        key = word.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, list) and key.isdecimal() and int(key) < len(here):
+            here = here[int(key)]
+        elif isinstance(here, dict) and key in here:
+            here = here[key]
+        else:
+            return False
+    return True
+
+
+def _has_long(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str) and len(part) > LONGEST_TRIED:
+            return True
+        if isinstance(part, Mapping):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list | tuple):
+            waiting += part
+    return False
+
+
+def _is_array(_checker: Any, value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_object(_checker: Any, value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _message_of(error: Any) -> str:
+    """Return an error's message; for an object or list without its content, which may contain a secret."""
+    value = error.instance
+    name = "an object" if _is_object(None, value) else "a list" if _is_array(None, value) else _short(repr(value), 60)
+    return _short(str(error.message).replace(repr(value), name, 1))
+
+
+def _rule(error: Any) -> str:
+    if error.validator in _OF_KEYS:
+        return _message_of(error)
+    return _short(f"{error.validator}: {error.validator_value!r}") if error.validator else "nothing may stand here"
+
+
+def _short(message: str, longest: int = LONGEST) -> str:
+    return message if len(message) <= longest else message[: longest - 3] + "..."

@@ -1,0 +1,167 @@
+"""Lookup of paths in a context, and conversion of the board's values to JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+from agentnb.bounds import excess
+from agentnb.errors import with_article
+
+__all__ = [
+    "NOTHING",
+    "fitting",
+    "found_at",
+    "has_json",
+    "is_number",
+    "is_simple",
+    "nearest",
+    "plain",
+    "put",
+    "to_json",
+]
+
+_WIDE = 2**63  # many JSON readers turn whole numbers from here on into floats
+_MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and this one compares alike
+NOTHING = object()  # the result of a lookup that finds no value; None is a value like any other
+
+
+def found_at(context: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path of keys, NOTHING if there is none. Attributes of objects are not looked up.
+
+    As on the board, a literal key with dots takes precedence over the path that it reads as: at each mapping the
+    longest one.
+    """
+    here, start, size = context, 0, len(path)
+    while start < size:
+        if type(here) is dict or isinstance(here, Mapping):
+            end = size
+            found = _value_of(here, ".".join(path[start:end]))
+            while found is NOTHING and end > start + 1:
+                end -= 1
+                found = _value_of(here, ".".join(path[start:end]))
+            here, start = found, end
+        elif isinstance(here, Sequence) and not isinstance(here, str | bytes) and _is_index(path[start], here):
+            here, start = here[int(path[start])], start + 1
+        else:
+            return NOTHING
+    return here
+
+
+def _value_of(mapping: Mapping[Any, Any], key: str) -> Any:
+    value = mapping.get(key, NOTHING)  # not by [key]: a defaultdict would grow
+    if value is NOTHING and key.isdecimal() and len(key) < 20:
+        return mapping.get(int(key), NOTHING)
+    return value
+
+
+def _is_index(key: str, items: Sequence[Any]) -> bool:
+    return key.isdecimal() and len(key) < 20 and int(key) < len(items)
+
+
+def nearest(context: Any, path: Sequence[str]) -> tuple[tuple[str, ...], list[str]] | None:
+    """Return the shortest missing prefix of a path, and the keys that exist in its place."""
+    for size in range(1, len(path) + 1):
+        if found_at(context, path[:size]) is NOTHING:
+            holder = found_at(context, path[: size - 1])
+            return tuple(path[:size]), [str(key) for key in holder] if isinstance(holder, Mapping) else []
+    return None
+
+
+def to_json(value: Any) -> str:
+    """Return `value` as JSON text.
+
+    Raises: TypeError, ValueError: it contains what JSON does not have, such as NaN, or is too deep or too large
+    """
+    why = excess(value)
+    if why:
+        raise ValueError(why)
+    return json.dumps(value, allow_nan=False, default=plain)
+
+
+def plain(value: Any) -> Any:
+    """Return the JSON form of one value that JSON does not have: times as ISO text, records as objects."""
+    match value:
+        case None | bool() | str() | int() | float() | dict() | list():
+            return value
+        case Enum():
+            return value.value
+        case Mapping():
+            return dict(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Decimal() | Fraction():
+            return float(value)
+        case UUID() | PurePath():
+            return str(value)
+        case Sequence() | AbstractSet() if not isinstance(value, bytes):
+            return list(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    for name in ("model_dump", "tolist"):  # a pydantic object, a numpy number or array
+        if callable(found := getattr(value, name, None)) and not isinstance(value, type):
+            return found()
+    raise TypeError(f"{with_article(type(value).__name__)} has no form in JSON")
+
+
+def put(context: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Write `value` at a path of dicts, which are created as needed."""
+    *way, last = path
+    for key in way:
+        context = context.setdefault(key, {})
+    context[last] = value
+
+
+def is_simple(value: Any) -> bool:
+    """Return True if a value is an atom that means the same in JSON: a text, a finite number, true, false, null."""
+    cls = type(value)
+    if cls is int:
+        return bool(-_WIDE <= value < _WIDE)
+    return cls is str or cls is bool or value is None or (cls is float and math.isfinite(value))
+
+
+def is_number(value: Any) -> bool:
+    """Return True if a value is a number; True and False are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def fitting(value: Any) -> Any:
+    """Return `value` with infinite numbers, and whole numbers too large for a float, replaced by finite floats.
+
+    Raises: ValueError: it is too deep or too large
+    """
+    why = excess(value)
+    if why:
+        raise ValueError(why)
+    return _fitting(value)
+
+
+def _fitting(value: Any) -> Any:
+    if isinstance(value, float) and math.isinf(value):
+        return math.copysign(_MOST, value)
+    if isinstance(value, int) and value.bit_length() > 1023:
+        return _MOST if value > 0 else -_MOST
+    if isinstance(value, dict):
+        return {key: _fitting(item) for key, item in value.items()}
+    return [_fitting(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def has_json(value: Any) -> bool:
+    """Return True if `fitting` and `to_json` can convert a value to JSON."""
+    try:
+        to_json(fitting(value))
+    except (TypeError, ValueError, RecursionError):  # RecursionError: from an object's own `model_dump` or items
+        return False
+    return True

@@ -1,0 +1,225 @@
+"""Time-bounded regular expression matching for untrusted patterns and texts.
+
+Python's own search backtracks, which for some patterns takes practically forever. It is used only for patterns with few
+ways to match; all others run as a nondeterministic automaton, in one pass over the text.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import import_module
+from math import inf, log2
+from typing import Any, Final, NamedTuple
+
+LONGEST: Final = 10_000  # characters of a text that a pattern is matched against
+MOST_STATES: Final = 1_000  # states of a pattern, with its counted repeats expanded
+_KEPT: Final = 1_000  # cached steps
+_FEW: Final = 4  # bits: up to this many choices beside one open repeat are left to Python
+_MOST_TRIES: Final = 10**8  # of Python's own search, some seconds
+_SHORTEST: Final = 30  # characters; a pattern limited to shorter texts is refused
+_OPEN: Final = 8  # a repeat whose range is at least this wide counts as an open one
+_REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+_SIGNS: Final = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
+_ANCHORS: Final = ("AT_BEGINNING", "AT_BEGINNING_STRING", "AT_END", "AT_END_STRING", "AT_BOUNDARY", "AT_NON_BOUNDARY")
+
+
+class EndlessError(ValueError):
+    """A pattern could run too long; the message explains why."""
+
+
+class _Ways(NamedTuple):
+    """How many ways a part may match a text: 2 to the power of `bits`, times the text's length to the power `open`."""
+
+    bits: float
+    open: float
+
+    @property
+    def few(self) -> bool:
+        return self.bits <= _FEW and self.open <= 1
+
+    @property
+    def longest(self) -> int:
+        """The maximum length of a text for which Python's own search, which starts at each character, ends in time."""
+        least = (log2(_MOST_TRIES) - self.bits) / (self.open + 1)
+        return min(LONGEST, int(2 ** max(least, 0) + 1e-6)) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
+
+
+class Pattern:
+    """A regular expression, searched for as `re.search` does.
+
+    Attributes:
+        simple: whether Python's own search is fast on any text.
+        longest: characters of the longest text that it is matched against; few if it has lookarounds and many ways.
+
+    Raises:
+        EndlessError: it has a lookahead or lookbehind and too many ways to match; or it is too large.
+        re.error: it is not a regular expression.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        try:
+            self._own = re.compile(source)
+            parsed = import_module("re._parser").parse(source)  # the standard library's parser; it has no public name
+        except (RecursionError, OverflowError) as error:
+            raise EndlessError("it is too large") from error
+        ways = _ways(parsed)
+        self.simple, self.longest, self._machine = ways.few, LONGEST, None
+        if not ways.few:
+            try:
+                self._machine = _Machine(parsed)
+            except EndlessError:
+                self.longest = ways.longest
+                if self.longest < _SHORTEST:
+                    raise
+
+    def search(self, text: str) -> bool:
+        """Return True if the pattern is found in a text no longer than `longest`."""
+        return self._own.search(text) is not None if self._machine is None else self._machine.search(text)
+
+
+@lru_cache(256)
+def pattern_of(source: str) -> Pattern:
+    """Return a cached pattern. Raises as Pattern does."""
+    return Pattern(source)
+
+
+def _ways(parts: Any) -> _Ways:
+    bits, open_, looks = 0.0, 0.0, 0.0
+    for op, given in parts:
+        match str(op):
+            case "ASSERT" | "ASSERT_NOT":  # evaluated once per way to reach it; how it matched is never revisited
+                inner = _ways(given[1])
+                bits, looks = bits + inner.bits, max(looks, open_ + inner.open)
+                continue
+            case "SUBPATTERN":
+                inner = _ways(given[-1])
+            case "ATOMIC_GROUP":
+                inner = _ways(given)
+            case "BRANCH":
+                ways = list(map(_ways, given[1]))
+                inner = _Ways(log2(len(ways)) + max(way.bits for way in ways), max(way.open for way in ways))
+            case "GROUPREF_EXISTS":
+                inner = _Ways(inf, inf)
+            case word if word in _REPEATS:
+                inner = _repeated(int(given[0]), int(given[1]), _ways(given[2]))
+            case _:
+                inner = _Ways(0, 0)
+        bits, open_ = bits + inner.bits, open_ + inner.open
+    return _Ways(bits, max(open_, looks))
+
+
+def _repeated(least: int, most: int, inner: _Ways) -> _Ways:
+    own = _Ways(0, 1) if most - least > _OPEN else _Ways(log2(most - least + 1), 0)
+    return _Ways(own.bits + inner.bits * most, own.open + inner.open * most)
+
+
+class _Machine:
+    """A pattern as a nondeterministic automaton: all states are followed at once, character by character."""
+
+    def __init__(self, parsed: Any) -> None:
+        self.flags = parsed.state.flags
+        if self.flags & (re.MULTILINE | re.ASCII):
+            raise EndlessError("it has too many ways to match, and a flag besides")
+        # Per state: the test of a character (if any), the anchor (if any), and the successors.
+        self.places: list[tuple[Any, str, tuple[int, ...]]] = [(None, "", ())]  # the first one is the end
+        self.start = self.sequence(parsed, 0, self.flags)
+        self.known: dict[Any, tuple[bool, frozenset[int]]] = {}
+
+    def place(self, test: Any, anchor: str, *onward: int) -> int:
+        if len(self.places) >= MOST_STATES:
+            raise EndlessError("it has too many ways to match, and is too large")
+        self.places.append((test, anchor, onward))
+        return len(self.places) - 1
+
+    def sequence(self, parts: Any, onward: int, flags: int) -> int:
+        """Return the start state of a sequence that leads to `onward`."""
+        for op, given in reversed(list(parts)):
+            onward = self.part(str(op), op, given, onward, flags)
+        return onward
+
+    def part(self, word: str, op: Any, given: Any, onward: int, flags: int) -> int:
+        if word in _SIGNS:
+            return self.place(_sign(op, given, flags), "", onward)
+        if word == "AT" and str(given) in _ANCHORS and not flags & re.MULTILINE:
+            return self.place(None, str(given), onward)
+        match word:
+            case "SUBPATTERN":
+                return self.sequence(given[3], onward, (flags | given[1]) & ~given[2])
+            case "BRANCH":
+                return self.place(None, "", *(self.sequence(way, onward, flags) for way in given[1]))
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                return self.repeat(int(given[0]), given[1], given[2], onward, flags)
+        raise EndlessError("it has too many ways to match, and looks around or back at a group besides")
+
+    def repeat(self, least: int, most: Any, inner: Any, onward: int, flags: int) -> int:
+        if str(most) == "MAXREPEAT":
+            turn = self.place(None, "", onward)
+            self.places[turn] = (None, "", (self.sequence(inner, turn, flags), onward))
+            start = turn
+        else:
+            start = onward
+            for _ in range(int(most) - least):
+                start = self.place(None, "", self.sequence(inner, start, flags), onward)
+        for _ in range(least):
+            before = len(self.places)
+            start = self.sequence(inner, start, flags)
+            if len(self.places) == before:  # it is empty, however often repeated
+                break
+        return start
+
+    def search(self, text: str) -> bool:
+        here, last = frozenset[int](), len(text)
+        for at in range(last + 1):
+            after = text[at : at + 1]
+            ending = at == last or (at == last - 1 and after == "\n")
+            before = "" if at == 0 else "w" if _is_word(text[at - 1]) else "-"
+            key = (here, before, after, ending)
+            step = self.known.get(key)
+            if step is None:
+                if len(self.known) >= _KEPT:
+                    self.known = {}
+                step = self.known[key] = self.step(here, before, after, ending)
+            found, here = step
+            if found:
+                return True
+        return False
+
+    def step(self, here: frozenset[int], before: str, after: str, ending: bool) -> tuple[bool, frozenset[int]]:
+        """Return whether the end is reached before a character, and the states after it."""
+        holds = {
+            "": True,
+            "AT_BEGINNING": not before,
+            "AT_BEGINNING_STRING": not before,
+            "AT_END": ending,
+            "AT_END_STRING": not after,
+            "AT_BOUNDARY": (before == "w") != _is_word(after),
+            "AT_NON_BOUNDARY": (before == "w") == _is_word(after),
+        }
+        waiting, seen, behind = [self.start, *here], set[int](), set[int]()
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
+                continue
+            if place == 0:
+                return True, frozenset()
+            seen.add(place)
+            test, anchor, onward = self.places[place]
+            if test is None:
+                waiting += onward if holds[anchor] else ()
+            elif after and test(after):
+                behind.update(onward)
+        return False, frozenset(behind)
+
+
+def _is_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
+
+
+def _sign(op: Any, given: Any, flags: int) -> Any:
+    """Return the test of one character: a pattern for it alone, compiled by the standard library."""
+    parser = import_module("re._parser")
+    state = parser.State()
+    state.flags = flags
+    return import_module("re._compiler").compile(parser.SubPattern(state, [(op, given)]), flags).fullmatch

@@ -1,0 +1,416 @@
+"""The filters, tests and methods that a template may use, each within limits.
+
+Jinja's own where they are harmless, with lazy results made lists and the size of texts checked; our own where Jinja's
+could fill the memory (join, replace, indent, round, tojson, sum, and the tests that use `%`).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sized
+from functools import wraps
+from itertools import pairwise
+from numbers import Number
+from pprint import pformat
+from string import Formatter
+from textwrap import TextWrapper
+from typing import Any
+
+from agentnb.errors import with_article
+from agentnb.expressions.sandbox import (
+    MAX_ITEMS,
+    MAX_TEXT,
+    STOCK_FILTERS,
+    STOCK_TESTS,
+    Context,
+    Limit,
+    SecurityError,
+    bounded,
+    charge,
+    counted,
+    joined,
+    listed,
+    pass_context,
+    settled,
+    text_of,
+    touch,
+    weigh,
+    weighed,
+    within,
+)
+
+__all__ = ["FILTERS", "INNER", "METHODS", "TESTS"]
+
+_MAX_INDENT = 100
+_MAX_WIDTH = 1_000  # characters that a format may pad to, and its digits
+_MAX_LAID_OUT = 50_000  # characters wrapped into lines, which takes more than linear time
+_WORK = {"map": 3, "reject": 3, "rejectattr": 5, "select": 3, "selectattr": 5}  # per item: Jinja looks them up by name
+_MAX_DIGITS = 100
+
+
+def _place_of_value(function: Callable[..., Any]) -> int:
+    """Return the index of a filter's value argument: after the context, if Jinja passes that."""
+    return 1 if hasattr(function, "jinja_pass_arg") else 0
+
+
+def _as_list(name: str) -> Callable[..., Any]:
+    """Return Jinja's filter with lazy results made lists."""
+    function = STOCK_FILTERS[name]
+
+    place = _place_of_value(function)
+    work = _WORK.get(name, 0)
+
+    @wraps(function)
+    def filtered(*args: Any, **kwargs: Any) -> Any:
+        if work and isinstance(args[place], Sized):
+            charge(work * len(args[place]))
+        return listed(function(*args, **kwargs))
+
+    return filtered
+
+
+def _on_text(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return Jinja's filter or test, called with its value as text of limited length."""
+    place = _place_of_value(function)
+
+    @wraps(function)
+    def filtered(*args: Any, **kwargs: Any) -> Any:
+        found = list(args)
+        found[place] = text_of(found[place])
+        within(len(found[place]), MAX_TEXT, "characters of text")
+        return function(*found, **kwargs)
+
+    return filtered
+
+
+def _on_number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return Jinja's test, refused on anything but numbers: text % value would build texts of any length."""
+
+    @wraps(function)
+    def tested(*args: Any) -> Any:
+        for value in args:
+            _number(value)
+        return function(*args)
+
+    return tested
+
+
+def _returning_number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that returns a number of limited size."""
+
+    @wraps(function)
+    def filtered(*args: Any, **kwargs: Any) -> Any:
+        return bounded(function(*args, **kwargs))
+
+    return filtered
+
+
+def _number(value: Any) -> Any:
+    touch(value)
+    if not isinstance(value, Number):
+        raise TypeError(f"a number is wanted, not {type(value).__name__}")
+    return value
+
+
+def _reversed(value: Any) -> Any:
+    return value[::-1] if isinstance(value, str) else listed(reversed(value))
+
+
+@pass_context
+def _join(context: Context, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> str:
+    if attribute is not None:
+        value = STOCK_FILTERS["map"](context, value, attribute=attribute)
+    return joined(value, text_of(d))
+
+
+def _replace(value: Any, old: Any, new: Any, count: int | None = None) -> str:
+    text, old, new = text_of(value), text_of(old), text_of(new)
+    times = text.count(old) if count is None or count < 0 else min(count, text.count(old))
+    within(len(text) + times * max(0, len(new) - len(old)), MAX_TEXT, "characters of text")
+    return text.replace(old, new, times)
+
+
+def _indent(value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    pad = width if isinstance(width, str) else " " * min(width, _MAX_INDENT + 1)  # one more is refused
+    within(len(pad), _MAX_INDENT, "characters of indent")
+    lines = text_of(value).splitlines() or [""]
+    within(sum(map(len, lines)) + len(lines) * (len(pad) + 1), MAX_TEXT, "characters of text")
+    padded = [pad + line if line or blank else line for line in lines]
+    return "\n".join([(pad + lines[0]) if first else lines[0], *padded[1:]])
+
+
+def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
+    within(abs(precision), _MAX_DIGITS, "digits of precision")
+    return STOCK_FILTERS["round"](_number(value), precision, method)
+
+
+def _tojson(value: Any, indent: int | None = None) -> str:
+    weigh(value)  # its JSON is about as long as its text
+    within(indent or 0, _MAX_INDENT, "characters of indent")
+    return joined(json.JSONEncoder(indent=indent, sort_keys=True, ensure_ascii=False).iterencode(settled(value)))
+
+
+@pass_context
+def _sum(context: Context, value: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+    if isinstance(value, Sized):
+        charge(5 * len(value))  # each is visited twice
+    items = value if attribute is None else STOCK_FILTERS["map"](context, value, attribute=attribute)
+    return sum(map(_number, items), _number(start))
+
+
+def _escape(value: Any) -> str:
+    text = text_of(value)
+    within(len(text), MAX_TEXT // 6, "characters of text to escape")
+    return html.escape(text)
+
+
+def _batch(value: Iterable[Any], linecount: int, fill_with: Any = None) -> list[Any]:
+    within(linecount, MAX_ITEMS, "items in a list")
+    return listed(STOCK_FILTERS["batch"](listed(value), max(linecount, 1), fill_with))
+
+
+def _slice(value: Iterable[Any], slices: int, fill_with: Any = None) -> list[Any]:
+    within(slices, MAX_ITEMS, "items in a list")
+    items = listed(value)
+    least, longer = divmod(len(items), slices)
+    ends = [least * number + min(number, longer) for number in range(slices + 1)]
+    found = [items[start:end] for start, end in pairwise(ends)]
+    filled = [] if fill_with is None else [fill_with]
+    return found[:longer] + [part + filled for part in found[longer:]]
+
+
+def _striptags(value: Any) -> str:
+    text = text_of(value)
+    within(len(text), MAX_TEXT, "characters of text")
+    pieces: list[str] = []
+    at = 0
+    while (start := text.find("<", at)) >= 0:  # a single pass: Jinja's own is quadratic
+        close = "-->" if text.startswith("<!--", start) else ">"
+        end = text.find(close, start)
+        if end < 0:
+            break
+        pieces.append(text[at:start])
+        at = end + len(close)
+    return " ".join(html.unescape("".join([*pieces, text[at:]])).split())
+
+
+def _urlencode(value: Any) -> str:
+    within(weigh(value), MAX_TEXT // 12, "characters of text to encode")
+    return str(STOCK_FILTERS["urlencode"](settled(value)))
+
+
+@pass_context
+def _xmlattr(context: Context, value: Mapping[str, Any], autospace: bool = True) -> str:
+    within(weigh(value), MAX_TEXT // 6, "characters of text to escape")
+    return str(STOCK_FILTERS["xmlattr"](context.eval_ctx, settled(value), autospace))
+
+
+def _pprint(value: Any) -> str:
+    within(weigh(value), _MAX_LAID_OUT, "characters of text to lay out")
+    return pformat(settled(value))
+
+
+def _wordwrap(
+    value: Any,
+    width: int = 79,
+    break_long_words: bool = True,
+    wrapstring: str | None = None,
+    break_on_hyphens: bool = True,
+) -> str:
+    text = text_of(value)
+    within(len(text), _MAX_LAID_OUT, "characters of text to lay out")
+    wrapper = TextWrapper(
+        width=width,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=break_long_words,
+        break_on_hyphens=break_on_hyphens,
+    )
+    between = "\n" if wrapstring is None else text_of(wrapstring)
+    return joined((joined(wrapper.wrap(row), between) for row in text.splitlines()), between)
+
+
+def _percent_format(value: Any, *args: Any, **kwargs: Any) -> str:
+    """Return `text % values`, with limits on widths and digits; Jinja's `format`."""
+    text = text_of(value)
+    if args and kwargs:
+        raise TypeError("format takes values by their place or by name, not both")
+    marks = _PERCENT.findall(text)
+    for mark, width, precision, kind in marks:
+        if kind not in _KINDS or "*" in (width, precision):
+            raise TypeError(f"{mark!r} cannot be filled in")
+        _check_widths(f"{width} {precision}")
+    named, placed = {name: _plain(item) for name, item in kwargs.items()}, [_plain(item) for item in args]
+    longest = max((weigh(item) for item in (*named.values(), *placed)), default=0)
+    within(len(text) + len(marks) * (longest + 2 * _MAX_WIDTH), MAX_TEXT, "characters of text")
+    return text % (named or tuple(placed))
+
+
+def _brace_format(text: str, /, *args: Any, **kwargs: Any) -> str:
+    """Return `text.format(...)` for whole values; attributes and items within them are out of reach."""
+    pieces: list[str] = []
+    number = 0
+    for literal, field, spec, conversion in Formatter().parse(text):
+        pieces.append(literal)
+        if field is None:
+            continue
+        if (
+            conversion not in (None, "s")
+            or "{" in (spec or "")
+            or not (field == "" or field.isidentifier() or _is_number(field))
+        ):
+            raise TypeError("a format takes {}, {0}, {name} and {name:spec}, nothing more")
+        value = kwargs[field] if field.isidentifier() else args[int(field or number)]
+        number += field == ""
+        _check_widths(spec or "")
+        pieces.append(format(text_of(value) if conversion else _plain(value), spec or ""))
+    return joined(pieces)
+
+
+def _is_number(field: str) -> bool:
+    return field.isascii() and field.isdigit() and len(field) <= 3
+
+
+def _check_widths(spec: str) -> None:
+    for size in _DIGITS.findall(spec):
+        if len(size) > len(str(_MAX_WIDTH)) or int(size) > _MAX_WIDTH:
+            raise Limit(f"more than {_MAX_WIDTH:,} characters of width")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that may be formatted: a number as it is, anything else as text."""
+    touch(value)
+    return value if type(value) in (int, float, bool) else text_of(value)
+
+
+def _range(args: list[Any]) -> list[int]:
+    numbers = range(*map(_number, args))
+    if numbers:
+        within((numbers[-1] - numbers[0]) // numbers.step + 1, MAX_ITEMS, "items in a list")  # len() overflows
+    return listed(numbers)
+
+
+def _dict(args: list[Any], **kwargs: Any) -> dict[Any, Any]:
+    found = dict(*args, **kwargs)
+    charge(len(found))
+    return found
+
+
+_KINDS = frozenset("sdiouxXeEfFgGc%")
+_PERCENT = re.compile(r"(%(?:\([^)]*\))?[-#0 +]*(\*|\d*)(?:\.(\*|\d*))?[hlL]?(.|$))", re.DOTALL)
+_DIGITS = re.compile(r"\d+")
+_AS_THEY_ARE = ("count", "d", "default", "first", "last", "length", "max", "min")
+_NUMBERS = ("abs", "float", "int")
+_LISTS = ("dictsort", "groupby", "items", "list", "map", "sort", "unique")
+_CHOICES = ("reject", "rejectattr", "select", "selectattr")
+_TEXTS = ("capitalize", "lower", "title", "trim", "truncate", "upper", "wordcount")
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    **{name: STOCK_FILTERS[name] for name in _AS_THEY_ARE},
+    **{name: _returning_number(STOCK_FILTERS[name]) for name in _NUMBERS},
+    **{name: _as_list(name) for name in _LISTS + _CHOICES},
+    **{name: _on_text(STOCK_FILTERS[name]) for name in _TEXTS},
+    "batch": _batch,
+    "e": _escape,
+    "escape": _escape,
+    "format": _percent_format,
+    "indent": _indent,
+    "join": _join,
+    "pprint": _pprint,
+    "replace": _replace,
+    "reverse": _reversed,
+    "round": _returning_number(_round),
+    "safe": text_of,  # there is no automatic escaping to exempt it from
+    "slice": _slice,
+    "string": text_of,
+    "striptags": _striptags,
+    "sum": _returning_number(_sum),
+    "tojson": _tojson,
+    "urlencode": _urlencode,
+    "wordwrap": _wordwrap,
+    "xmlattr": _xmlattr,
+}
+
+_NOT_FOR_TEMPLATES = {"callable", "escaped", "filter", "test"}
+_BY_REMAINDER = ("divisibleby", "even", "odd")
+_BY_TEXT = ("lower", "upper")
+
+_STOCK: Mapping[str, Any] = STOCK_TESTS
+
+TESTS: Mapping[str, Callable[..., Any]] = {
+    **{name: test for name, test in _STOCK.items() if name not in _NOT_FOR_TEMPLATES},
+    **{name: _on_number(_STOCK[name]) for name in _BY_REMAINDER},
+    **{name: _on_text(_STOCK[name]) for name in _BY_TEXT},
+}
+
+
+# -------------------------------------------------------------------------------------------------------------- methods
+
+
+def _get(mapping: Mapping[Any, Any], key: Any, default: Any = None) -> Any:
+    return mapping[key] if key in mapping else default  # noqa: SIM401 - the mapping's own `get` is never called
+
+
+def _join_to(between: str, items: Iterable[Any]) -> str:
+    parts = listed(items)
+    if not all(isinstance(part, str) for part in parts):
+        raise TypeError("join() takes texts; |join takes anything")
+    return joined(parts, between)
+
+
+def _zfill(text: str, width: int) -> str:
+    _check_widths(str(width))
+    return str.zfill(text, width)
+
+
+_OF_TEXT: Mapping[str, Callable[..., Any]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "strip": str.strip,
+    "split": lambda text, sep=None, maxsplit=-1: listed(str.split(text, sep, maxsplit)),
+    "join": _join_to,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "replace": _replace,
+    "count": str.count,
+    "format": _brace_format,
+    "splitlines": lambda text, keepends=False: listed(str.splitlines(text, keepends)),
+    "title": str.title,
+    "zfill": _zfill,
+}
+_OF_MAPPING: Mapping[str, Callable[..., Any]] = {
+    "get": _get,
+    "items": lambda mapping: listed((key, mapping[key]) for key in mapping),
+    "keys": listed,
+    "values": lambda mapping: listed(mapping[key] for key in mapping),
+}
+METHODS = tuple(sorted({*_OF_TEXT, *_OF_MAPPING}))
+
+
+def _call_method(value: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a safe method through our own function, so that the value's class has no influence."""
+    touch(value)
+    table = _OF_TEXT if isinstance(value, str) else _OF_MAPPING if isinstance(value, Mapping) else {}
+    if name not in table:
+        usual = f"it has {', '.join(sorted(table))}" if table else "texts and mappings have methods"
+        raise SecurityError(
+            f"{with_article(type(value).__name__)} has no method {name}() that a template may use; {usual}"
+        )
+    return table[name](value, *args, **kwargs)
+
+
+def _concatenated(parts: Iterable[Any]) -> str:
+    return joined(parts)
+
+
+# What the checked tree is rewritten to use; a template cannot name them.
+INNER: Mapping[str, Callable[..., Any]] = {
+    "_called": _call_method,
+    "_concatenated": _concatenated,
+    "_counted": counted,
+    "_dict": _dict,
+    "_range": _range,
+    "_weighed": weighed,
+}

@@ -1,0 +1,497 @@
+"""The grammar of templates: text is parsed to a tree, checked against an allow-list, and compiled.
+
+Nothing is forbidden by name: what is not on a list is refused, so new features of Jinja are refused as well. Imported
+late, since it imports Jinja.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from agentnb.errors import did_you_mean
+from agentnb.expressions.sandbox import (
+    MAX_BITS,
+    VALUE,
+    NodeTransformer,
+    Parser,
+    Program,
+    Sandbox,
+    TemplateAssertionError,
+    TemplateSyntaxError,
+    nodes,
+    program,
+)
+from agentnb.expressions.template_filters import FILTERS, INNER, METHODS, TESTS
+
+__all__ = ["MAX_LENGTH", "Compiled", "Mention", "Refusal", "Refused", "compile_text", "mentions"]
+
+MAX_LENGTH = 20_000  # characters of a template
+MAX_NODES = 2_000
+MAX_DEPTH = 40
+MAX_LOOPS = 2  # nesting depth
+_AT_ONCE = ("count", "d", "default", "first", "last", "length")  # filters that do not iterate over their value
+_FORGIVING = ("d", "default", "defined", "undefined")  # filters and tests that accept undefined values
+_FUNCTIONS = ("dict", "range")  # functions that may be called by name
+_BLOCK = "_block"  # the text of a `set` block before its filters; no template can name it
+_RESERVED = ("self", "super", "caller", "varargs", "kwargs")
+
+_ALLOWED: tuple[type[nodes.Node], ...] = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For),
+    *(nodes.Name, nodes.Const, nodes.List, nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword),
+    *(nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.Call, nodes.Filter, nodes.Test),
+    *(nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.CondExpr),
+    *(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Neg, nodes.Pos, nodes.Concat),
+    *(nodes.Pow, nodes.Assign, nodes.AssignBlock),
+)
+_SHOWN = {
+    "CallBlock": "{% call %}",
+    "FilterBlock": "{% filter %}",
+    "FromImport": "{% import %}",
+    "ScopedEvalContextModifier": "{% autoescape %}",
+}
+Path = tuple[str, ...]
+
+
+class Refusal(NamedTuple):
+    """One violation of the grammar: a code, the template's line, and the texts of a Problem."""
+
+    code: str
+    line: int
+    what: str
+    why: str
+    do: str
+
+
+class Refused(Exception):
+    """A template was refused; `refusals` are all its violations."""
+
+    def __init__(self, *refusals: Refusal) -> None:
+        super().__init__(*refusals)
+        self.refusals = refusals
+
+
+class Compiled(NamedTuple):
+    """The result of compiling a checked template."""
+
+    program: Program
+    reads: tuple[Path, ...]
+    native: bool
+
+
+class Mention(NamedTuple):
+    """A name, an attribute or an item that a template reads: its text, its line and what it is read from.
+
+    `key` is the name, attribute or item, None if the item is computed; `path` has all keys from a name of the context
+    on, None if some are computed. `holder` is the text of what it is read from, empty for a name.
+    """
+
+    text: str
+    line: int
+    key: str | int | None
+    path: Path | None
+    holder: str
+
+
+@cache
+def _environment() -> Sandbox:
+    return Sandbox({**FILTERS, **INNER}, TESTS)
+
+
+def compile_text(text: str, *, bare: bool) -> Compiled:
+    """Compile a template or, if `bare`, an expression without braces.
+
+    Raises: Refused
+    """
+    if len(text) > MAX_LENGTH:
+        raise Refused(_too_large(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
+    tree = _parsed(text, bare=bare)
+    refusals = [*_refusals(tree)]
+    if refusals:
+        raise Refused(*refusals)
+    reads = tuple(dict.fromkeys(_paths(tree, frozenset())))
+    lone = _lone_expression(tree)
+    # A named value may contain itself many times over, so each use is charged by its whole length.
+    named = any(isinstance(part, nodes.Assign | nodes.AssignBlock) for part in tree.find_all(nodes.Stmt))
+    return Compiled(_program(tree if lone is None else _assignment(lone), named=named), reads, lone is not None)
+
+
+# -------------------------------------------------------------------------------------------------------------- parsing
+
+
+def _parsed(text: str, *, bare: bool) -> nodes.Template:
+    try:
+        return _bare_tree(text) if bare else _environment().parse(text)
+    except TemplateAssertionError as error:
+        refusal = Refusal("R303", error.lineno, f"says {error.message!r}", "the name is not known", "correct it")
+    except TemplateSyntaxError as error:
+        refusal = _unreadable(error, _hint(text))
+    except RecursionError:  # the parser's own depth limit
+        refusal = _too_large("is nested too deep", f"at most {MAX_DEPTH} levels")
+    except ValueError as error:
+        # A number with thousands of digits.
+        refusal = Refusal("R301", 1, f"cannot be read: {error}", _NOT_JINJA, "shorten it")
+    raise Refused(refusal)
+
+
+def _bare_tree(text: str) -> nodes.Template:
+    parser = Parser(_environment(), text, state="variable")
+    expression = parser.parse_expression()
+    left = parser.stream.current
+    if not parser.stream.eos:
+        raise TemplateSyntaxError(f"{left.value!r} is one word too many", left.lineno)
+    return nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
+
+
+_NOT_JINJA = "templates are written in Jinja's language"
+
+
+def _unreadable(error: TemplateSyntaxError, order: str) -> Refusal:
+    return Refusal("R301", error.lineno, f"cannot be read: {error.message}", _NOT_JINJA, order)
+
+
+def _hint(text: str) -> str:
+    """Return the remedy for typical mistakes of people used to another language."""
+    slips = {
+        "&&": "write `and` for &&",
+        "||": "write `or` for ||",
+        "===": "write `==` for ===",
+        "{{>": "a partial is not known here: put its text in",
+        " ? ": "write `a if test else b`",
+        " = ": "compare with ==",
+        "!": "write `not x` for !x",
+    }
+    return next((order for slip, order in slips.items() if slip in text), "see to its brackets and quotes")
+
+
+def _too_large(what: str, limit: str) -> Refusal:
+    return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter one, or let a node work it out")
+
+
+def _lone_expression(tree: nodes.Template) -> nodes.Expr | None:
+    """Return the expression of a template that is a single expression, surrounded by blanks at most."""
+    parts: list[nodes.Expr] = []
+    for statement in tree.body:
+        if not isinstance(statement, nodes.Output):
+            return None
+        parts += (part for part in statement.nodes if not _is_blank(part))
+    return parts[0] if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData) else None
+
+
+def _is_blank(part: nodes.Node) -> bool:
+    return isinstance(part, nodes.TemplateData) and not part.data.strip()
+
+
+def _assignment(expression: nodes.Expr) -> nodes.Template:
+    # Jinja has values only in assignments; printing would convert them to text.
+    target = nodes.Name(VALUE, "store")
+    return nodes.Template([nodes.Assign(target, expression, lineno=expression.lineno)], lineno=1)
+
+
+class _Rewriting(NodeTransformer):
+    """Rewrites what must be counted or limited while rendering to call our own functions."""
+
+    def __init__(self, *, named: bool) -> None:
+        self.loops = int(named)  # how many loops over one value the current node may contain
+
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - jinja2 finds it by this name
+        parts = sum(1 for _ in node.find_all(nodes.Node))
+        parts += sum(len(part.data) for part in node.find_all(nodes.TemplateData)) >> 4
+        self.loops += 1
+        self.generic_visit(node)
+        self.loops -= 1
+        assert isinstance(node.iter, nodes.Expr)
+        node.iter = _filtered("_counted", node.iter, [nodes.Const(parts)])
+        return node
+
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Assign:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if isinstance(node.node, nodes.Expr) and _path(node.node) is None and not _is_value(node.target):
+            node.node = self._weighed(node.node)
+        return node
+
+    def visit_AssignBlock(self, node: nodes.AssignBlock) -> list[nodes.Node]:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if node.filter is None:
+            return [node]
+        # Jinja ignores names among the arguments of such a filter, so a `set` after the block applies it.
+        first = node.filter
+        while isinstance(first.node, nodes.Filter):
+            first = first.node
+        first.node = nodes.Name(_BLOCK, "load", lineno=node.lineno)
+        block = nodes.AssignBlock(nodes.Name(_BLOCK, "store"), None, node.body, lineno=node.lineno)
+        return [block, nodes.Assign(node.target, node.filter, lineno=node.lineno)]
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802 - the same
+        self.generic_visit(node)
+        node.expr = self._weighed(node.expr)
+        for operand in node.ops:
+            operand.expr = self._weighed(operand.expr)
+        return node
+
+    def visit_Filter(self, node: nodes.Filter) -> nodes.Filter:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if node.node is not None and node.name not in _AT_ONCE:
+            node.node = self._weighed(node.node)
+        return node
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if node.args:  # such as `is in xs`; the others do not look inside the value
+            node.args = [self._weighed(part) for part in node.args]
+            node.node = self._weighed(node.node)
+        return node
+
+    def _weighed(self, node: nodes.Expr) -> nodes.Expr:
+        """Wrap a value so that it is charged by its length if a loop iterates over it repeatedly."""
+        return node if not self.loops or isinstance(node, nodes.Const) else _filtered("_weighed", node)
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802 - the same
+        self.generic_visit(node)
+        return _filtered("_concatenated", nodes.List(node.nodes, lineno=node.lineno))
+
+    def visit_Call(self, node: nodes.Call) -> nodes.Filter:  # noqa: N802 - the same
+        self.generic_visit(node)
+        method = node.node
+        args = [self._weighed(part) for part in node.args]
+        if isinstance(method, nodes.Name):
+            return _filtered(f"_{method.name}", nodes.List(args, lineno=node.lineno), [], node.kwargs)
+        assert isinstance(method, nodes.Getattr)
+        return _filtered("_called", self._weighed(method.node), [nodes.Const(method.attr), *args], node.kwargs)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802 - the same
+        self.generic_visit(node)
+        if isinstance(node.arg, nodes.Slice):
+            node.node = self._weighed(node.node)
+        return node
+
+
+def _is_value(target: nodes.Expr) -> bool:
+    """Return True if this is the variable of a lone expression's value."""
+    return isinstance(target, nodes.Name) and target.name == VALUE
+
+
+def _program(tree: nodes.Template, *, named: bool) -> Program:
+    tree = _Rewriting(named=named).visit(tree)
+    tree.set_environment(_environment())
+    try:
+        return program(_environment(), tree)
+    except TemplateSyntaxError as error:
+        # Jinja detects late that `loop` cannot be a loop variable.
+        raise Refused(_unreadable(error, "name it otherwise")) from None
+    except (SyntaxError, RecursionError, MemoryError):
+        # Python's own limits on nesting; no tree within ours has been seen to reach them.
+        raise Refused(_too_large("is nested too deep", _LIMITS)) from None
+
+
+def _filtered(
+    name: str, node: nodes.Expr, args: list[nodes.Expr] | None = None, kwargs: list[nodes.Keyword] | None = None
+) -> nodes.Filter:
+    return nodes.Filter(node, name, args or [], kwargs or [], None, None, lineno=node.lineno)
+
+
+# ------------------------------------------------------------------------------------------------------------- checking
+
+
+def _refusals(tree: nodes.Template) -> Iterator[Refusal]:
+    count = 0
+    stack: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
+    while stack:
+        node, depth, loops = stack.pop()
+        count += 1
+        loops += isinstance(node, nodes.For)
+        if depth > MAX_DEPTH or count > MAX_NODES:
+            yield _too_large("is nested too deep" if depth > MAX_DEPTH else "has too many parts", _LIMITS)
+            return
+        if loops > MAX_LOOPS:
+            yield _not_allowed(node, f"a loop in {MAX_LOOPS} loops")
+            continue
+        refusal = _refusal(node)
+        if refusal is not None:
+            yield refusal
+            continue
+        stack += [(child, depth + 1, loops) for child in reversed([*node.iter_child_nodes()])]
+
+
+_LIMITS = f"at most {MAX_DEPTH} levels and {MAX_NODES:,} parts"
+
+
+def _refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case a kind of node)
+    """Return why this node, seen alone, is not allowed in a template."""
+    if type(node) not in _ALLOWED:
+        shown = _SHOWN.get(type(node).__name__, f"{{% {type(node).__name__.lower()} %}}")
+        return _not_allowed(node, shown)
+    match node:
+        case nodes.Name(name=name):
+            return _check_name(node, name)
+        case nodes.Const(value=int(number)) if number.bit_length() > MAX_BITS:
+            return _too_large("has a number that is too large", f"numbers of at most {MAX_BITS:,} bits")
+        case nodes.Getattr(attr=name) if name.startswith("_"):
+            return _private(node, name)
+        case nodes.Call(node=nodes.Getattr(attr=name)) if name in METHODS and not _is_spread(node):
+            return None
+        case nodes.Call(node=nodes.Name(name=name)) if name in _FUNCTIONS and not _is_spread(node):
+            return None
+        case nodes.Call(node=nodes.Getattr(attr=name) | nodes.Name(name=name)) if not _is_spread(node):
+            known = [*METHODS, *_FUNCTIONS]
+            why = f"a template may call {', '.join(name + '()' for name in known)} and nothing else"
+            order = did_you_mean(name, known, "use a filter, or let a node work it out")
+            return Refusal("R304", node.lineno, f"calls {name!r}", why, order)
+        case nodes.Call():
+            return _not_allowed(node, "a call")
+        case nodes.Filter(name=name) if name not in FILTERS:
+            return _unknown(node, "filter", name, FILTERS)
+        case nodes.Test(name=name) if name not in TESTS:
+            return _unknown(node, "test", name, TESTS)
+        case nodes.Filter() | nodes.Test() if _is_spread(node):
+            return _not_allowed(node, "* or ** in a call")
+        case nodes.For(recursive=True):
+            return _not_allowed(node, "a recursive loop")
+    return None
+
+
+def _is_spread(node: Any) -> bool:
+    return node.dyn_args is not None or node.dyn_kwargs is not None
+
+
+def _check_name(node: nodes.Node, name: str) -> Refusal | None:
+    if name.startswith("_"):
+        return _private(node, name)
+    if name in _RESERVED:
+        return Refusal("R304", node.lineno, f"uses {name!r}", "Jinja keeps that name for itself", "choose another key")
+    return None
+
+
+def _private(node: nodes.Node, name: str) -> Refusal:
+    why = "names that begin with _ are private, and a template cannot see them"
+    return Refusal("R304", node.lineno, f"uses {name!r}", why, "use a public name, or an item: x['_key']")
+
+
+def _not_allowed(node: nodes.Node, what: str) -> Refusal:
+    why = (
+        "a template may read, count, compare and word values: names, items, operators, filters, tests, if, for and set"
+    )
+    return Refusal("R305", node.lineno, f"uses {what}", why, "let a node work it out and write it on the board")
+
+
+def _unknown(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:
+    public = sorted(word for word in known if word.isidentifier())
+    order = did_you_mean(name, public, f"use a {sort} that there is")
+    return Refusal("R303", node.lineno, f"uses the {sort} {name!r}", f"the {sort}s are: {', '.join(public)}", order)
+
+
+# ---------------------------------------------------------------------------------------------------------------- reads
+
+
+def _paths(node: nodes.Node, bound: frozenset[str]) -> Iterator[Path]:  # noqa: C901  (one case a kind of node)
+    """Yield the paths of names that come from the context, each as deep as it is written."""
+    path = _path(node)
+    if path is not None:
+        if path[0] not in bound:
+            yield path
+        return
+    match node:
+        case nodes.For(target=target, iter=items, test=test, body=body, else_=otherwise):
+            yield from _paths(items, bound)
+            yield from _paths_in([*([test] if test is not None else []), *body], bound | _named(target) | {"loop"})
+            yield from _paths_in(otherwise, bound)
+        case nodes.If(test=test, body=body, elif_=others, else_=otherwise):
+            yield from _paths(test, bound)
+            branches: tuple[Sequence[nodes.Node], ...] = (body, others, otherwise)
+            for branch in branches:
+                yield from _paths_in(branch, bound)
+        case nodes.Template(body=body):
+            yield from _paths_in(body, bound)
+        case nodes.Assign(node=value):
+            yield from _paths(value, bound)
+        case nodes.AssignBlock(filter=filtered, body=body):
+            yield from _paths_in([*([filtered] if filtered is not None else []), *body], bound)
+        case nodes.Call(node=nodes.Name(), args=args, kwargs=kwargs):
+            for part in (*args, *kwargs):
+                yield from _paths(part, bound)
+        case nodes.Call(node=nodes.Getattr(node=value), args=args, kwargs=kwargs):
+            for part in (value, *args, *kwargs):
+                yield from _paths(part, bound)
+        case _:
+            for part in node.iter_child_nodes():
+                yield from _paths(part, bound)
+
+
+def _paths_in(body: Sequence[nodes.Node], bound: frozenset[str]) -> Iterator[Path]:
+    """Yield the paths of statements in order: a name set by one of them is local to those after it."""
+    for part in body:
+        yield from _paths(part, bound)
+        if isinstance(part, nodes.Assign | nodes.AssignBlock):
+            bound |= _named(part.target)
+
+
+def mentions(text: str, *, bare: bool) -> list[Mention]:
+    """Return what a compiling template reads, except values with a default or a test that accepts undefined."""
+    tree = _parsed(text, bare=bare)
+    stores = (node.name for node in tree.find_all(nodes.Name) if node.ctx == "store")
+    bound = frozenset({"loop", *stores})
+    parts = tree.find_all((nodes.Filter, nodes.Test))
+    safe = {id(part.node) for part in parts if part.name in _FORGIVING}
+    return [
+        Mention(
+            _source_text(node),
+            node.lineno,
+            _key(node),
+            path if (path := _path(node)) is not None and path[0] not in bound else None,
+            _source_text(node.node) if isinstance(node, nodes.Getattr | nodes.Getitem) else "",
+        )
+        for node in tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem))
+        if id(node) not in safe
+    ]
+
+
+def _key(node: nodes.Node) -> str | int | None:
+    match node:
+        case nodes.Name(name=name) | nodes.Getattr(attr=name):
+            return name
+        case nodes.Getitem(arg=nodes.Const(value=str() | int() as key)):
+            return key
+    return None
+
+
+def _source_text(node: nodes.Node | None) -> str:
+    """Return the source of an expression as far as it reads values; the rest is an ellipsis."""
+    match node:
+        case nodes.Name(name=name):
+            return name
+        case nodes.Const(value=value):
+            return repr(value)
+        case nodes.Getattr(node=inner, attr=name):
+            return f"{_source_text(inner)}.{name}"
+        case nodes.Getitem(node=inner, arg=key):
+            return f"{_source_text(inner)}[{_source_text(key)}]"
+        case nodes.Filter(node=inner, name=name):
+            return f"({_source_text(inner)}|{name})"
+        case nodes.Call(node=called):
+            return f"{_source_text(called)}(…)"
+    return "…"
+
+
+def _named(target: nodes.Node) -> frozenset[str]:
+    """Return the names that a loop or `set` binds."""
+    return frozenset(part.name for part in (target, *target.find_all(nodes.Name)) if isinstance(part, nodes.Name))
+
+
+def _path(node: nodes.Node) -> Path | None:
+    """Return the path of a name followed by constant attributes and items; None for anything else."""
+    keys: list[str] = []
+    while True:
+        match node:
+            case nodes.Name(name=name):
+                return (name, *reversed(keys))
+            case nodes.Getattr(node=inner, attr=name):
+                keys.append(name)
+            case nodes.Getitem(node=inner, arg=nodes.Const(value=str(key))):
+                # x['a.b'] is the key or, if there is none, the path: the path is what is reported.
+                keys += reversed(key.split("."))
+            case nodes.Getitem(node=inner, arg=nodes.Const(value=int(index))) if index >= 0:
+                keys.append(str(index))
+            case _:
+                return None
+        node = inner

@@ -1,0 +1,316 @@
+"""Values identified by their type: their keys on the board, conditions on them, and the parameters of systems."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from inspect import isawaitable
+from types import UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+
+from agentnb.board.decoders import Record
+from agentnb.board.external_types import is_scalar
+from agentnb.board.scopes import Scope
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.core.work import Work
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.model import Path
+from agentnb.recipe.user_functions import unrun
+from agentnb.world.resources import Resources
+
+UNIONS: Final = (Union, UnionType)
+_NUMBERS: Final[Mapping[Any, Any]] = {float: (int, float), complex: (int, float, complex)}
+
+
+class Take(NamedTuple):
+    """A parameter of a system: an `out` is a stored output, a `res` a resource, a `context` the context itself.
+
+    Without a value, one that is not `needed` is left out or, with `none`, passed as None.
+    """
+
+    name: str
+    sort: str
+    kind: Any = None
+    needed: bool = True
+    none: bool = False
+
+
+def type_name(kind: Any) -> str:
+    """Return a type as shown to people: its defined name, with its type arguments."""
+    if (origin := get_origin(kind)) is not None:
+        return f"{type_name(origin)}[{', '.join(map(type_name, get_args(kind)))}]"
+    return getattr(kind, "__qualname__", None) or str(kind)
+
+
+def key_of(kind: Any) -> str:
+    """Return the board key of a type: its module and its qualified name.
+
+    Example:
+        >>> key_of(dict), key_of(list[int])
+        ('builtins.dict', 'builtins.list[int]')
+    """
+    home = get_origin(kind) or kind
+    return f"{getattr(home, '__module__', 'typing')}.{type_name(kind)}"
+
+
+def keys_of(kinds: Any) -> dict[Any, str]:
+    """Return a key for each type; if two have one name, the later one's ends in `~2`, `~3` ..."""
+    found: dict[Any, str] = {}
+    for kind in dict.fromkeys(kinds):
+        key = name = key_of(kind)
+        number = 2
+        while key in found.values():
+            key, number = f"{name}~{number}", number + 1
+        found[kind] = key
+    return found
+
+
+def stored_under(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> str:
+    """Return the key of an output: that of the declared type that it matches, otherwise that of its own type."""
+    own = [kind for kind in declared if kind is type(value)]
+    for kind in own or declared:
+        if is_of(value, kind):
+            return keys[kind]
+    if isinstance(value, Record):  # its class is not known here: its name is used
+        return str(value.document.get("type", value.tag)).replace(":", ".")
+    return keys.get(type(value)) or key_of(type(value))
+
+
+def is_of(value: Any, kind: Any) -> bool:
+    """Return True if a value matches a type annotation, as type checkers see it; items are not checked.
+
+    So an int is a float, a numpy scalar is what its `item()` is, and every dict may be a TypedDict. A type that cannot
+    be checked, such as a Protocol or a type variable, matches every value.
+
+    Example:
+        >>> is_of(1, float), is_of("1", float), is_of([1], list[str]), is_of({}, typing.NewType("Row", dict))
+        (True, False, True, True)
+    """
+    while isinstance(kind, typing.NewType):
+        kind = kind.__supertype__
+    kind = getattr(kind, "__value__", kind)  # the alias of `type Name = ...`
+    if isinstance(kind, typing.TypeVar) or kind in (Any, typing.NoReturn, typing.Never):
+        return True
+    if get_origin(kind) in (*UNIONS, typing.Annotated):
+        parts = get_args(kind)[:1] if get_origin(kind) is typing.Annotated else get_args(kind)
+        return any(is_of(value, part) for part in parts)
+    if get_origin(kind) is typing.Literal:
+        return any(type(value) is type(each) and value == each for each in get_args(kind))
+    if typing.is_typeddict(get_origin(kind) or kind):
+        return isinstance(value, dict)
+    wider = _NUMBERS.get(kind, kind) if not isinstance(value, bool) or kind is int else kind
+    try:
+        return isinstance(value.item() if is_scalar(value) else value, get_origin(wider) or wider)
+    except TypeError:
+        return True
+
+
+def members(kind: Any) -> tuple[Any, ...]:
+    """Return the types of a union, without None; for any other type the type itself."""
+    found = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
+    return tuple(each for each in found if each is not type(None) and each is not None)
+
+
+class SystemContext:
+    """The environment of systems: resources by type, and the stored outputs.
+
+    One that you create is what a run begins with. A system that declares one receives that of its own position: what it
+    inserts in a parallel branch is seen in that branch only.
+    """
+
+    def __init__(self, *resources: Any) -> None:
+        self.resources = Resources()
+        self.outputs: dict[Any, Any] = {}
+        self._scope: Scope | None = None
+        self._work: Work | None = None
+        self._keys: Mapping[Any, str] = {}
+        self._open = True
+        for each in resources:
+            self.resources.insert(each)
+
+    @classmethod
+    def at(
+        cls, resources: Resources, scope: Scope, keys: Mapping[Any, str] | None = None, work: Work | None = None
+    ) -> SystemContext:
+        """Return the context of a position in a run."""
+        found = cls()
+        found.resources, found._scope, found._keys, found._work = resources, scope, keys or {}, work
+        return found
+
+    def insert(self, resource: Any, kind: type | None = None) -> SystemContext:
+        """Add a resource under its type, or under `kind`; return this context.
+
+        Raises:
+            ExecutionError: X455, the step that received this context has ended.
+        """
+        if not self._open or (self._work is not None and self._work.dead):
+            raise ExecutionError(
+                Problem("X455", f"a late attempt to insert a {type_name(type(resource))} was refused", "SystemContext",
+                        "the step that was given this context has ended", "insert it before the system returns")
+            )  # fmt: skip
+        self.resources.insert(resource, kind, self._scope)
+        return self
+
+    def resource(self, kind: type) -> Any:
+        """Return the resource of a type.
+
+        Raises:
+            ExecutionError: X451, it does not exist.
+        """
+        found = self.resources.find(kind, self._scope)
+        if found is ABSENT:
+            raise ExecutionError(missing_resource(kind, "SystemContext", self.resources))
+        return found
+
+    def insert_output(self, value: Any, kind: Any = None) -> SystemContext:
+        """Store an output for a run to begin with; return this context."""
+        self.outputs[type(value) if kind is None else kind] = value
+        return self
+
+    def output(self, kind: Any, default: Any = None) -> Any:
+        """Return the last stored output of a type, or the default."""
+        if self._scope is None:
+            return self.outputs.get(kind, default)
+        key = self._keys.get(kind) or key_of(kind)
+        if self._work is not None:
+            self._work.reads[key] = None
+        found = self._scope.get(key)
+        return default if found is ABSENT else thaw(found)
+
+    def close(self) -> None:
+        """Refuse all further insertions."""
+        self._open = False
+
+
+class Asked:
+    """A condition or key computed from the stored output of a type: a predicate, or a switch's discriminator.
+
+    It can be a loop's condition, called with the board; with `until` it holds while its answer is false.
+    """
+
+    def __init__(
+        self, name: str, kind: Any, key: str, function: Callable[[Any], Any] | None, *, until: bool = False
+    ) -> None:
+        self.name, self.kind, self.key, self.function, self.until = name, kind, key, function, until
+        self.source = function  # input of the fingerprint
+        self.text = f"{'not ' if until else ''}{name}({type_name(kind)})"
+        self.reads: tuple[Path, ...] = ((key,),)
+
+    def __call__(self, board: Mapping[str, Any], /) -> Any:
+        """Return the answer."""
+        work = getattr(board, "work", None)
+        if isinstance(work, Work):
+            answer = self.answer(work)
+        else:
+            answer = None if self.function is None else self.function(board[self.key])
+        return not answer if self.until else answer
+
+    def __repr__(self) -> str:
+        return f"<Asked {self.text}>"
+
+    def explain(self, board: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return (text, value) of the output that it uses and, last, of its answer; of a failure only that."""
+        if self.key not in board:
+            return [(self.text, f"fails: no {type_name(self.kind)!r} is stored")]
+        value = board[self.key]
+        try:
+            answer = self(board)
+        except Exception as error:  # noqa: BLE001  (it is told)
+            return [(self.text, f"fails: {type(error).__name__}: {error}")]
+        return [(type_name(self.kind), value), (self.text, answer)]
+
+    def answer(self, work: Work) -> Any:
+        """Return the function's answer for the output visible to a node.
+
+        X454: a predicate failed
+
+        Raises:
+            ExecutionError: X450, the output does not exist; X454, the function failed.
+        """
+        if self.function is None:
+            raise ExecutionError(self._failed(work, "it was given no function to ask"))
+        value = output_at(work, self.key)
+        if value is ABSENT:
+            raise ExecutionError(missing_output(work, self.kind, self.key, f"{self.name!r} asks for"))
+        try:
+            found = self.function(value)
+        except Exception as error:
+            raise ExecutionError(self._failed(work, f"{type(error).__name__}: {error}")) from error
+        if isawaitable(found) or unrun(found) is not None:
+            getattr(found, "close", lambda: None)()
+            returned = unrun(found) or "an awaitable"
+            raise ExecutionError(self._failed(work, f"it returned {returned} in place of an answer"))
+        return found
+
+    def _failed(self, work: Work, why: str) -> Problem:
+        """X454: a predicate failed."""
+        return Problem("X454", f"{self.name!r} could not be asked about {type_name(self.kind)!r}: {why}",
+                       place_of(work), "where a run goes on hangs on its answer",
+                       "let it be a plain function that answers for every value of that type")  # fmt: skip
+
+
+def output_at(work: Work, key: str) -> Any:
+    """Return a node's own copy of a stored output; ABSENT if there is none. The read is recorded."""
+    work.reads[key] = None
+    found = work.scope.get(key)
+    return found if found is ABSENT else thaw(found)
+
+
+def outputs_taken(work: Work, takes: Sequence[Take], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
+    """Return a node's own copies of the stored outputs that it takes, by the names of its parameters.
+
+    Raises:
+        ExecutionError: X450, the output does not exist.
+    """
+    found = {}
+    for take in takes:
+        value = output_at(work, keys[take.kind])
+        if value is not ABSENT:
+            found[take.name] = value
+        elif take.needed:
+            asks = f"parameter {take.name!r} of {name!r} takes"
+            raise ExecutionError(missing_output(work, take.kind, keys[take.kind], asks))
+        elif take.none:
+            found[take.name] = None
+    return found
+
+
+def place_of(work: Work) -> str:
+    """Return a node's position, as shown to people."""
+    return str(work.node.place or f"node {work.node.id!r}")
+
+
+def missing_output(work: Work, kind: Any, key: str, asks: str) -> Problem:
+    """X450: an output of a type is required, and none is stored."""
+    nodes = work.run.plan.recipe.nodes.values()
+    makers = [node.id for node in nodes if key in node.writes and node.id != work.node.id]
+    stored = [name for name in work.scope.seen() if name != key]
+    could = f"it could come from: {', '.join(makers)}" if makers else "no system of this graph says that it returns one"
+    order = f"let {' or '.join(map(repr, makers))} run before it" if makers else "add a system that returns one"
+    return Problem(
+        "X450",
+        f"node {work.node.id!r}: {asks} the output {type_name(kind)!r}, and none is stored",
+        place_of(work),
+        f"{could}; stored are: {', '.join(stored) or 'none'}",
+        order,
+    )
+
+
+def other_type(work: Work, value: Any, declared: Sequence[Any], name: str) -> Problem:
+    """X472: a system has returned a value of another type than its annotation declares."""
+    wanted, returned = " or ".join(map(type_name, declared)) or "None", type_name(type(value))
+    return Problem("X472", f"{name!r} returned a {returned!r}, and declares {wanted!r}", place_of(work),
+                   "an output is stored by its type: who asks for the declared one would not find it",
+                   f"return a {wanted}, or annotate it: -> {returned}")  # fmt: skip
+
+
+def missing_resource(kind: type, where: str, resources: Resources, who: str = "") -> Problem:
+    """X451: a resource of a type is required and does not exist."""
+    name = type_name(kind)
+    return Problem(
+        "X451",
+        f"{who}there is no resource {name!r}",
+        where,
+        f"the resources here are: {', '.join(resources.names()) or 'none'}",
+        f"pass it: Session(recipe, resources={{{name}: ...}}), or context.insert(...) before a run begins",
+    )

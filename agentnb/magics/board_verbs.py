@@ -1,0 +1,120 @@
+"""The verbs of `%agent` that inspect or edit the board, set breakpoints and watches, and answer pending nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentnb.magics.line_parsing import needed, number, wrong
+from agentnb.magics.workspace import Bench, standing
+from agentnb.recipe.descriptions import typed
+
+
+def stop_at(bench: Bench, words: list[str]) -> Any:
+    """`break NODE [when EXPRESSION]`: stop before NODE."""
+    node, _, when = needed(words, "break", "a node").partition(" when ")
+    return bench.session.breakpoints.add(node.strip(), when=when.strip() or None)
+
+
+def breaks(bench: Bench, _: list[str]) -> Any:
+    """`breaks`: the breakpoints as a DataFrame."""
+    return bench.session.breakpoints.to_frame()
+
+
+def no_stop(bench: Bench, words: list[str]) -> str:
+    """`unbreak [NODE or ID]`: remove the breakpoints of a node, one by its number, or all of them."""
+    stops, which = bench.session.breakpoints, " ".join(words)
+    if which:
+        stops.remove(int(which) if which.isdecimal() else which)
+    else:
+        stops.clear()
+    return f"{len(stops)} breakpoint(s) left"
+
+
+def watch(bench: Bench, words: list[str]) -> Any:
+    """`watch [EXPRESSION]`: show its current value together with those already watched."""
+    session = bench.session
+    return session.watch(" ".join(words)).watches if words else session.watches
+
+
+def unwatch(bench: Bench, words: list[str]) -> Any:
+    """`unwatch EXPRESSION`: remove it from the watches."""
+    session = bench.session
+    session.watches.remove(needed(words, "unwatch", "an expression"))
+    session.changed()
+    return session.watches
+
+
+def board(bench: Bench, words: list[str]) -> Any:
+    """`board [KEY]`: the blackboard at the current step, or the value of a key."""
+    found = bench.session.board
+    return found[words[0]] if words else found
+
+
+def who(bench: Bench, words: list[str]) -> str:
+    """`who KEY`: the step that wrote the value of a key."""
+    key, session = needed(words, "who", "a key"), bench.session
+    step = session.who_wrote(key)
+    if step is None:
+        return f"nobody has written {key!r}"
+    return f"step {step}: {session.trace.steps[step - 1].node_id}" if step else "the inputs"
+
+
+def edit(bench: Bench, words: list[str]) -> Any:
+    """`edit KEY VALUE`: write a value (JSON or text, as its input is declared) at the current step."""
+    if len(words) < 2:
+        raise wrong("edit needs a key and a value", f"%agent edit {' '.join(words)}", "it writes one value",
+                    "write %agent edit KEY VALUE")  # fmt: skip
+    session = bench.session
+    return session.edit({words[0]: typed(" ".join(words[1:]), session.recipe.inputs.get(words[0]))}).board
+
+
+def pending(bench: Bench, _: list[str]) -> Any:
+    """`pending`: the questions and approvals that wait for a person."""
+    return bench.session.pending
+
+
+def answer(bench: Bench, words: list[str]) -> str:
+    """`answer TEXT`: answer the waiting node."""
+    text, waiting = " ".join(words), next((one for one in bench.session.pending if one.kind == "answer"), None)
+    schema = None if waiting is None else waiting.arguments.get("schema")
+    bench.session.answer(text if schema is None else typed(text, schema))
+    return standing(bench.session)
+
+
+def approve(bench: Bench, words: list[str]) -> str:
+    """`approve [ID]`: approve a request: the first, or the one of this id or node."""
+    bench.session.approve(" ".join(words) or None)
+    return standing(bench.session)
+
+
+def deny(bench: Bench, words: list[str]) -> str:
+    """`deny [ID] [because REASON]`: deny a request; the node receives the reason."""
+    which, _, reason = f" {' '.join(words)} ".partition(" because ")
+    bench.session.deny(which.strip() or None, reason.strip())
+    return standing(bench.session)
+
+
+def why(bench: Bench, _: list[str]) -> Any:
+    """`why`: the conditions after the last step, each with its values and result."""
+    return bench.session.why()
+
+
+def why_not(bench: Bench, words: list[str]) -> Any:
+    """`whynot NODE`: the reasons why a node did not run."""
+    return bench.session.why_not(needed(words, "whynot", "a node"))
+
+
+def trace(bench: Bench, words: list[str]) -> Any:
+    """`trace [n]`: the steps so far as a DataFrame, or the last n of them."""
+    found = bench.session.trace.to_frame()
+    return found.tail(number(words, None, "trace")) if words else found
+
+
+def draw(bench: Bench, _: list[str]) -> Any:
+    """`draw`: the recipe's drawing with the current run."""
+    return bench.session.draw()
+
+
+def show(bench: Bench, _: list[str]) -> Any:
+    """`show`: the session itself, as its cockpit."""
+    return bench.session

@@ -1,0 +1,50 @@
+"""Completion of lines that begin with `%agent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from agentnb.errors import AgentNbError
+from agentnb.magics.verbs import VERBS
+from agentnb.magics.workspace import Bench
+from agentnb.recipe.model import Recipe
+from agentnb.samples import samples
+from agentnb.session import Session
+
+
+def _inputs(bench: Bench, words: list[str]) -> list[str]:
+    """Return the inputs of the named recipe, or of the last one, without those already on the line."""
+    names = [word for word in words[2:3] if "=" not in word and word != "as"]
+    given = {word.partition("=")[0] for word in words}
+    return [f"{key}=" for key in bench.recipe("".join(names)).inputs if key not in given]
+
+
+SORTS: Final[dict[str, Callable[[Bench, list[str]], Iterable[str]]]] = {
+    "verbs": lambda *_: VERBS,
+    "samples": lambda *_: [row.name for row in samples()],
+    "recipes": lambda bench, words: [] if len(words) > 2 else bench.of(Recipe),
+    "inputs": _inputs,
+    "sessions": lambda bench, _: bench.of(Session),
+    "nodes": lambda bench, _: bench.session.recipe.nodes,
+    "keys": lambda bench, _: bench.session.board,
+    "broken": lambda bench, _: {row.node: 0 for row in bench.session.breakpoints if row.node is not None},
+    "watched": lambda bench, _: bench.session.watches,
+    "pending": lambda bench, _: [one.id for one in bench.session.pending],
+    "speeds": lambda *_: ("full", "10", "3", "1"),
+}
+
+
+def complete(bench: Bench, line: str) -> list[str]:
+    """Return the completions for the last word of a line, which may be empty."""
+    words = line.split()
+    typed = "" if line.endswith(" ") else words.pop() if len(words) > 1 else ""
+    if len(words) <= 1:
+        return [verb for verb in VERBS if verb.startswith(typed)]
+    found: list[str] = []
+    for sort in VERBS[words[1]].after if words[1] in VERBS else ():
+        try:
+            found += SORTS[sort](bench, words)
+        except AgentNbError:
+            continue  # there is no session yet, or the recipe does not exist
+    return [name for name in found if name.startswith(typed)]

@@ -1,0 +1,73 @@
+"""Parsing of the arguments of `%agent`, and the errors for invalid ones."""
+
+from __future__ import annotations
+
+import shlex
+
+from agentnb.errors import AgentNbError, ExecutionError, Problem
+
+
+def wrong(what: str, where: str, why: str, do: str) -> AgentNbError:
+    """U401: the arguments of a magic are invalid, or what they name does not exist."""
+    return ExecutionError(Problem("U401", what, where, why, do))
+
+
+def split(line: str) -> list[str]:
+    """Split a line as a shell does; an unmatched quote is part of its word."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def variable(name: str, where: str) -> str:
+    """Return a name if it is a valid variable name.
+
+    Raises:
+        ExecutionError: U401, it is not.
+    """
+    if not name.isidentifier():
+        raise wrong(f"{name!r} cannot be a variable", where, "what is made is put into a variable",
+                    "give one name of letters, digits and _")  # fmt: skip
+    return name
+
+
+def named(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
+    """Return the text before `as`, and the variable after it.
+
+    Raises:
+        ExecutionError: U401, the text is empty, or the variable name is invalid.
+    """
+    target = otherwise
+    if "as" in words[1:]:
+        at = words.index("as", 1)
+        target, words = " ".join(words[at + 1 :]), words[:at]
+    return needed(words, verb, "a name"), variable(target, f"%agent {verb}")
+
+
+def needed(words: list[str], verb: str, what: str) -> str:
+    """Return the words as one text.
+
+    Raises:
+        ExecutionError: U401, there are no words.
+    """
+    if not words:
+        raise wrong(
+            f"{verb} needs {what}", f"%agent {verb}", "it does not know what is meant", f"see %agent help {verb}"
+        )
+    return " ".join(words)
+
+
+def number(words: list[str], otherwise: int | None, verb: str) -> int:
+    """Return the number in the words; `otherwise` if there are no words.
+
+    Raises:
+        ExecutionError: U401, it is not a number from 0 on.
+    """
+    text = words[0] if words else ""
+    if not text and otherwise is not None:
+        return otherwise
+    if not text.isdecimal():
+        raise wrong(f"{text!r} is no step number", f"%agent {verb} {text}", f"{verb} takes a number",
+                    f"write for example %agent {verb} 3")  # fmt: skip
+    return int(text)

@@ -1,0 +1,147 @@
+"""Agent expansion: a node that calls an agent becomes a composite node, stepped and drawn like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+
+WHOLE: Final = ""  # the name of the agent in a recipe that consists of it alone
+_CALLING: Final = frozenset({"agent", "function", "system", "task", "tool"})
+_WAS: Final = "was"  # the parameter with the kind that a node had before its agent was expanded
+_NAMES: Final = ("function", "ref")  # the parameters that name what a node calls
+
+
+def grafted(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
+    """Return a recipe in which each node that calls an agent contains the agent's recipe.
+
+    An agent is an object with a `recipe` that includes it (`meta["agents"]`). It is found if a node has it in place of
+    a callable, or names it and `tools` has it under that name. Its nodes are called `NODE/NAME`; they have a separate
+    board, and do not count towards max_steps: to the recipe around it, the agent is one node. If `tools` has something
+    else under the name of an agent, the original node is restored.
+    """
+    recipe = _restore_nodes(recipe, tools)
+    found = {node.id: inside for node in recipe.nodes.values() if (inside := _find_agent(node, tools)) is not None}
+    if not found:
+        return recipe
+    recipe = _remove_insides(recipe, found)
+    nodes: dict[str, Node] = {}
+    edges, regions = [*recipe.ways], dict(recipe.regions)
+    agents = dict(recipe.meta.get("agents", {}))
+    for node in recipe.nodes.values():
+        inside = found.get(node.id)
+        if inside is None:
+            nodes[node.id] = node
+            continue
+        region = _free(node.id, regions)
+        nodes[node.id] = replace(node, kind="task", bodies=(region,), params=_params(node))
+        stem = _make_prefix(node.id, inside, recipe)
+        nodes |= {each.id: each for each in _nodes(inside, node, region, stem)}
+        edges += [_edge(edge, stem) for edge in inside.ways]
+        entry = tuple(f"{stem}/{id}" for id in inside.entry)
+        regions[region] = Region(region, entry, inside.name, node.id, isolated=True)
+        agents[node.id] = inside.meta["agents"][WHOLE]
+    meta = MappingProxyType({**recipe.meta, "agents": agents})
+    return replace(
+        recipe, nodes=MappingProxyType(nodes), edges=tuple(edges), regions=MappingProxyType(regions), meta=meta
+    )
+
+
+def agent_in(called: Any) -> Recipe | None:
+    """Return the recipe of an agent; None for anything else that can be called."""
+    recipe = getattr(called, "recipe", None)
+    return recipe if isinstance(recipe, Recipe) and WHOLE in recipe.meta.get("agents", {}) else None
+
+
+def _find_agent(node: Node, tools: Mapping[str, Any]) -> Recipe | None:
+    """Return the recipe of the agent that a node calls; None if it calls none."""
+    if node.kind not in _CALLING:
+        return None
+    wanted = _get_called(node)
+    return agent_in(tools.get(wanted) if isinstance(wanted, str) else wanted)
+
+
+def _restore_nodes(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
+    """Return a recipe without the agents that are now replaced by a plain callable."""
+    gone = {
+        node.id: replace(node, kind=node.params[_WAS], bodies=(), params=_left(node, _WAS))
+        for node in recipe.nodes.values()
+        if _WAS in node.params and tools.get(_get_called(node)) is not None and _find_agent(node, tools) is None
+    }
+    if not gone:
+        return recipe
+    recipe = _remove_insides(recipe, gone)
+    agents = {id: agent for id, agent in recipe.meta["agents"].items() if id not in gone}
+    return replace(
+        recipe,
+        nodes=MappingProxyType({**recipe.nodes, **gone}),
+        meta=MappingProxyType({**recipe.meta, "agents": agents}),
+    )
+
+
+def _left(node: Node, without: str) -> Mapping[str, Any]:
+    return MappingProxyType({name: value for name, value in node.params.items() if name != without})
+
+
+def _get_called(node: Node) -> Any:
+    """Return what a node calls: a name, or the object itself."""
+    return next((node.params[name] for name in _NAMES if node.params.get(name) is not None), node.id)
+
+
+def _remove_insides(recipe: Recipe, owners: Mapping[str, Any]) -> Recipe:
+    """Return a recipe without the insides of these nodes: another agent may replace an earlier one."""
+    inside = {region for owner in owners for region in recipe.nodes[owner].bodies}
+    if not inside:
+        return recipe
+    nodes = {id: node for id, node in recipe.nodes.items() if node.scope not in inside}
+    return replace(
+        recipe,
+        nodes=MappingProxyType(nodes),
+        edges=tuple(edge for edge in recipe.ways if edge.source in nodes),
+        regions=MappingProxyType({id: region for id, region in recipe.regions.items() if id not in inside}),
+    )
+
+
+def _params(node: Node) -> Mapping[str, Any]:
+    """Return a node's parameters with the agent's name, in place of the object itself."""
+    named = {name: node.params[name].recipe.name for name in _NAMES
+             if node.params.get(name) is not None and not isinstance(node.params[name], str)}  # fmt: skip
+    return MappingProxyType({_WAS: node.kind, **node.params, **named})
+
+
+def _free(name: str, regions: Mapping[str, Region]) -> str:
+    while name in regions:
+        name += "/inside"
+    return name
+
+
+def _make_prefix(name: str, inside: Recipe, recipe: Recipe) -> str:
+    """Return the prefix for the inner nodes: their owner's name, extended if a node has it already."""
+    while any(f"{name}/{id}" in recipe.nodes for id in inside.nodes):
+        name += "/inside"
+    return name
+
+
+def _nodes(inside: Recipe, owner: Node, region: str, stem: str) -> list[Node]:
+    assert all(node.scope == ROOT and not node.bodies for node in inside.nodes.values()), "an agent has no regions"
+    return [
+        replace(
+            node,
+            id=f"{stem}/{node.id}",
+            label=node.label or node.id,
+            scope=region,
+            counted=False,
+            params=MappingProxyType({"own_id": node.id, **node.params, "agent": owner.id}),
+        )
+        for node in inside.nodes.values()
+    ]
+
+
+def _edge(edge: Edge, stem: str) -> Edge:
+    return replace(edge, source=f"{stem}/{edge.source}", target=f"{stem}/{edge.target}")
+
+
+__all__ = ["WHOLE", "agent_in", "grafted"]

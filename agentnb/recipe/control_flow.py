@@ -1,0 +1,158 @@
+"""Rules about control flow. Violations are warnings: the recipe can still run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from agentnb.errors import MOST_NAMES, MOST_SUGGESTIONS, Problem
+from agentnb.recipe.descriptions import END, choices, listed, where_is
+from agentnb.recipe.model import Edge, Node, Recipe
+
+# Edges taken by a node that succeeded and did not choose a route itself.
+ORDINARY = frozenset({"sequential", "conditional", "loop_back"})
+# Edges taken on other conditions than a node's success.
+ASIDE = frozenset({"error", "timeout", "event"})
+
+
+def ignored_edge(edge: Edge, kind: str, where: str) -> Problem:
+    """R119: an ordinary edge from a node that chooses its route is never taken."""
+    return Problem("R119", f"edge {edge.source!r} -> {edge.target!r} is ignored", where,
+                   f"{edge.source!r} is of kind {kind!r}: its routes decide where to go, its edges are not asked",
+                   "make it a route, or remove it", "warning")  # fmt: skip
+
+
+def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
+    """Return the edges that can be taken, and those that cannot, each with the edge that precludes it."""
+    taken: list[Edge] = []
+    shut: list[tuple[Edge, Edge]] = []
+    always: dict[str, Edge] = {}
+    for edge in recipe.ways:
+        if recipe.routing == "first" and edge.kind in ORDINARY:
+            if edge.source in always:
+                shut.append((edge, always[edge.source]))
+                continue
+            if edge.when is None:
+                always[edge.source] = edge
+        taken.append(edge)
+    return taken, shut
+
+
+def check_taken(recipe: Recipe) -> Iterator[Problem]:
+    """R118: an edge after one that always matches is never taken."""
+    for edge, first in _split_edges(recipe)[1]:
+        yield shut_out(edge, first, where_is(recipe, edge.place))
+
+
+def shut_out(edge: Edge, first: Edge, where: str) -> Problem:
+    """R118: an edge after one that always matches is never taken."""
+    why = f"the first edge that holds is taken, and {first.source!r} -> {first.target!r} before it always holds"
+    if first.condition or edge.condition:
+        why += "; its condition is a label that nothing evaluates"
+    return Problem("R118", f"edge {edge.source!r} -> {edge.target!r} is never taken", where, why,
+                   "choose by a router, give the first one a condition, or remove it", "warning")  # fmt: skip
+
+
+def _find_reachable(recipe: Recipe, edges: Iterable[Edge]) -> set[str]:
+    """Return the nodes that a run can reach."""
+    onward: defaultdict[str, list[str]] = defaultdict(list)
+    starts = [*recipe.entry, *(node.id for node in recipe.nodes.values() if node.on)]
+    for edge in edges:
+        onward[edge.source].append(edge.target)
+        starts += [edge.target] if edge.kind == "event" else []
+    for node in recipe.nodes.values():
+        for body in node.bodies:
+            onward[node.id] += recipe.regions[body].entry
+    return _closure(starts, onward)
+
+
+def _closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[str]:
+    border, found = list(starts), set[str]()
+    while border:
+        name = border.pop()
+        if name not in found:
+            found.add(name)
+            border += onward[name]
+    return found
+
+
+def nesting(recipe: Recipe) -> int:
+    """Return the maximum nesting depth of regions in the recipe."""
+    inside: defaultdict[str, set[str]] = defaultdict(set)
+    around: Counter[str] = Counter()
+    for node in recipe.nodes.values():
+        for body in {*node.bodies} - inside[node.scope]:
+            inside[node.scope].add(body)
+            around[body] += 1
+    border = [(region, 0) for region in inside if not around[region]]
+    depth: defaultdict[str, int] = defaultdict(int)
+    while border:
+        region, level = border.pop()
+        for body in inside.get(region, ()):
+            depth[body] = max(depth[body], level + 1)
+            around[body] -= 1
+            if not around[body]:  # all incoming edges are known
+                border.append((body, depth[body]))
+    return max(depth.values(), default=0)
+
+
+def check_reached(recipe: Recipe) -> Iterator[Problem]:
+    """R115: a node cannot be reached from the entry."""
+    reached = _find_reachable(recipe, _split_edges(recipe)[0])
+    for node in recipe.nodes.values():
+        if node.id not in reached and node.kind != "missing":  # that it is missing is reported elsewhere
+            yield Problem("R115", f"node {node.id!r} is never reached", where_is(recipe, node.place),
+                          f"no way leads to it from the entry ({listed(recipe.entry)})",
+                          f"lead an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
+
+
+def check_ends(recipe: Recipe) -> Iterator[Problem]:
+    """R125: no path from a reachable node leads to an end."""
+    edges = _split_edges(recipe)[0]
+    out: defaultdict[str, list[Edge]] = defaultdict(list)
+    back: defaultdict[str, list[str]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind not in ASIDE:
+            out[edge.source].append(edge)
+            back[edge.target].append(edge.source)
+    ending = _closure((node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])), back)
+    reached = _find_reachable(recipe, edges)
+    stuck = [node for node in recipe.nodes.values() if node.id in reached and node.id not in ending]
+    if stuck:
+        limit = recipe.limits.get("max_steps")
+        until = f"until max_steps ({limit})" if limit else "without end"
+        yield Problem("R125", f"from node {stuck[0].id!r} no way leads to an end", where_is(recipe, stuck[0].place),
+                      f"a run goes round {until} in: {listed(node.id for node in stuck)}",
+                      "add a route, a condition or an edge that leads out", "warning")  # fmt: skip
+
+
+def _may_end(node: Node, out: list[Edge]) -> bool:
+    if node.on or not out or node.kind == "evaluator":  # its number of rounds is limited
+        return True
+    if ways := choices(node):
+        without_default = node.kind == "router" and node.params.get("default") is None
+        return without_default or any(target == END for _, target in ways)
+    return all(edge.when is not None for edge in out)
+
+
+def check_reads(recipe: Recipe) -> Iterator[Problem]:
+    """R126: a key that a node reads is probably a misspelling of one that is written."""
+    if not recipe.inputs:
+        return  # the inputs of a run are not declared, so any key may be one of them
+    known = {*recipe.inputs, *recipe.init}
+    known.update(key.split(".")[0] for node in recipe.nodes.values() for key in node.writes)
+    names = sorted(known)
+    words, guesses = listed(names), MOST_SUGGESTIONS
+    for node in recipe.nodes.values():
+        for key in node.reads:
+            if key in known or key.split(".")[0] in known or guesses == 0:
+                continue
+            guesses -= 1
+            if near := get_close_matches(key, names[:MOST_NAMES], n=1, cutoff=0.8):
+                yield Problem("R126", f"node {node.id!r} reads {key!r}, which nothing is known to write",
+                              where_is(recipe, node.place), f"the inputs and declared writes are: {words}",
+                              f"did you mean {near[0]!r}?", "warning")  # fmt: skip
+
+
+RULES = (check_taken, check_reached, check_ends, check_reads)

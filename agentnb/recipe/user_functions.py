@@ -1,0 +1,70 @@
+"""Inspection of user functions: whether they are async or generators, and whether a call has run them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any, Final
+
+GENERATES: Final = "calling a generator function runs none of it: it only returns a generator"
+COLLECT: Final = "return a list of what it yields"
+_UNRUN: Final[dict[type, str]] = {
+    GeneratorType: "a generator",
+    AsyncGeneratorType: "an async generator",
+    CoroutineType: "a coroutine",
+    map: "a map object",
+    filter: "a filter object",
+}
+
+
+def is_async(function: Any) -> bool:
+    """Return True if a call returns a coroutine: an async function, a `partial` of one, or an async `__call__`."""
+    return inspect.iscoroutinefunction(_unwrap_function(function))
+
+
+def is_generator(function: Any) -> bool:
+    """Return True if a call returns a generator, sync or async.
+
+    Example:
+        >>> def count():
+        ...     yield 1
+        >>> is_generator(count), is_generator(lambda: 1)
+        (True, False)
+    """
+    called = _unwrap_function(function)
+    return inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+
+
+def _unwrap_function(function: Any) -> Any:
+    """Return the function that a call runs: without `partial`, and for an object its `__call__`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return getattr(function, "__call__", None)  # noqa: B004  (what it is, not whether it is there)
+
+
+def unrun(value: Any) -> str | None:
+    """Return what a call has returned instead of running its function, such as "a generator"; None if it ran."""
+    return _UNRUN.get(type(value))
+
+
+def how_to_run(value: Any) -> str:
+    """Return the remedy for a value that `unrun` names; a coroutine is closed, so that Python does not warn too."""
+    if isinstance(value, CoroutineType):
+        value.close()
+        return "write `await` before the call that made it, in an async function"
+    return COLLECT if unrun(value) in ("a generator", "an async generator") else "return a list of it: list(...)"
+
+
+def check_ran(value: Any) -> Any:
+    """Return the result of a call.
+
+    Raises:
+        TypeError: it is a generator, a coroutine or the like: nothing has run.
+    """
+    found = unrun(value)
+    if found is not None:
+        raise TypeError(f"it returned {found}, of which nothing has run; {how_to_run(value)}")
+    return value

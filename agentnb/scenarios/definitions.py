@@ -1,0 +1,204 @@
+"""Scenario definitions: a recipe's own scenarios, mappings and objects are converted to Scenarios.
+
+X412: a scenario or its comparison settings are invalid.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from agentnb.board.values import freeze, thaw
+from agentnb.dialects.table import DIALECTS, recipe_of
+from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+from agentnb.recipe.model import Recipe, Scenario
+from agentnb.scenarios.compare import COMPARES
+from agentnb.sources import Source, plain_source
+
+# Our name of a field -> its alias.
+_WORDS: Final = {
+    "id": "id",
+    "inputs": "inputs",
+    "expected": "expected_output",
+    "compare": "validation_logic",
+    "about": "description",
+}
+_KNOWN: Final = tuple(dict.fromkeys([*_WORDS, *_WORDS.values()]))
+_REFUSED: Final = "code_eval"
+_EXAMPLE: Final = "{'id': 'greets', 'inputs': {'name': 'Ada'}, 'expected': {'text': 'Hi Ada'}}"
+
+
+def recipe_given(recipe: Any) -> Any:
+    """Return the recipe in a dict or in a dialect's own object as a RecipeDefinition; anything else unchanged.
+
+    Raises:
+        RecipeError: the recipe has errors.
+    """
+    if isinstance(recipe, Recipe | str):
+        return recipe
+    dialect = next((row for row in DIALECTS.values() if row.recognise(recipe)), None)
+    if dialect is None:
+        return recipe
+    source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
+    return recipe_of(source, dialect)
+
+
+def unwrapped(given: Any) -> tuple[Any, dict[int, Any]]:
+    """Return the definitions as a list, and by index the fault injection that some of them request for themselves.
+
+    A single one counts as a list of one. A SimulationRequest is its scenario with its chaos.
+    """
+    if given is None or isinstance(given, str):
+        return given, {}
+    if _is_request(given) or _fields(given) is not None:
+        given = [given]
+    elif not isinstance(given, Iterable):
+        return given, {}
+    rows: list[Any] = list(given)
+    chaos: dict[int, Any] = {}
+    for at, row in enumerate(rows):
+        if _is_request(row):
+            fields = row if isinstance(row, Mapping) else vars(row)
+            rows[at] = fields["scenario"]
+            if fields.get("chaos_config") is not None:
+                chaos[at] = fields["chaos_config"]
+    return rows, chaos
+
+
+def _is_request(row: Any) -> bool:
+    if isinstance(row, Mapping):
+        return "scenario" in row
+    return not isinstance(row, type) and "scenario" in getattr(row, "__dict__", ())
+
+
+def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
+    """Return the scenarios to run: the ones passed, otherwise the recipe's own.
+
+    Raises:
+        ExecutionError: X410, there are none; X411, two have the same id; X412, one is invalid. All invalid ones are
+            reported at once.
+    """
+    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
+        raise ExecutionError(
+            Problem("X412", f"{with_article(type(given).__name__)} is no list of scenarios",
+                    "run_scenarios(scenarios=...)",
+                    "scenarios come as a list, or are left out for the recipe's own", f"write [{_EXAMPLE}]")
+        )  # fmt: skip
+    rows = list(recipe.scenarios if given is None else given)
+    if not rows:
+        raise ExecutionError(_none(recipe, given))
+    problems: list[Problem] = []
+    scenarios = [scenario for at, row in enumerate(rows) if (scenario := _scenario(row, at, problems)) is not None]
+    for scenario in scenarios:
+        problems += _wrong(recipe, scenario)
+    problems += _twice(scenarios)
+    if problems:
+        raise ExecutionError(*problems)
+    return tuple(scenarios)
+
+
+def _none(recipe: Recipe, given: Any) -> Problem:
+    if given is not None:
+        return Problem("X410", "there are no scenarios to run", "run_scenarios(scenarios=...)", "the list is empty",
+                       f"write [{_EXAMPLE}], or leave it out for the recipe's own")  # fmt: skip
+    return Problem(
+        "X410",
+        f"{recipe.name!r} has no scenarios",
+        recipe.file or f"recipe {recipe.name!r}",
+        "it carries no tests of its own",
+        "write some into it, `tests: [{id: greets, description: It greets, inputs: {name: Ada}, "
+        "expected_output: {text: Hi Ada}, validation_logic: exact_match}]`, "
+        f"or pass run_scenarios(recipe, [{_EXAMPLE}])",
+    )
+
+
+def _scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
+    """Return a definition as a Scenario; None, with the reasons in `problems`, if it is invalid."""
+    if isinstance(row, Scenario):
+        return row
+    where = f"run_scenarios, scenarios[{at}]"
+    fields = _fields(row)
+    if fields is None:
+        problems.append(
+            Problem("X412", f"{with_article(type(row).__name__)} is no scenario", where, "it says no id and no inputs",
+                    f"write {_EXAMPLE}")
+        )  # fmt: skip
+        return None
+    found = list(_misread(fields, where)) if isinstance(row, Mapping) else []
+    values = {word: fields.get(word, fields.get(other)) for word, other in _WORDS.items()}
+    if values["id"] is None or values["id"] == "":
+        found.append(Problem("X412", "a scenario has no id", where, "each is named by its id", f"write {_EXAMPLE}"))
+    problems += found
+    if found:
+        return None
+    return Scenario(
+        id=str(values["id"]),
+        inputs={} if values["inputs"] is None else values["inputs"],
+        expected=values["expected"],
+        compare=str(getattr(values["compare"], "value", values["compare"]) or COMPARES[0]),
+        about=str(values["about"] or ""),
+    )
+
+
+def _fields(row: Any) -> Mapping[str, Any] | None:
+    if isinstance(row, Mapping):
+        return row
+    fields = {word: getattr(row, word) for word in _KNOWN if hasattr(row, word)}
+    return fields if {"id", "inputs"} <= fields.keys() else None
+
+
+def _misread(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
+    """Yield the unknown keys of a mapping: a misspelt one would test nothing."""
+    for word in fields:
+        if word not in _KNOWN:
+            yield Problem("X412", f"a scenario has no word {word!r}", where, f"its words are: {', '.join(_WORDS)}",
+                          did_you_mean(word, _KNOWN, f"remove {word!r}"))  # fmt: skip
+
+
+def refused(recipe: Recipe, scenario: Scenario) -> Problem | None:
+    """Return why a scenario is refused; None if it can run. The other scenarios run regardless.
+
+    X413: a scenario requests to run code of its own
+    """
+    if scenario.compare != _REFUSED:
+        return None
+    return Problem("X413", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", _where(recipe, scenario),
+                   "no code that stands in a scenario is ever run",
+                   f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}")  # fmt: skip
+
+
+def _where(recipe: Recipe, scenario: Scenario) -> str:
+    return str(scenario.place or f"scenario {scenario.id!r} of {recipe.name!r}")
+
+
+def _wrong(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
+    where = _where(recipe, scenario)
+    if scenario.compare not in (*COMPARES, _REFUSED):
+        yield Problem("X412", f"scenario {scenario.id!r} is to be compared by {scenario.compare!r}", where,
+                      f"the ways to compare are: {', '.join(COMPARES)}",
+                      did_you_mean(scenario.compare, COMPARES, "use one of them"))  # fmt: skip
+    for word, value in (("inputs", scenario.inputs), ("expected", scenario.expected)):
+        if not (isinstance(value, Mapping) or (value is None and word == "expected")):
+            kind = with_article(type(value).__name__)
+            yield Problem("X412", f"the {word} of scenario {scenario.id!r} are {kind}", where,
+                          "they are values by the board's keys", f"write {_EXAMPLE}")  # fmt: skip
+
+
+def _twice(scenarios: list[Scenario]) -> Iterator[Problem]:
+    for id, number in Counter(scenario.id for scenario in scenarios).items():
+        if number > 1:
+            second = [scenario.place for scenario in scenarios if scenario.id == id][1]
+            yield Problem("X411", f"{number} scenarios have the id {id!r}", str(second or f"scenario {id!r}"),
+                          "a result is found by its id", "give each an id of its own")  # fmt: skip
+
+
+def expected_of(scenario: Scenario) -> dict[str, Any] | None:
+    """Return a copy of what a scenario expects, so that the definition may be changed afterwards.
+
+    Raises:
+        BoardError: a value cannot be stored on a board.
+    """
+    if scenario.expected is None:
+        return None
+    return {str(key): thaw(freeze(value)) for key, value in scenario.expected.items()}

@@ -1,0 +1,565 @@
+"""Masking of secrets in text: which names and which values are secret, and how a text is masked.
+
+This is the lowest layer, so that everything that makes text for people (`agentnb.text`, a Problem) masks it in one
+place. The secrets belong to the process, not to one run: a secret of one session must not leak through another one.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
+
+
+class Masked(str):
+    """A placeholder for a masked secret; a reopened run requests the value before it continues."""
+
+    __slots__ = ()
+
+
+MASK: Final = Masked("********")
+SHORTEST: Final = 4  # a shorter text would be found everywhere
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+_SPLIT: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])")
+# Whole words of a name: `api_key`, `x-auth-token`, `apiKey`; `keyboard`, `compass` and `author` are not secret.
+_WORDS: Final = frozenset(
+    [
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "secret",
+        "credential",
+        "cred",
+        "authorization",
+        "apikey",
+        "jwt",
+        "cookie",
+        "bearer",
+        "dsn",
+    ]
+)
+_ENDINGS: Final = ("password", "passwd", "passphrase", "secret", "apikey", "authtoken", "accesstoken", "refreshtoken")
+_KEYS: Final = frozenset(
+    [
+        "access",
+        "account",
+        "api",
+        "auth",
+        "client",
+        "encryption",
+        "host",
+        "master",
+        "private",
+        "secret",
+        "service",
+        "session",
+        "shared",
+        "signing",
+        "ssh",
+        "storage",
+        "subscription",
+    ]
+)
+_PAIRS: Final = frozenset({("connection", "string"), ("connection", "str"), ("conn", "string"), ("conn", "str")})
+_JOINED: Final = frozenset({"connectionstring", "connstr", "privatekey", "secretkey", "accesskey"})
+# Words beside `token` and `tokens` that make them an amount of text: `tokens_in`, `max_tokens`, `token_count`.
+_AMOUNTS: Final = frozenset(
+    [
+        "in",
+        "out",
+        "input",
+        "output",
+        "prompt",
+        "completion",
+        "cached",
+        "cache",
+        "reasoning",
+        "thinking",
+        "max",
+        "min",
+        "maximum",
+        "minimum",
+        "total",
+        "sum",
+        "mean",
+        "avg",
+        "average",
+        "count",
+        "counts",
+        "counter",
+        "number",
+        "num",
+        "n",
+        "used",
+        "usage",
+        "use",
+        "limit",
+        "limits",
+        "budget",
+        "left",
+        "remaining",
+        "per",
+        "estimate",
+        "estimated",
+        "cost",
+        "costs",
+        "price",
+        "prices",
+        "length",
+        "len",
+        "size",
+        "rate",
+        "generated",
+        "new",
+        "sent",
+        "received",
+        "type",
+        "types",
+    ]
+)
+# Names that are also those of counts, switches and settings: a number under one of them is not a secret.
+_WEAK: Final = frozenset({"tokens", "pass", "auth", "cookies"})
+
+
+def is_secret(key: Any, value: object = None) -> bool:
+    """Return True if a key is the name of a secret; a number under `tokens`, `pass` or `auth` is not secret.
+
+    Example:
+        >>> is_secret("api_key"), is_secret("OpenAI-Api-Key"), is_secret("tokens_in"), is_secret("tokens", 120)
+        (True, True, False, False)
+    """
+    kind = type(key)
+    if kind is not str:
+        if not issubclass(kind, str | bytes):
+            return False
+        key = str.__str__(key) if issubclass(kind, str) else bytes.decode(key, "latin-1")
+    strength = _strength(key if len(key) <= 200 else key[:200])
+    return strength == 2 or (strength == 1 and not issubclass(type(value), int | float))
+
+
+@lru_cache(maxsize=4096)
+def _strength(key: str) -> int:
+    """Return 2 for the name of a secret, 1 for one that may also name a number, 0 for any other."""
+    words = [word.lower() for word in _SPLIT.split(key) if word]
+    plain = [word if word in _KEYS or word in _WEAK else word.removesuffix("s") for word in words]
+    if any(word in _WORDS or word in _JOINED or word.endswith(_ENDINGS) for word in plain):
+        return 2
+    if any((one in _KEYS and other == "key") or (one, other) in _PAIRS for one, other in pairwise(plain)):
+        return 2
+    if not _AMOUNTS.isdisjoint(words):
+        return 0
+    if "token" in words:
+        return 2
+    if "tokens" in words or "cookies" in words or (words and words[-1] in ("pass", "auth")):
+        return 1
+    return int(any(one == "auth" and other in ("header", "data", "info") for one, other in pairwise(plain)))
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Secrets:
+    """The secrets of this process, and every form in which a text may contain one: as it is, or escaped."""
+
+    values: set[str | bytes] = field(default_factory=set)
+    numbers: set[int] = field(default_factory=set)
+    forms: set[str] = field(default_factory=set)
+    # The longest form first, each with a pattern if the form counts only as a whole word; built on demand.
+    ordered: list[tuple[str, re.Pattern[str] | None]] = field(default_factory=list)
+
+
+SECRETS: Final = Secrets()
+_LARGEST: Final = 2000  # bits of a number that can always be converted to text
+_NO_SECRETS: Final = frozenset(  # values of settings beside a secret, not secrets
+    [
+        "none",
+        "null",
+        "true",
+        "false",
+        "bearer",
+        "basic",
+        "digest",
+        "token",
+        "secret",
+        "password",
+        "auth",
+        "required",
+        "optional",
+        "default",
+        "unknown",
+        "missing",
+        "empty",
+        "string",
+        "integer",
+        "number",
+        "boolean",
+        "object",
+        "array",
+        "header",
+        "query",
+        "cookie",
+        "oauth",
+        "oauth2",
+        "apikey",
+        "masked",
+    ]
+)
+
+
+def hide(*secrets: str | bytes | int | None) -> None:
+    """Mask these secrets in all texts from now on, also in escaped forms; ignore those of fewer than 4 characters.
+
+    For `Bearer abc`, a cookie or a connection string, its credentials are masked, too.
+    """
+    for secret in secrets:
+        if isinstance(secret, str):
+            hide(*_credentials(secret))
+        number = isinstance(secret, int) and not isinstance(secret, bool) and secret.bit_length() < _LARGEST
+        known = str(int(secret)) if number and secret is not None else secret
+        if isinstance(known, str | bytes) and len(known) >= SHORTEST and known not in SECRETS.values:
+            exact = bytes(known) if isinstance(known, bytes) else str.__str__(known)
+            if exact == MASK or (isinstance(exact, str) and exact.lower() in _NO_SECRETS):
+                continue
+            SECRETS.forms.update(form for form in _forms(exact) if len(form) >= SHORTEST)
+            SECRETS.ordered.clear()
+            SECRETS.values.add(exact)
+            if isinstance(secret, int):
+                SECRETS.numbers.add(int(secret))
+
+
+def _credentials(secret: str) -> Iterator[str]:
+    """Yield the secret parts of a header's value, a cookie, a connection string, a URL or a JSON text."""
+    scheme, _, rest = secret.partition(" ")
+    if scheme.lower() in ("bearer", "basic", "token", "apikey", "digest") and rest:
+        yield rest.strip()
+        if scheme.lower() == "basic":
+            with suppress(ValueError):
+                yield base64.b64decode(rest, validate=True).decode().partition(":")[2]
+    for pair in secret.split(";") if "=" in secret else ():
+        name, equals, value = pair.strip().partition("=")
+        told = equals and name.replace(" ", "").isidentifier() and value != secret
+        if told and (is_secret(name) or (len(value) >= 8 and any(map(str.isdigit, value)))):
+            yield value
+    yield from secrets_in(secret)
+
+
+def _forms(secret: str | bytes) -> Iterator[str]:
+    """Yield the texts in which a secret may occur: as it is, and as common writers escape it."""
+    raw = secret if isinstance(secret, bytes) else secret.encode("utf-8", "surrogatepass")
+    for write_bytes in BYTES_FORMS.values():
+        yield from write_bytes(raw)
+    try:
+        text = raw.decode() if isinstance(secret, bytes) else secret
+    except UnicodeDecodeError:
+        return
+    if len(text) < SHORTEST:
+        return
+    found = {text}
+    for stage in TEXT_FORMS:
+        found |= {write(each) for each in found for write in stage.values()}
+    yield from found
+    for write_text in WHOLE_FORMS.values():
+        yield from write_text(text)
+
+
+def _html_by_number(text: str) -> str:
+    return html.escape(text).replace("&#x27;", "&#39;")
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a multi-line key: each one is a part of the secret."""
+    lines = [line.strip() for line in text.splitlines()]
+    if len(lines) > 1:
+        yield from (line for line in lines if len(line) >= 8 and not line.startswith("-----"))
+
+
+def _base64_forms(raw: bytes) -> Iterator[str]:
+    """Yield the base64 parts that do not depend on the text before and after (`Basic <base64 of user:password>`)."""
+    if len(raw) < 8:
+        return
+    for before in range(3):
+        text = base64.b64encode(b"\0" * before + raw).decode()
+        first = (0, 2, 3)[before]
+        end = (before + len(raw)) * 8 // 6
+        yield text[first:end]
+        yield text[first:end].replace("+", "-").replace("/", "_")
+
+
+# How common writers escape a text. Each stage is applied to all results of the previous ones.
+_WRITERS: Final[dict[str, Callable[[str], str]]] = {
+    "repr": lambda text: repr(text)[1:-1],
+    "ascii": lambda text: ascii(text)[1:-1],
+    "json": lambda text: json.dumps(text)[1:-1],
+    "json in unicode": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+}
+_QUOTES: Final[dict[str, Callable[[str], str]]] = {  # which are escaped depends on the surrounding text
+    "quotes escaped": lambda text: text.replace("'", "\\'"),
+    "quotes not escaped": lambda text: text.replace("\\'", "'"),
+}
+TEXT_FORMS: Final[tuple[dict[str, Callable[[str], str]], ...]] = (
+    _WRITERS,
+    _QUOTES,
+    {f"{name}, again": write for name, write in _WRITERS.items()},
+    {"quotes escaped, again": _QUOTES["quotes escaped"]},
+    {
+        "html": html.escape,
+        "html without quotes": lambda text: html.escape(text, quote=False),
+        "html by number": _html_by_number,
+        "html of templates": lambda text: _html_by_number(text).replace("&quot;", "&#34;"),
+    },
+)
+# Forms that are not escaped again.
+WHOLE_FORMS: Final[dict[str, Callable[[str], Iterable[str]]]] = {
+    "url path": lambda text: [quote(text.encode("utf-8", "surrogatepass"))],
+    "url": lambda text: [quote(text.encode("utf-8", "surrogatepass"), safe="")],
+    "url query": lambda text: [quote_plus(text.encode("utf-8", "surrogatepass"))],
+    "one line": lambda text: [" ".join(text.split())],
+    "each line": _lines,
+}
+BYTES_FORMS: Final[dict[str, Callable[[bytes], Iterable[str]]]] = {
+    "bytes": lambda raw: [repr(raw)[2:-1]],
+    "hex": lambda raw: [raw.hex()],
+    "base64": _base64_forms,
+}
+
+
+def _patterns() -> list[tuple[str, re.Pattern[str] | None]]:
+    if not SECRETS.ordered:
+        SECRETS.ordered = [(form, _word(form)) for form in sorted(SECRETS.forms, key=len, reverse=True)]
+    return SECRETS.ordered
+
+
+def _word(form: str) -> re.Pattern[str] | None:
+    """Return the pattern of a form that may be part of another word or number, and only counts as a whole one."""
+    if form.isdigit():
+        return re.compile(rf"(?<!\d){form}(?!\d)")
+    if form.isalpha() and len(form) < 12:
+        return re.compile(rf"(?<![^\W\d_]){re.escape(form)}(?![^\W\d_])")
+    return None
+
+
+def how_many() -> int:
+    """Return the number of secrets masked by value: if it has changed, texts masked before are outdated."""
+    return len(SECRETS.values)
+
+
+def longest() -> int:
+    """Return the length of the longest form of a secret: a secret cut at an end may start this far before it."""
+    patterns = _patterns()
+    return len(patterns[0][0]) if patterns else 0
+
+
+def settled(text: str) -> int:
+    """Return how many characters of a growing text can be shown, because no continuation makes them part of a secret.
+
+    Example:
+        >>> hide("s3cr3t-4711"); settled("the key is s3cr3")
+        11
+    """
+    end, forms = len(text), [form for form, _ in _patterns()]
+    for form in forms:
+        begins = (size for size in range(min(len(form) - 1, len(text)), 0, -1) if text.endswith(form[:size]))
+        end = min(end, len(text) - next(begins, 0))
+    while True:  # the end must not cut a secret in two
+        around = ((max(end - len(form) + 1, 0), end + len(form) - 1, form) for form in forms)
+        cut = [at for first, last, form in around if (at := text.find(form, first, last)) >= 0]
+        if not cut:
+            return end
+        end = min(cut)
+
+
+# -- texts -----------------------------------------------------------------------------------------------------------
+
+_URL: Final = re.compile(r"(://[^\s/?#:@\"'<>\\]*:)([^\s/?#\"'<>\\]+)(?=@)")
+_WHOLE_URL: Final = re.compile(r"[A-Za-z][\w+.\-]*://\S+")
+_QUERY: Final = re.compile(r"([?&;]([\w.\-]{2,80})=)([^\s&#;\"'<>\\]+)")
+_BEARER: Final = re.compile(r"\b([Bb]earer\s+)(?=[\w.~+/=\-]{0,200}\d)[\w.~+/=\-]{8,}")
+# A quoted name (with escaped quotes for JSON in JSON) and a colon; the value follows.
+_NAMED: Final = re.compile(r"(\\{0,16}[\"'])([\w .\-]{2,80})\1\s*:\s*")
+_PLAIN: Final = re.compile(r"[^\s,}\])]+")
+_MARKS: Final = re.compile(r"\\{0,16}[\"']|[\[\](){}]")
+_NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})
+
+
+def mask_text(text: str) -> str:
+    """Return a text with its secrets masked; a text that is a secret as a whole becomes the mask itself.
+
+    Masked are the known secrets in every common escaped form, the password of a URL, and, in texts that look like
+    JSON or like the repr of a mapping, the values under names of secrets.
+
+    Example:
+        >>> hide("s3cr3t-4711"); mask_text("Bearer s3cr3t-4711"), mask_text("https://ann:pw@host")
+        ('Bearer ********', 'https://ann:********@host')
+    """
+    if type(text) is Masked or not needs_masking(text):
+        return text
+    if SECRETS.values:
+        text = _mask_known(text)
+    if "://" in text:
+        text = _mask_url_secrets(text)
+    if "earer " in text:
+        text = _BEARER.sub(rf"\1{MASK}", text)
+    return _mask_named(text)
+
+
+def has_secret(text: str) -> bool:
+    """Return True if `mask_text` would mask something in a text."""
+    return mask_text(text) != text
+
+
+def is_same_text(one: str, other: str) -> bool:
+    """Return True if two texts are equal, apart from secrets that are masked in one of them."""
+    if str.__eq__(one, other) or mask_text(one) == other or mask_text(other) == one:
+        return True
+    for masked, plain in ((one, other), (other, one)):
+        if MASK in masked and re.fullmatch(".+".join(map(re.escape, masked.split(MASK))), plain, re.DOTALL):
+            return True
+    return False
+
+
+def is_url(text: str) -> bool:
+    """Return True if a text is a single URL."""
+    return "://" in text[:40] and _WHOLE_URL.fullmatch(text) is not None
+
+
+def needs_masking(text: str) -> bool:
+    """Return False for a text in which `mask_text` would find nothing; fast, for thousands of values."""
+    return bool(SECRETS.values) or "://" in text or "earer " in text or _looks_named(text)
+
+
+def _looks_named(text: str) -> bool:
+    return "':" in text or '":' in text or "' :" in text or '" :' in text
+
+
+def _mask_known(text: str) -> str:
+    for form, word in _patterns():
+        if form in text:
+            if text == form:
+                return MASK
+            text = text.replace(form, MASK) if word is None else word.sub(MASK, text)
+    return text
+
+
+def mask_bytes(data: bytes) -> bytes:
+    """Return bytes with their secrets masked, whether they are text or not."""
+    for secret in SECRETS.values:
+        if isinstance(secret, bytes):
+            data = data.replace(secret, MASK.encode())
+    text = data.decode("utf-8", "surrogateescape")
+    without = mask_text(text)
+    return data if without is text else without.encode("utf-8", "surrogateescape")
+
+
+def secrets_in(text: str) -> Iterator[str]:
+    """Yield the secrets recognised by the form of a text: passwords of URLs, and values of secret names in JSON."""
+    if "://" in text:
+        for found in _URL.finditer(text):
+            if found[2] != found[1][3:-1]:  # a password equal to the user's name is not a secret
+                yield from {found[2], unquote(found[2])}
+        for found in _QUERY.finditer(text):
+            if is_secret(found[2]):
+                yield from {found[3], unquote_plus(found[3])}
+    if _looks_named(text):
+        for begin, end, mark, quoted in _named_values(text):
+            value = text[begin:end]
+            if quoted:
+                yield value
+                yield from _unescape(value, mark)
+
+
+def _unescape(value: str, mark: str) -> Iterator[str]:
+    """Yield the unescaped form of a text in JSON, or in JSON within JSON."""
+    for _ in range(2 if len(mark) > 1 else 1):
+        try:
+            value = json.loads(f'"{value}"', strict=False)
+        except ValueError:
+            return
+        yield value
+
+
+def _mask_url_secrets(text: str) -> str:
+    if "@" in text:
+        text = _URL.sub(rf"\1{MASK}", text)
+    if "=" in text:
+        text = _QUERY.sub(lambda found: found[1] + MASK if is_secret(found[2]) else found[0], text)
+    return text
+
+
+def _mask_named(text: str) -> str:
+    """Mask the values under names of secrets in JSON or a repr, without parsing it: it may be part of a longer text."""
+    pieces, end = list[str](), 0
+    for begin, stop, mark, quoted in _named_values(text):
+        pieces += (text[end:begin], MASK if quoted else f"{mark}{MASK}{mark}")
+        end = stop
+    return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def _named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield the start and end of each value under a secret's name, the quotes of the name, and whether it is quoted."""
+    end = 0
+    for found in _NAMED.finditer(text):
+        if found.start() < end or not is_secret(found[2]):
+            continue
+        begin, stop, quoted = _value_span(text, found.end(), found[1])
+        value = text[begin:stop]
+        if value and value not in _NOTHING and is_secret(found[2], 0 if value.isdigit() and not quoted else ""):
+            yield begin, stop, found[1], quoted
+            end = stop
+
+
+def _value_span(text: str, begin: int, quote_mark: str) -> tuple[int, int, bool]:
+    """Return the start and end of a value, and whether it is quoted; an unclosed one extends to the end."""
+    slashes = len(quote_mark) - 1
+    head = text[begin : begin + slashes + 2]
+    if head[:1] in ("[", "{", "("):
+        return begin, _closing_bracket(text, begin), False
+    mark = head[: slashes + 1]
+    if head[:1] == "b":  # bytes
+        begin, mark = begin + 1, head[1 : slashes + 2]
+    if mark[-1:] in ("'", '"') and mark[:-1] == "\\" * slashes:
+        return begin + len(mark), _closing_quote(text, begin + len(mark), mark), True
+    plain = _PLAIN.match(text, begin)
+    return begin, plain.end() if plain else begin, False
+
+
+def _closing_quote(text: str, begin: int, mark: str) -> int:
+    """Return the index of a text's closing quote: the quote mark without additional backslashes."""
+    at, slashes = begin, len(mark) - 1
+    while (at := text.find(mark[-1], at)) >= 0:
+        before = at
+        while before > begin and text[before - 1] == "\\":
+            before -= 1
+        count = at - before
+        if (count % 2 == 0) if not slashes else count == slashes:
+            return at - slashes
+        at += 1
+    return len(text)
+
+
+def _closing_bracket(text: str, begin: int) -> int:
+    """Return the end of a list or mapping that starts at a bracket."""
+    depth, at, inside = 0, begin, ""
+    for found in _MARKS.finditer(text, begin):
+        mark, at = found[0], found.end()
+        if inside:
+            inside = "" if mark == inside else inside
+        elif mark[-1] in "\"'":
+            inside = mark
+        else:
+            depth += 1 if mark in "[{(" else -1
+            if not depth:
+                return at
+    return len(text)

@@ -1,0 +1,161 @@
+"""The breakpoints of a session as rows: saved to a file or a store, loaded, shown as a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.bounds import excess
+from agentnb.engine.control.breakpoints import CLAUSES, Breakpoint, Breakpoints
+from agentnb.errors import AgentNbError, ExecutionError, Problem
+from agentnb.text import safe_str
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION: Final = 1
+WORDS: Final = (*CLAUSES, "side", "on_hit", "once", "enabled")  # the fields of a breakpoint that are saved
+_TYPES: Final = {
+    "id": "int64", "node": "string", "edge": "object", "key": "string", "when": "string", "error": "object",
+    "step": "Int64", "event": "string", "call": "string", "side": "string", "on_hit": "int64", "once": "bool",
+    "enabled": "bool", "hits": "int64", "failed": "string",
+}  # fmt: skip
+
+
+class Marks(Breakpoints):
+    """The breakpoints of a session, which can be saved if their conditions are text or JsonLogic."""
+
+    __slots__ = ()
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return them as plain JSON, with their ids and hits; omit those whose condition cannot be saved."""
+        return [
+            {"id": row.id, "hits": row.hits, **_words(row)} for row in self if next(_find_unsavable(row), None) is None
+        ]
+
+    def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows that `to_rows` returned, with their ids and hits; skip those that do not fit the recipe."""
+        for words in rows:
+            try:
+                row = self.made_of({name: words[name] for name in WORDS if name in words})
+            except AgentNbError:
+                continue
+            row.id, row.hits = int(words.get("id", self.made + 1)), int(words.get("hits", 0))
+            self.rows[row.id] = row
+            self.made = max(self.made, row.id)
+        self.changed()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write them to a JSON file, for `load`; return its path.
+
+        Raises:
+            ExecutionError: X131, a condition is a function or is not JSON; X132, it holds a secret; X133, the file
+                cannot be written. Then nothing is written.
+        """
+        problems = [problem for row in self for problem in _find_unsavable(row)]
+        if problems:
+            raise ExecutionError(*problems)
+        file, document = Path(path), {"agentnb": "breakpoints", "version": VERSION, "rows": [*map(_words, self)]}
+        try:
+            file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ExecutionError(_no_file(file, "written", error)) from error
+        return file
+
+    def load(self, path: str | os.PathLike[str]) -> tuple[Breakpoint, ...]:
+        """Add the breakpoints of a file that `save` wrote, with their hits reset, and return them; all or none.
+
+        Raises:
+            ExecutionError: X133, the file cannot be read; X134, it holds something else; or the errors that `add`
+                raises for each of its breakpoints.
+        """
+        file = Path(path)
+        found: list[Breakpoint] = []
+        problems: list[Problem] = []
+        for number, words in enumerate(_read(file), 1):
+            try:
+                found.append(self.made_of(words))
+            except AgentNbError as error:
+                problems += (replace(problem, where=f"{file}, breakpoint {number}") for problem in error.problems)
+        if problems:
+            raise ExecutionError(*problems)
+        for row in found:
+            self._put(row)
+        self.changed()
+        return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return them as a DataFrame, one row per breakpoint."""
+        from agentnb.trace.frames import table
+
+        rows = [
+            {**{name: getattr(row, name) for name in _TYPES}, "when": safe_str(row.text) or None,
+             "failed": safe_str(row.failed) or None}
+            for row in self
+        ]  # fmt: skip
+        return table(rows, _TYPES)
+
+
+def _words(row: Breakpoint) -> dict[str, Any]:
+    """Return the fields with which a breakpoint was added, without defaults."""
+    words = {name: getattr(row, name) for name in WORDS}
+    words["when"] = getattr(row.when, "source", None)
+    words["edge"] = None if row.edge is None else list(row.edge)
+    return {name: value for name, value in words.items() if value is not None}
+
+
+def _find_unsavable(row: Breakpoint) -> Iterator[Problem]:
+    """Yield why a breakpoint cannot be saved.
+
+    X131: the condition of a breakpoint is a function of the board, or not JSON.
+    X132: the condition of a breakpoint contains a secret.
+    """
+    where, source = f"breakpoint {row.id} ({row})", getattr(row.when, "source", None)
+    if row.when is not None and not _is_json(source):
+        yield Problem("X131", f"the condition of breakpoint {row.id} cannot be kept: {row.text}", where,
+                      "a function has no text that could be read back",
+                      "write it as a text ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
+    elif masked(_words(row)) != _words(row):
+        yield Problem("X132", f"breakpoint {row.id} holds a secret", where, "no secret leaves this process",
+                      "compare with a key of the board instead, or remove this breakpoint")  # fmt: skip
+
+
+def _is_json(source: Any) -> bool:
+    if not isinstance(source, str | Mapping | bool) or excess(source):
+        return False
+    try:
+        return bool(json.loads(json.dumps(source)) == source)
+    except (TypeError, ValueError):
+        return False
+
+
+def _read(file: Path) -> list[Mapping[str, Any]]:
+    """Return the rows of a file of breakpoints."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExecutionError(_no_file(file, "read", error)) from error
+    except (ValueError, RecursionError):  # RecursionError: the parser's depth limit
+        document = None
+    rows = document.get("rows") if isinstance(document, dict) and document.get("agentnb") == "breakpoints" else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() <= set(WORDS) for row in rows):
+        raise ExecutionError(
+            Problem("X134", f"{file.name!r} holds no breakpoints", str(file),
+                    "it is no file that session.breakpoints.save() of this version has written",
+                    "name such a file")
+        )  # fmt: skip
+    return rows
+
+
+def _no_file(file: Path, done: str, error: OSError) -> Problem:
+    """X133: a file of breakpoints cannot be read or written."""
+    return Problem("X133", f"{file.name!r} cannot be {done}", str(file), error.strerror or type(error).__name__,
+                   "name another file")  # fmt: skip
+
+
+__all__ = ["Marks"]

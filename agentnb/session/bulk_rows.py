@@ -1,0 +1,69 @@
+"""Vectorized access to many rows of a history, for which a Python loop would be too slow."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+MANY: Final = 512  # the number of rows from which numpy pays off
+_TABLE: Final = 1 << 20  # the largest range of numbers that are looked up in a table
+
+
+def ints(column: array[int], begin: int, end: int) -> Ints:
+    """Return a part of a column, as a copy: the run may append meanwhile."""
+    import numpy as np
+
+    part = column[begin:end]
+    return np.frombuffer(part, dtype=np.dtype(part.typecode)).astype(np.int64)
+
+
+def rows_of(ends: array[int], begin: int, end: int) -> tuple[Ints, int, int]:
+    """Return the row of each entry of the rows from `begin` to before `end`, and the range of these entries.
+
+    `ends` holds the end of each row's entries.
+    """
+    import numpy as np
+
+    found = ints(ends, begin - 1, end)
+    return np.repeat(np.arange(begin, end), np.diff(found)), int(found[0]), int(found[-1])
+
+
+def unknown(left: Ints, right: Ints, known: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield (index, left, right) of each pair that is not in `known`, in order; a pair may be repeated."""
+    import numpy as np
+
+    if not len(left):
+        return
+    wide = int(right.max()) + 1
+    numbers = left * wide + right
+    table = (int(left.max()) + 1) * wide
+    inside = [a * wide + b for a, b in known if b < wide and a * wide + b < table]
+    if table <= _TABLE:
+        is_known = np.zeros(table, dtype=bool)
+        is_known[inside] = True
+        places = np.flatnonzero(~is_known[numbers])
+    else:
+        places = np.flatnonzero(~np.isin(numbers, np.array(inside, dtype=np.int64)))
+    for place in places.tolist():
+        yield place, int(left[place]), int(right[place])
+
+
+def grouped(numbers: Ints, first: int) -> Iterator[tuple[int, array[int]]]:
+    """Yield each distinct number with its indices, counted from `first`, in order."""
+    import numpy as np
+
+    if not len(numbers):
+        return
+    small: Any = np.uint16 if numbers.max() < 1 << 16 else np.int64  # small integers are sorted faster
+    order = np.argsort(numbers.astype(small), kind="stable")
+    sorted_ = numbers[order]
+    begins = np.flatnonzero(np.concatenate([[True], sorted_[1:] != sorted_[:-1]]))
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
+        yield int(sorted_[begin]), array("q", (order[begin:end] + first).tobytes())

@@ -1,0 +1,118 @@
+"""Causal chains: the causes and effects of an event or object, as a table, a drawing and text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.trace.causality import Linked, about_of, chain_of, tells_of_itself
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.draw.causality_view import Told
+    from agentnb.draw.drawing import Drawing
+    from agentnb.engine.core.history import Event
+    from agentnb.session.session import Session
+
+
+class Chain:
+    """The causal chain of an event, object, relation, patch or approval, as it was when it was requested.
+
+    Backwards it follows the causes to the events from outside, forwards it includes all effects. Displays as a drawing
+    in a notebook. Its output is masked.
+
+    Example:
+        >>> chain = session.chain("task#1")         # doctest: +SKIP
+        >>> chain.to_frame()                        # doctest: +SKIP
+    """
+
+    def __init__(self, asked: str, links: list[Linked], nodes: dict[int, str]) -> None:
+        self.asked, self.links, self._nodes = asked, tuple(links), nodes
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Its events, in the order in which they were emitted."""
+        return tuple(link.event for link in self.links)
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def __bool__(self) -> bool:
+        """Return True: a chain is never empty."""
+        return True
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return it as a table, one row per event.
+
+        Columns: seq, step (NA from outside), id, type, actor, cause, node (whose step emitted it), relation (cause,
+        self or effect), away (distance in causes from the requested item: negative before, positive after), objects
+        (the ids of the objects that it concerns).
+        """
+        from agentnb.trace.frames import chain_table
+
+        return chain_table([(link, self._nodes.get(link.event.seq, "")) for link in self.links])
+
+    def draw(self) -> Drawing:
+        """Return its drawing: each event below its cause; the requested events are highlighted.
+
+        Events that only report a delivery are omitted; of a long chain the nearest events are drawn.
+        """
+        from agentnb.draw.causality_view import draw_chain
+
+        return draw_chain(self.asked, list(self._told()))
+
+    def _told(self) -> Iterator[Told]:
+        from agentnb.draw.causality_view import Told
+
+        for link in self.links:
+            event = link.event
+            if link.part == "self" or not tells_of_itself(event):
+                node = self._nodes.get(event.seq, "")
+                yield Told(
+                    event.id, event.type, event.actor or "somebody", node, event.cause or "",
+                    tuple(link.about), link.part, link.away, event.step,
+                )  # fmt: skip
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)
+        return bundle | ({"text/plain": repr(self)} if "text/plain" in bundle else {})
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    def __repr__(self) -> str:
+        """Return one line per event: `<-` for a cause, `==` for the requested events, `->` for an effect."""
+        return self.draw().text
+
+
+def chain_in(session: Session, wanted: str) -> Chain:
+    """Return the chain of an event or an object, up to the current position of a session.
+
+    X161: no event so far concerns this id.
+
+    Raises:
+        ExecutionError: X161, there is no such item up to here.
+    """
+    events = session.events
+    links = chain_of(events, wanted)
+    if not links:
+        names = dict.fromkeys(id for event, about in about_of(events).items() for id in (*about, event))
+        raise ExecutionError(
+            Problem("X161", f"nothing tells of {wanted!r} up to here", f"after step {session.position}",
+                    "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
+                    did_you_mean(str(wanted), names, "look at session.events, or go on to where it is made"))
+        )  # fmt: skip
+    run = session.engine
+    nodes = {event.seq: flight.act.node.id for flight in run.flights.values() for event in flight.act.work.emitted}
+    for link in links:
+        step = link.event.step
+        if step is not None:
+            history = next(each for each in reversed(run.chain) if each.base < step)
+            nodes[link.event.seq] = run.node_of(history.s_act[step - history.base])
+    return Chain(wanted, links, nodes)
+
+
+__all__ = ["Chain", "chain_in"]

@@ -1,0 +1,248 @@
+"""Dispatch events to hooks: before a node begins, and after its step.
+
+All fields of an event are read from the rows of the run, so that going back and forth again yields the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from inspect import iscoroutinefunction
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.engine.control.breakpoints import last_step
+from agentnb.engine.core.frames import Activation
+from agentnb.engine.core.history import AGAIN, CANCELLED, COUNTED, ENTER, ERROR, LEAVE, OK, RUN, STATUS, ActRow, History
+from agentnb.engine.core.run import DONE, FAILED, SUSPENDED, Run
+from agentnb.errors import error_line
+from agentnb.kinds.loop import MAX_ROUNDS
+from agentnb.kinds.typed_values import SystemContext
+from agentnb.session.schedules import GraphEvent, HooksAPI, Schedule
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Perform, Work
+    from agentnb.recipe.model import Node
+    from agentnb.session.core import Core
+    from agentnb.world.effect import Effect
+
+After = Callable[[Activation, int], int]
+# Kinds reported under schedules of their own instead of a system's; joins are not reported.
+FAMILIES: Final = {
+    "decision": "Decision",
+    "switch": "Switch",
+    "router": "Switch",
+    "loop": "Loop",
+    "parallel": "Parallel",
+    "join": "",
+}
+
+
+def attached(session: Core, after: After) -> After:
+    """Return the callback for each step of a session, with calls of its hooks, if any, before nodes and after steps."""
+    api, run = getattr(getattr(session, "hooks", None), "schedules", None), session.engine
+    if api is None:
+        return after
+    telling = Telling(session, api, run)
+    if run.begins is None:
+        for act in run.live.values():
+            act.perform = telling.beginning(act, act.node.perform)
+    run.begins, run.at_retry = telling.beginning, telling.retried
+    return lambda act, code: telling.after(act, code, after)
+
+
+class Telling:
+    """Notifies the hooks of one session of what one of its runs does."""
+
+    def __init__(self, session: Core, api: HooksAPI, run: Run) -> None:
+        self.session, self.api, self.run = session, api, run
+        self.lock = RLock()  # nodes of branches may begin in separate threads
+
+    # -- before a node
+    # --------------------------------------------------------------------------------------------------
+
+    def beginning(self, act: Activation, perform: Perform) -> Perform:
+        """Return the function of a node, preceded by the notification; async functions stay async."""
+        if act.what or not FAMILIES.get(act.node.kind.name, "System"):
+            return perform
+        call: Any = perform
+        if iscoroutinefunction(call):
+
+            async def later(work: Work) -> Any:
+                self.before(act)
+                return await call(work)
+
+            return later
+
+        def told(work: Work) -> Any:
+            self.before(act)
+            return call(work)
+
+        return told
+
+    def before(self, act: Activation) -> None:
+        """Report the start of a node, and before the first one the start of the run."""
+        run = self.run
+        if run.position == 0 and all(flight.act is act for flight in run.flights.values()):
+            nodes = run.plan.recipe.nodes.values()
+            names = tuple((node.id, node.label or node.id) for node in nodes)
+            self._tell(GraphEvent(Schedule.OnGraphStart, self.session.run_id, node_count=len(names), node_map=names))
+        node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
+        self._node(f"On{family}Start", act, **_about(node, family))
+
+    def retried(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
+        """Report the retry of a node's call."""
+        told = error_line(error)
+        self._node("OnSystemRetry", work.act, attempt=attempt, error=told)
+
+    # -- after a step
+    # ----------------------------------------------------------------------------------------------------
+
+    def after(self, act: Activation, code: int, after: After) -> int:
+        """Report what a step has done, then call the next callback."""
+        if code != SUSPENDED:
+            run = self.run
+            history, row = last_step(run)
+            for number in range(row, run.position - history.base + 1):
+                self._step(history, number, act)
+            if code == DONE:
+                took = (history.s_t1[row] - run.parts()[0][0].s_t1[0]) / 1e9
+                self._tell(
+                    GraphEvent(Schedule.OnGraphComplete, self.session.run_id, nodes_executed=run.used, duration=took)
+                )
+            elif code == FAILED:
+                failure = history.errors.get(history.base + row)
+                text = "" if failure is None else str(failure)
+                self._node("OnGraphFailure", act, error=text)
+        return after(act, code)
+
+    def _step(self, history: History, row: int, act: Activation) -> None:
+        """Report what the step of a row has done."""
+        run, flag = self.run, history.s_flag[row]
+        if row <= 0 or history.s_act[row] >= len(run.tables.acts):
+            return
+        of, phase, status = run.tables.acts[history.s_act[row]], flag & 3, flag & STATUS
+        node = run.plan.nodes[of.node].node
+        family = FAMILIES.get(node.kind, "System")
+        if status == CANCELLED:
+            self._row("OnBranchCancelled", of)
+        elif status == ERROR and family == "System":
+            self._failed(history, row, of, node)
+        elif status == OK and family == "Loop" and phase in (ENTER, AGAIN):
+            begun = run.inside(act)[0].iteration - 1 if phase == AGAIN else 0
+            self._row("OnLoopIteration", of, iteration=begun)
+        elif status == OK and family and phase in (RUN, LEAVE):
+            self._ended(history, row, of, node, family)
+
+    def _failed(self, history: History, row: int, of: ActRow, node: Node) -> None:
+        failure = history.errors[history.base + row]
+        text = str(failure)
+        if failure.timeout:
+            self._row("OnSystemTimeout", of, error=text, timeout=node.params.get("timeout"))
+        else:
+            self._row("OnSystemError", of, error=text)
+
+    def _ended(self, history: History, row: int, of: ActRow, node: Node, family: str) -> None:
+        """Report the end of a node, with what was inside it."""
+        step, entered, inside = history.base + row, history.s_t0[row], 0
+        rounds = 0 if node.bodies else node.params.get("times") or 0  # without a body only the rounds count
+        if history.s_flag[row] & 3 == LEAVE:
+            entered, inside, rounds = self._inside(of, step)
+        took = (history.s_t1[row] - entered) / 1e9
+        note = history.notes.get(step)
+        seen = note.observation if note is not None and isinstance(note.observation, dict) else {}
+        match family:
+            case "Decision":
+                self._row("OnDecisionComplete", of, selected_branch=seen.get("branch"), duration=took)
+            case "Switch":
+                case = seen.get("case", seen.get("decision"))
+                chosen = {
+                    "selected_case": None if case is None else str(case),
+                    "used_default": seen.get("used_default"),
+                }
+                self._row("OnSwitchComplete", of, **_about(node, family), **chosen, duration=took)
+            case "Loop":
+                self._row("OnLoopEnd", of, iterations=rounds, nodes_executed=inside, duration=took)
+            case "Parallel":
+                about = _about(node, family)
+                self._row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **about)
+            case _:
+                self._row("OnSystemComplete", of, duration=took)
+
+    def _back(self, step: int) -> Iterator[tuple[History, int]]:
+        """Yield the rows of the steps before one, last first."""
+        for history, end in reversed(self.run.parts()):
+            for number in range(min(end, step - 1), history.base, -1):
+                yield history, number - history.base
+
+    def _inside(self, of: ActRow, step: int) -> tuple[int, int, int]:
+        """Return when a composite node was entered, how many nodes began inside, and how often its body did."""
+        rounds, counted = 1, list[int]()
+        for history, row in self._back(step):
+            other, flag = self.run.tables.acts[history.s_act[row]], history.s_flag[row]
+            if (other.node, other.frame) == (of.node, of.frame) and flag & STATUS == OK:
+                if flag & 3 == ENTER:
+                    opened = set(history.opened.get(history.base + row, ()))
+                    return history.s_t0[row], sum(self._within(frame, opened) for frame in counted), rounds
+                rounds += flag & 3 == AGAIN
+            elif flag & COUNTED and flag & STATUS != CANCELLED:
+                counted.append(other.frame)
+        return self.run.ns(), len(counted), rounds
+
+    def _within(self, frame: int, opened: set[int]) -> bool:
+        while frame >= 0:
+            if frame in opened:
+                return True
+            frame = self.run.tables.frames[frame].parent
+        return False
+
+    # -- notifications
+    # ---------------------------------------------------------------------------------------------------
+
+    def _node(self, schedule: str, act: Activation, **rest: Any) -> None:
+        """Report an event of the current node, from its frame."""
+        branch = act.frame.row.branch
+        event = GraphEvent(
+            Schedule(schedule), self.session.run_id, act.node.id, act.node.node.label or act.node.id,
+            act.node.kind.name, act.frame.depth, branch if branch >= 0 else None, **rest,
+        )  # fmt: skip
+        self._tell(event, act)
+
+    def _row(self, schedule: str, of: ActRow, **rest: Any) -> None:
+        """Report an event of a step, by its row; its frame may be closed."""
+        frames = self.run.tables.frames
+        node, frame, depth = self.run.plan.nodes[of.node], of.frame, 0
+        branch = frames[frame].branch
+        parent = frames[frame].parent
+        while parent >= 0:
+            depth, parent = depth + 1, frames[parent].parent
+        name, place = node.node.label or node.id, branch if branch >= 0 else None
+        event = GraphEvent(Schedule(schedule), self.session.run_id, node.id, name, node.kind.name, depth, place, **rest)
+        frame_now = self.run.frames.get(of.frame)
+        self._tell(event, None if frame_now is None else frame_now.acts.get(of))
+
+    def _tell(self, event: GraphEvent, act: Activation | None = None) -> None:
+        run = self.run
+        if not self.api.rows[event.schedule]:
+            return
+
+        def context() -> SystemContext:
+            scope = run.root.scope if act is None else act.scope
+            return SystemContext.at(run.world.resources, scope, run.plan.recipe.meta.get("keys"))
+
+        with self.lock:
+            self.api.tell(event, context)
+
+
+def _about(node: Node, family: str) -> dict[str, Any]:
+    """Return the fields of a node that all of its events have."""
+    params = node.params
+    match family:
+        case "Switch":
+            cases = params.get("cases", params.get("routes", ()))
+            return {"case_count": len(cases), "has_default": params.get("default") is not None}
+        case "Loop":
+            times = params.get("times")
+            return {"max_iterations": params.get("max", MAX_ROUNDS) if times is None else times}
+        case "Parallel":
+            return {"branch_count": len(node.bodies)}
+    return {}

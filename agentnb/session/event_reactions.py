@@ -1,0 +1,120 @@
+"""Event reactions: counts of event types, their emitters, and the nodes they activated. Reads each row once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from agentnb.draw.run_view import Reactions
+    from agentnb.engine.core.history import Event, History
+    from agentnb.engine.core.run import Run
+
+Way = tuple[str, str, str]  # emitter ("" for events from outside), event type, activated node
+
+
+class _Rows:
+    """What is known of one history: the contribution of each step and event, and how far they are counted."""
+
+    def __init__(self) -> None:
+        self.steps: list[Way | None] = [None]
+        self.told: list[tuple[str, str]] = []
+        self.last: Event | None = None
+        self.at = (0, 0)
+        self.counts: Counter[Any] = Counter()
+
+    def fits(self, history: History) -> bool:
+        """Return True if the rows read so far are still there: the last step may have been undone."""
+        known = len(self.told)
+        same = not known or (known <= len(history.events) and history.events[known - 1] is self.last)
+        return same and len(self.steps) <= len(history.s_act)
+
+    def look(self, run: Run, history: History, row: int, events: int) -> None:
+        """Read the rows added since the last call, up to a row of the steps and a number of events."""
+        new = history.events[len(self.told) : events]
+        for event in new:
+            self.told.append((_find_emitter(run, event), event.type))
+        if new:
+            self.last = new[-1]
+        for number in range(len(self.steps), row + 1):
+            act = run.tables.acts[history.s_act[number]]
+            came = run.event(act.event)
+            node = run.plan.nodes[act.node].id
+            self.steps.append(None if came is None else (_find_emitter(run, came), came.type, node))
+
+    def count_to(self, row: int, events: int) -> Counter[Any]:
+        """Return the counts up to a row of the steps and a number of events."""
+        (row0, events0), self.at = self.at, (row, events)
+        self.counts.update(_list_contributions(self.steps[row0 + 1 : row + 1], self.told[events0:events]))
+        self.counts.subtract(_list_contributions(self.steps[row + 1 : row0 + 1], self.told[events:events0]))
+        return self.counts
+
+
+class Reacted:
+    """The effects of events in a session, for its drawing."""
+
+    def __init__(self) -> None:
+        self._rows: dict[History, _Rows] = {}
+
+    def up_to(self, run: Run) -> tuple[Reactions, set[Way]]:
+        """Return the effects of events up to the current position, and each route of an event from node to node."""
+        from agentnb.draw.run_view import Reactions
+
+        counts: Counter[Any] = Counter()
+        for history, end in run.parts():
+            rows = self._rows.get(history)
+            if rows is None or not rows.fits(history):
+                rows = self._rows[history] = _Rows()
+            upto = (end - history.base, bisect_right(history.events, end, key=_at_of))
+            rows.look(run, history, *upto)
+            counts.update(rows.count_to(*upto))
+        for flight in run.flights.values():
+            counts.update(
+                _list_contributions((), [(flight.act.node.id, event.type) for event in flight.act.work.emitted])
+            )
+        came: dict[str, int] = {}
+        heard: dict[tuple[str, str], int] = {}
+        told: dict[tuple[str, str], int] = {}
+        for (what, *words), number in counts.items():
+            if number > 0 and what == "came":
+                came[words[0]] = came.get(words[0], 0) + number
+                if words[1]:
+                    told[words[1], words[0]] = number
+            elif number > 0:
+                heard[words[1], words[2]] = heard.get((words[1], words[2]), 0) + number
+        ways = {tuple(words) for (what, *words), number in counts.items() if what == "went" and number > 0}
+        return Reactions(came, heard, told, *self._last(run)), ways
+
+    def _last(self, run: Run) -> tuple[tuple[str, str] | None, frozenset[str]]:
+        """Return the type and node of the last step's delivery, and the types of the events that it emitted."""
+        at, row = run.at, run.position - run.at.base
+        way = self._rows[at].steps[row] if row else None
+        if way is None:
+            return None, frozenset()
+        first = bisect_right(at.events, run.position - 1, key=_at_of)
+        end = bisect_right(at.events, run.position, key=_at_of)
+        return way[1:], frozenset(event.type for event in at.events[first:end] if event.step == run.position)
+
+
+def _list_contributions(steps: Iterable[Way | None], told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+    """Yield what steps and events contribute to the counts."""
+    yield from (("went", *way) for way in steps if way is not None)
+    yield from (("came", type_, teller) for teller, type_ in told)
+
+
+def _find_emitter(run: Run, event: Event) -> str:
+    """Return the node in whose step an event was emitted; empty if in none."""
+    if event.step is None:
+        return ""
+    history = next(history for history in reversed(run.chain) if history.base < event.step)
+    return run.node_of(history.s_act[event.step - history.base])
+
+
+def _at_of(event: Event) -> int:
+    return event.at
+
+
+__all__ = ["Reacted", "Way"]

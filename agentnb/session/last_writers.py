@@ -1,0 +1,93 @@
+"""The last writer of every key of the board. Reads each write once."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentnb.engine.control.interventions import here
+from agentnb.session.bulk_rows import MANY, grouped, ints
+
+if TYPE_CHECKING:
+    from agentnb.board.paths import Path
+    from agentnb.engine.core.history import History
+    from agentnb.engine.core.run import Run
+
+
+class Writer(NamedTuple):
+    """The writer of a value: the step and its node; "" for the inputs, None for a person's edit after that step."""
+
+    step: int
+    node: str | None
+
+
+class _Written:
+    """The writes of one history: their numbers by scope and key, and the steps after which a person edited a path."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[int, str], array[int]] = {}
+        self.edited: set[tuple[str, int]] = set()
+        self._writes = self._acts = 0
+
+    def look(self, run: Run, history: History) -> None:
+        """Read the rows added since the last call."""
+        codes, end = run.tables.codes, history.s_wend[-1]
+        if end - self._writes > MANY:
+            self._look_far(codes, history, end)
+        for number in range(self._writes, end):
+            scope, path = codes[history.w_code[number] >> 2]
+            self.numbers.setdefault((scope, str(path[0])), array("q")).append(number)
+        self._writes = max(self._writes, end)
+        for act in history.people[self._acts :]:
+            if act.act == "edit":
+                words = act.target.split(".")
+                self.edited |= {(".".join(words[:size]), act.step) for size in range(1, len(words) + 1)}
+        self._acts = len(history.people)
+
+    def _look_far(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:
+        """Read many writes at once; a key has the numbers of all its paths, in order."""
+        keys = [(scope, str(path[0])) for scope, path in codes]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        key_of = ints(array("q", (places[key] for key in keys)), 0, len(keys))
+        named = list(places)
+        for place, numbers in grouped(key_of[ints(history.w_code, self._writes, end) >> 2], self._writes):
+            self.numbers.setdefault(named[place], array("q")).extend(numbers)
+        self._writes = end
+
+    def last(self, history: History, scope: int, key: str, end: int) -> int | None:
+        """Return the step of the last write of a key up to step `end`; None if there is none."""
+        numbers = self.numbers.get((scope, key))
+        place = 0 if numbers is None else bisect_left(numbers, history.s_wend[end - history.base])
+        return history.base + bisect_right(history.s_wend, numbers[place - 1]) if numbers and place else None
+
+
+class Writers:
+    """The last writers of the keys on a session's board; a write below a key counts for the key."""
+
+    def __init__(self) -> None:
+        self._rows: dict[History, _Written] = {}
+
+    def of(self, run: Run, keys: Iterable[str]) -> dict[str, Writer]:
+        """Return the last writer of each of these keys at the current position, if it was written."""
+        parts = [(history, end, self._read(run, history)) for history, end in reversed(run.parts())]
+        scope, found = here(run).id, dict[str, Writer]()
+        for key in keys:
+            for history, end, written in parts:
+                step = written.last(history, scope, key, end)
+                if step is not None:
+                    found[key] = Writer(step, _node(run, history, written, key, step))
+                    break
+        return found
+
+    def _read(self, run: Run, history: History) -> _Written:
+        written = self._rows.setdefault(history, _Written())
+        written.look(run, history)
+        return written
+
+
+def _node(run: Run, history: History, written: _Written, key: str, step: int) -> str | None:
+    if (key, step) in written.edited or (step == history.base and step > 0):
+        return None  # row 0 of a fork holds its edits
+    return run.node_of(history.s_act[step - history.base]) if step > history.base else ""

@@ -1,0 +1,207 @@
+"""A listener that writes the progress of a session to Python's logging; see `logs`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_right
+from itertools import takewhile
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import masked, secret_word
+from agentnb.board.values import ABSENT
+from agentnb.engine.core.history import FAIL, PHASES, STATUS, STATUSES
+from agentnb.expressions.paths import path_text
+from agentnb.kinds.context import ODD
+from agentnb.session.logs import CALL, RUN, error_fields, is_heard, say
+from agentnb.session.pending import pending_of
+from agentnb.session.run_queries import status_of
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import ActRow, Call, History
+    from agentnb.engine.core.run import Run
+    from agentnb.session.core import Core
+
+_ENDS: Final = {"finished": "has finished", "idle": "is idle", "exhausted": "is exhausted", "waiting": "waits"}
+
+
+def attend(session: Core) -> None:
+    """Subscribe before a session steps, if a handler accepts errors; to each step only if one accepts more."""
+    reporter, on = session.reporter, is_heard(RUN, logging.ERROR) or is_heard(CALL, logging.ERROR)
+    every_step = on and (is_heard(RUN, logging.INFO) or is_heard(CALL, logging.INFO))
+    if reporter is not None and not (on and reporter.every_step == every_step):
+        reporter.end()
+        reporter = session.reporter = None
+    if reporter is None and on:
+        reporter = session.reporter = Reporter(session, every_step=every_step)
+    if reporter is not None:
+        reporter.begins()
+
+
+class Reporter:
+    """Writes the progress of a session to the log, as a listener.
+
+    Args:
+        every_step: subscribe to each step. Otherwise only warnings and errors are written, a few times per second
+            during a run: a step without listeners costs a third of one with them.
+    """
+
+    def __init__(self, session: Core, *, every_step: bool) -> None:
+        self._session, self.every_step = session, every_step
+        self._begun: Run | None = None
+        self._ended: tuple[Any, ...] | None = None
+        self._lock = threading.RLock()  # a run advances in one thread, and may be paused from another
+        self._go_to(session.engine.history, session.engine.history.tip)
+        if not self._step:
+            self._events = 0  # number of events emitted before the first step, reported with it
+        moments = ("step", "change") if every_step else ("change",)
+        self._removals = [session.hooks.add(moment, self._tell) for moment in moments]
+
+    def end(self) -> None:
+        """Unsubscribe."""
+        for remove in self._removals:
+            remove()
+
+    def _go_to(self, history: History, step: int) -> None:
+        """Continue with a history after one of its steps."""
+        self._history, self._step = history, step
+        self._calls = bisect_right(history.calls, step, key=attrgetter("step"))
+        self._events = bisect_right(history.events, step, key=attrgetter("at"))
+
+    def _say(self, logger: logging.Logger, level: int, message: str, **known: Any) -> None:
+        session = self._session
+        say(logger, level, message, run_id=session.run_id, dialect=session.recipe.dialect, **known)
+
+    def begins(self) -> None:
+        """Report that a run begins, or continues from the position of the last report."""
+        session, run = self._session, self._session.engine
+        if self._begun is run:
+            return
+        self._begun, name = run, f"run of {session.recipe.name!r}"
+        if run.position:
+            self._say(RUN, logging.INFO, f"{name} goes on after step {run.position}", step=run.position)
+        else:
+            self._say(RUN, logging.INFO, f"{name} begins", step=0, payload={"inputs": session.inputs})
+
+    def _tell(self, _what: Any) -> None:
+        """Report what is new."""
+        with self._lock:
+            run = self._session.engine
+            if run.at is run.history:
+                self._tell_steps(run)
+            if not self._session.live.moves:
+                self._tell_standing(run)
+
+    # -- steps
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _tell_steps(self, run: Run) -> None:
+        history = run.history
+        if history is not self._history:
+            self._go_to(history, history.base)
+            self._events = 0
+        if not self.every_step:
+            self._tell_faults(run, history)
+        while self._step < run.position:
+            self._step += 1  # first: a failure below must not repeat the report
+            self._tell_step(run, history, self._step)
+        self._tell_events(history, run.position)
+
+    def _tell_faults(self, run: Run, history: History) -> None:
+        """Report the steps that failed or have warnings; skip all others."""
+        rows = (reversed(history.errors), reversed(history.notes))  # their newest steps come last
+        steps = {step for row in rows for step in takewhile(lambda step: step > self._step, row)}
+        steps |= {call.step for call in history.calls[self._calls :] if call.error is not None}
+        for step in sorted(step for step in steps if self._step < step <= run.position):
+            self._tell_step(run, history, step)
+        self._go_to(history, max(self._step, run.position))
+
+    def _tell_step(self, run: Run, history: History, step: int) -> None:
+        while self._calls < len(history.calls) and history.calls[self._calls].step <= step:
+            self._calls += 1
+            self._tell_call(run, history.calls[self._calls - 1])
+        self._tell_events(history, step)
+        row = step - history.base
+        act, flag = run.tables.acts[history.s_act[row]], history.s_flag[row]
+        known, seconds = self._node(run, act), history.worked(row) / 1e9
+        failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
+        named = f"step {step}: node {known['node']!r}"
+        if failure is not None and act.what != FAIL:  # a failure that propagates to an outer node was reported already
+            reason = error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
+            known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
+            text = f"{named} failed: {failure.type}: {failure.message}"
+            self._say(RUN, logging.ERROR, text, step=step, latency_seconds=seconds, **known)
+        note = history.notes.get(step)
+        if note is not None and str(note.thought or "").startswith(ODD):
+            self._say(RUN, logging.WARNING, f"{named}, {note.thought}", step=step, **known)
+        if RUN.isEnabledFor(logging.DEBUG):
+            text = f"{named}, {PHASES[flag & 3]}, {status}"
+            self._say(RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_wrote(run, step), **known)
+
+    def _node(self, run: Run, act: ActRow) -> dict[str, Any]:
+        """Return the fields that name a node, and the event it handles."""
+        name = run.plan.nodes[act.node].id
+        event = run.event(act.event)
+        return {"node": name} if event is None else {"node": name, "behavior": name, "event_id": event.id}
+
+    def _tell_call(self, run: Run, call: Call) -> None:
+        known = self._node(run, run.tables.acts[call.act])
+        model = (call.arguments or {}).get("model") or call.name if call.kind == "llm" else None
+        failed = call.error is not None
+        kind, _, message = (call.error or "").partition(": ")
+        again = f", attempt {call.attempt}" if call.attempt > 1 else ""
+        text = f"step {call.step}: {call.kind} {call.name!r} of node {known['node']!r}{again}"
+        self._say(
+            CALL,
+            logging.WARNING if failed else logging.INFO,
+            f"{text} failed: {call.error}" if failed else f"{text} was answered",
+            step=call.step,
+            tool=call.name if call.kind == "tool" else None,
+            model=model,
+            cost_usd=call.cost_usd,
+            latency_seconds=call.seconds,
+            error_type=kind or None,
+            error_message=message or None,
+            payload={"arguments": call.arguments, "answer": call.result},
+            **known,
+        )
+
+    def _tell_events(self, history: History, step: int) -> None:
+        while self._events < len(history.events) and history.events[self._events].at <= step:
+            event = history.events[self._events]
+            self._events += 1
+            text, payload = f"event {event.id} of type {event.type!r} by {event.actor}", {"event": event.payload}
+            self._say(RUN, logging.DEBUG, text, step=event.step, event_id=event.id, payload=payload)
+
+    # -- status
+    # ---------------------------------------------------------------------------------------------------------
+
+    def _tell_standing(self, run: Run) -> None:
+        session = self._session
+        word = status_of(run, session.limits)
+        limit = session.limits.reached(run) if word == "exhausted" else None
+        waits = list(dict.fromkeys(one.node for one in pending_of(run))) if word == "waiting" else []
+        here = (run, run.at, run.position, word, limit, *waits)
+        if word not in _ENDS or here == self._ended:
+            self._ended = here if word in _ENDS else None
+            return
+        self._ended = here
+        text = f"run of {session.recipe.name!r} {_ENDS[word]} after step {run.position}"
+        text += f": {limit} is used up" if limit else ""
+        text += f": {', '.join(map(repr, waits))} waits for a person" if waits else ""
+        self._say(RUN, logging.INFO, text, step=run.position, reason=limit, node=waits[0] if waits else None)
+
+
+def _wrote(run: Run, step: int) -> dict[str, Any]:
+    """Return what a step has written, by path, as a payload, without deletions."""
+    history = next(one for one in reversed(run.chain) if one.base < step)
+    row, codes = step - history.base, run.tables.codes
+    rows = range(history.s_wend[row - 1], history.s_wend[row])
+    written = ((codes[history.w_code[at] >> 2][1], history.w_new[at]) for at in rows)
+    found = {path_text(path): masked(value, secret_word(path)) for path, value in written
+             if value is not ABSENT}  # fmt: skip
+    return {"writes": found} if found else {}
+
+
+__all__ = ["Reporter", "attend"]

@@ -1,0 +1,194 @@
+"""Recipe snapshots: the recipe as saved with a run, its execution settings, and what has changed since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.engine.core.work import Kind, Perform
+from agentnb.errors import ExecutionError, Place, Problem
+from agentnb.kinds import KINDS
+from agentnb.recipe.model import Edge, Node, Path, Recipe, Region, plain
+from agentnb.text import safe_repr, safe_str
+
+Json = dict[str, Any]
+_NODE: Final = ("kind", "label", "scope", "inputs", "reads", "writes", "bodies", "on", "counted")
+_RUNS: Final = ("kind", "scope", "inputs", "bodies", "on", "params", "rescue")  # the fields that decide how a node runs
+
+
+def to_kept(recipe: Recipe) -> Json:
+    """Return a recipe as masked JSON. Functions and conditions are represented by names, texts and digests."""
+    nodes = {}
+    for node in recipe.nodes.values():
+        row = {name: plain(getattr(node, name)) for name in _NODE if getattr(node, name)}
+        if node.rescue is not None:
+            row["rescue"] = [plain(node.rescue.writes), plain(node.rescue.route)]
+        nodes[node.id] = {**row, "counted": node.counted, "place": _place(node.place),
+                          **({"params": plain(node.params)} if node.params else {})}  # fmt: skip
+    document = {
+        "name": recipe.name,
+        "dialect": recipe.dialect,
+        "file": recipe.file,
+        "text": recipe.text,
+        "fingerprint": recipe.fingerprint,
+        "nodes": nodes,
+        "edges": [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when), _place(edge.place)]
+                  for edge in recipe.ways],
+        "regions": [
+            [region.id, list(region.entry), region.title, region.owner, region.isolated]
+            for region in recipe.regions.values()
+        ],
+        **_areas(recipe),
+        **({"events": plain(recipe.meta["events"])} if "events" in recipe.meta else {}),
+        **{name: plain(getattr(recipe, name)) for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init",
+                                                           "limits")},
+    }  # fmt: skip
+    return json.loads(json.dumps(masked(document)))  # type: ignore[no-any-return]  # a mapping, as it was
+
+
+def _areas(recipe: Recipe) -> Json:
+    """Return the areas of a drawing that are not regions, if the recipe has any."""
+    areas = recipe.meta.get("areas")
+    if not areas:
+        return {}
+    rows = [[area.id, list(area.entry), area.title, area.owner] for area in areas.values()]
+    return {"areas": rows, "area_of": dict(recipe.meta["area_of"])}
+
+
+@dataclass(slots=True)
+class _KeptCondition:
+    """A condition of which only the text is saved: its results are recorded in the run; it cannot be evaluated."""
+
+    text: str
+    reads: tuple[Path, ...] = ()
+
+    def __call__(self, _board: Mapping[str, Any]) -> Any:
+        raise ExecutionError(read_only(self.text))
+
+
+def recipe_of(kept: Mapping[str, Any]) -> Recipe:
+    """Return a recipe that can be drawn and inspected, but not run."""
+    nodes = {}
+    for name, row in kept["nodes"].items():
+        reads, writes, bodies, on = (tuple(row.get(word, ())) for word in ("reads", "writes", "bodies", "on"))
+        inputs = None if row.get("inputs") is None else {key: tuple(path) for key, path in row["inputs"].items()}
+        nodes[name] = Node(
+            name,
+            row["kind"],
+            row.get("label", ""),
+            row.get("scope", "root"),
+            inputs,
+            reads,
+            writes,
+            bodies=bodies,
+            params=row.get("params", {}) if on else {},  # event clauses; else the edges have them
+            on=on,
+            counted=row["counted"],
+            place=_placed(row["place"]),
+        )
+    return Recipe(
+        kept["name"],
+        kept["dialect"],
+        nodes,
+        tuple(
+            Edge(source, target, kind, None if when is None else _KeptCondition(text), text, _placed(place))
+            for source, target, kind, text, when, place in kept["edges"]
+        ),
+        tuple(kept["entry"]),
+        inputs=kept["inputs"],
+        outputs=tuple(kept["outputs"]),
+        regions={id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept["regions"]},
+        routing=kept["routing"],
+        timeouts=kept["timeouts"],
+        init=kept["init"],
+        meta=_load_drawing_data(kept),
+        text=kept["text"],
+        file=kept["file"],
+    )
+
+
+def _load_drawing_data(kept: Mapping[str, Any]) -> Json:
+    """Return what only drawings use, as the recipe's own loader makes it: its areas, the events of behaviors."""
+    areas = {id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept.get("areas", ())}
+    found = {"areas": areas, "area_of": kept.get("area_of", {})}
+    if "events" in kept:
+        events = kept["events"]
+        may = {node: tuple(types) for node, types in events["may"].items()}
+        found["events"] = {"own": tuple(events["own"]), "tells": events["tells"], "may": may}
+    return found
+
+
+def _place(place: Place | None) -> list[Any] | None:
+    return None if place is None else list(place[:4])
+
+
+def _placed(row: list[Any] | None) -> Place | None:
+    return None if row is None else Place(*row)
+
+
+def kinds_to_read(recipe: Recipe) -> dict[str, Kind]:
+    """Return a table of kinds without implementations, for a read-only recipe."""
+    return {node.kind: replace(KINDS.get(node.kind) or Kind(node.kind, _bind), bind=_bind)
+            for node in recipe.nodes.values()}  # fmt: skip
+
+
+def _bind(node: Node, _world: Any) -> Perform:
+    def perform(_work: Any) -> Any:
+        raise ExecutionError(read_only(node.id))
+
+    return perform
+
+
+def read_only(where: str) -> Problem:
+    """Return the problem of continuing a run without its recipe."""
+    return Problem(
+        "L450",
+        "this run can only be read: it was opened without its recipe",
+        where,
+        "what is kept of a run is what has happened; what its nodes do stands in the recipe, and nothing kept can run",
+        "open it with the recipe: nb.open(WHERE, RUN_ID, recipe=nb.load(...))",
+    )
+
+
+# -- changes --------------------------------------------------------------------------------------------------------
+
+
+def changes(kept: Mapping[str, Any], recipe: Recipe) -> list[str]:
+    """Return the differences between a recipe and the stored one, one line each; empty if they run alike."""
+    now = to_kept(recipe)
+    return list(_changes(kept, now)) if now["fingerprint"] != kept["fingerprint"] else []
+
+
+def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name in then["nodes"]:
+        if name not in now["nodes"]:
+            yield f"node {name!r} is gone"
+    for name, row in now["nodes"].items():
+        before = then["nodes"].get(name)
+        if before is None:
+            yield f"node {name!r} is new"
+        else:
+            for word in _RUNS:
+                yield from _find_differences(f"node {name!r}, {word}", before.get(word), row.get(word))
+    for sign, edges, others in (("gone", then["edges"], now["edges"]), ("new", now["edges"], then["edges"])):
+        for edge in edges:
+            if not any(edge[:5] == other[:5] for other in others):
+                told = f" when {edge[3]}" if edge[3] else ""
+                yield f"edge {edge[0]!r} -> {edge[1]!r} ({edge[2]}{told}) is {sign}"
+    for word in ("name", "dialect", "entry", "routing", "timeouts", "init", "limits", "regions"):
+        yield from _find_differences(word, then[word], now[word])
+
+
+def _find_differences(what: str, then: Any, now: Any) -> Iterator[str]:
+    """Yield where two JSON values differ, each with the old and the new value."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in {**then, **now}:
+            yield from _find_differences(f"{what}.{key}", then.get(key), now.get(key))
+    elif then != now:
+        yield safe_str(f"{what}: was {safe_repr(then)}, is {safe_repr(now)}")
+
+
+__all__ = ["changes", "kinds_to_read", "read_only", "recipe_of", "to_kept"]

@@ -1,0 +1,133 @@
+"""Continue or replay a run with another version of its recipe: the new plan, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.history import NOBODY, ActRow
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.time_travel import home
+from agentnb.errors import Problem, StoreError
+from agentnb.recipe.model import Recipe
+from agentnb.session.setup import ready, refitted
+from agentnb.world.agents import agents_in
+from agentnb.world.llm.simulated import SimulatedClient
+from agentnb.world.world import World
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+    from agentnb.recipe.model import Node
+
+Tools = Mapping[str, Callable[..., Any]]
+
+
+def plan_to_go_on(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None) -> Plan:
+    """Return the plan of a run that continues with another recipe, model or tools; None means no change.
+
+    Raises:
+        RecipeError: the recipe has errors, or a tool is missing.
+    """
+    plan = run.plan
+    if recipe is None and llm is None and tools is None:
+        return plan
+    now = ready(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
+    return Plan(now, plan.kinds, refitted(plan.world, plan.recipe, now, llm, tools), plan)
+
+
+def plan_to_replay(run: Run, recipe: Recipe) -> Plan:
+    """Return the plan of an edited recipe in which no call has effects; missing tools are allowed.
+
+    Raises:
+        RecipeError: the recipe has errors.
+    """
+    now = ready(recipe, run.plan.world.given)
+    return Plan(now, run.plan.kinds, _Mute(run.plan.world, now), run.plan)
+
+
+class _Mute(World):
+    """The world of a replay: none of it is called, so tools may be missing."""
+
+    def __init__(self, world: World, recipe: Recipe) -> None:
+        self.__dict__.update(vars(world))
+        self.agents = dict(agents_in(recipe.meta))
+        if self.llm is None and recipe.meta.get("provider") is not None:
+            self.llm = SimulatedClient()
+
+    def tool(self, name: str, node: Node) -> Callable[..., Any]:
+        """Return the callable of this name, else one that raises when it is called."""
+        if callable(self.tools.get(name)):
+            return super().tool(name, node)
+
+        def missing(*_: Any, **__: Any) -> Any:
+            return World.tool(self, name, node)
+
+        return missing
+
+
+def budget_of(budget: Budget, before: Recipe, recipe: Recipe) -> Budget:
+    """Return a session's budget for another recipe: limits taken from the old recipe are replaced by the new ones."""
+    if recipe.limits == before.limits:
+        return budget
+    own = {name: value for name, value in asdict(budget).items() if value != before.limits.get(name)}
+    return Budget.of(own, recipe.limits)
+
+
+def check_shared(run: Run, recipe: Recipe, step: int) -> None:
+    """Raise if the steps of a run up to `step`, or the next nodes there, do not fit another recipe.
+
+    Raises:
+        StoreError: L433, names the nodes that are missing or moved.
+    """
+    gone: dict[str, None] = {}
+    moved: dict[str, None] = {}
+    for act in _list_activations(run, step):
+        name, region = run.plan.nodes[act.node].id, run.tables.frames[act.frame].region
+        node = recipe.nodes.get(name)
+        if node is None:
+            gone[repr(name)] = None
+        elif node.scope != region:
+            moved[f"{name!r} ran in region {region!r} and stands in {node.scope!r}"] = None
+    for number in _open_frames(run, step):
+        row = run.tables.frames[number]
+        owner = recipe.nodes.get(run.plan.nodes[row.owner].id)
+        if owner is not None and row.region not in owner.bodies:
+            moved[f"region {row.region!r} is open and no part of {owner.id!r} any more"] = None
+    if gone or moved:
+        told = [f"it has no {', '.join(gone)}"] if gone else []
+        raise StoreError(
+            Problem("L433", f"the steps up to {step} do not fit this recipe", f"recipe {recipe.name!r}",
+                    "; ".join([*told, *moved]),
+                    "fork before the first step of those nodes, or leave them as they are in the recipe")
+        )  # fmt: skip
+
+
+def _list_activations(run: Run, step: int) -> Iterator[ActRow]:
+    """Yield the activations of the steps up to `step`, and those that are next there."""
+    last = home(run, step)
+    chain = run.chain[: run.chain.index(last) + 1]
+    ends = [*(history.base for history in chain[1:]), step]
+    rows = run.tables.acts
+    numbers = dict.fromkeys(
+        number for history, end in zip(chain, ends, strict=True) for number in history.s_act[: end - history.base + 1]
+    )
+    numbers |= dict.fromkeys(last.queue_after(step))
+    yield from (rows[number] for number in numbers if number != NOBODY and rows[number].node >= 0)
+
+
+def _open_frames(run: Run, step: int) -> list[int]:
+    """Return the frames that are open after a step, without the root."""
+    found: dict[int, None] = {}
+    last = home(run, step)
+    for history in run.chain[: run.chain.index(last) + 1]:
+        for at in sorted({*history.opened, *history.closed}):
+            if at <= step:
+                found |= dict.fromkeys(history.opened.get(at, ()))
+                for number in history.closed.get(at, ()):
+                    found.pop(number, None)
+    return list(found)
+
+
+__all__ = ["budget_of", "check_shared", "plan_to_go_on", "plan_to_replay"]

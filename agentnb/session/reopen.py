@@ -1,0 +1,280 @@
+"""Reopen a session from a store: with its recipe it can continue, without it is read-only."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import thaw
+from agentnb.clock import clock_of
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.effects.crash_recovery import Unfinished
+from agentnb.engine.persistence.checksums import has_checksum, is_intact
+from agentnb.engine.persistence.delta_loader import Joined, check_version, damage, damaged
+from agentnb.engine.persistence.deltas import Slicer
+from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
+from agentnb.engine.persistence.journal import Journal
+from agentnb.engine.persistence.open_journals import flush_all
+from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
+from agentnb.errors import Problem, StoreError
+from agentnb.kinds import KINDS
+from agentnb.recipe.model import Recipe
+from agentnb.session.checks import check_answers
+from agentnb.session.damaged_run import SoundEntries
+from agentnb.session.limits import Limits
+from agentnb.session.recipe_snapshot import changes, kinds_to_read, read_only, recipe_of
+from agentnb.session.schedules import built
+from agentnb.session.session import Session
+from agentnb.session.setup import ready, world_of
+from agentnb.session.stored_run import head_of, options_of
+from agentnb.store import open_log
+from agentnb.store.database_errors import damaged_row
+from agentnb.world.world import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MASKED: Final = '"masked"'  # the tag of a masked value
+AT_ONCE: Final = 256  # number of entries parsed as one text: small enough to be freed while still in the CPU caches
+COLUMNS: Final = {
+    "run_id": "object", "name": "object", "recipe": "object", "dialect": "object", "status": "object", "steps": "int64",
+    "created": "datetime64[ns, UTC]", "updated": "datetime64[ns, UTC]", "parent": "string", "forked": "Int64",
+    "writer": "string", "fingerprint": "object",
+}  # fmt: skip
+
+
+def open(
+    where: str | os.PathLike[str] | EventLog,
+    run_id: str | None = None,
+    *,
+    recipe: Recipe | None = None,
+    llm: Any = None,
+    tools: Mapping[str, Callable[..., Any]] | None = None,
+    resources: Mapping[type, Any] | None = None,
+    answers: Any = None,
+    secrets: Mapping[str, Any] | None = None,
+    hooks: Any = None,
+) -> Session:
+    """Return a session as saved in a store, at its saved position.
+
+    With the recipe it can continue: interrupted steps run again with the recorded answers, and calls without a response
+    are in `pending`. Without the recipe everything can be inspected and nothing can run. Opening a run executes and
+    imports nothing of what is stored.
+
+    Args:
+        where: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
+        run_id: which run; by default the one that was written last.
+        recipe: the recipe to continue with. If it differs from the stored one, a warning lists the changes.
+        llm, tools, resources, answers: as for a Session; they are not stored.
+        secrets: the values that were masked when the run was saved: path -> value.
+        hooks: as for a Session; they are notified of what runs from here on.
+
+    Raises:
+        StoreError: L404, the run does not fit the recipe; there is no such store or run, or it is damaged.
+        RecipeError: the recipe has errors, or a tool is missing.
+    """
+    log = open_log(where)
+    flush_all()
+    row = log.run(None if run_id is None else str(run_id))
+    with _name_run_in_errors(log, row):
+        head = head_of(row)
+    if recipe is None:
+        known = recipe_of(head["recipe"])
+        session = reopened(log, row, Plan(known, kinds_to_read(known), World()), goes_on=False)
+    else:
+        recipe = ready(recipe, tools)
+        check_answers(recipe, answers, llm)
+        world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=head["strict"])
+        session = reopened(log, row, Plan(recipe, KINDS, world))
+        session.fill(secrets or {})
+    session.hooks.add_all(built(hooks) or {})
+    if session.changes:
+        told = "\n  ".join(session.changes)
+        warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {told}", stacklevel=2)
+    return session
+
+
+def reopened(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) -> Session:
+    """Return a session of a stored run with a plan, at the saved position.
+
+    Raises:
+        StoreError: L404, the run does not fit the plan; or it is damaged.
+    """
+    head = head_of(row)
+    with _pause_collector():
+        joined, kept, seq, lost = _read(log, row, plan)
+        with _name_run_in_errors(log, row), damage():
+            session = _session(plan, row, head, (joined, kept))
+    session.log = log
+    if lost is not None:
+        warnings.warn(str(lost), stacklevel=3)
+    if not goes_on:
+        session.locked = read_only(f"run {row.run_id!r}")
+        return session
+    session.changes = tuple(changes(head["recipe"], plan.recipe))
+    if lost is not None:
+        return session
+    journal = Journal(log, row.run_id, session.engine, _slicer(joined))
+    journal.go_on(seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.flying())
+    session.keep_in(journal)
+    return session
+
+
+@contextmanager
+def _pause_collector() -> Iterator[None]:
+    """Disable the cyclic garbage collector while reading: it would scan millions of new lists repeatedly."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[Joined, Mapping[str, Any]]) -> Session:
+    joined, kept = found
+    run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
+    budget, run.chaos = options_of(head, kept["aux"])
+    unfinished, run.masks = Unfinished(joined), kept["masks"]
+    run.recorded, run.history.loose = unfinished or None, unfinished.rows()
+    session = Session.__new__(Session)
+    session.inputs = dict(thaw(run.given))
+    session._wire(plan.recipe, run, Limits(budget), row.name, row.run_id)  # noqa: SLF001  (it is made here)
+    session.breakpoints.from_rows(kept["aux"].get("breakpoints", ()))
+    for source in kept["aux"].get("watches", ()):
+        session.watches.add(source)
+    return session
+
+
+def _slicer(joined: Joined) -> Slicer:
+    """Return a delta encoder for which everything loaded is already saved."""
+    slicer = Slicer.after(joined.tables, joined.histories)
+    slicer.told = {key: row for rows in joined.told.values() for key, row in rows.items()}
+    slicer.announced = {event.seq for events in joined.announced.values() for event in events}
+    return slicer
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[Joined, dict[str, Any], int, Problem | None]:
+    """Return a run's histories, its position, the number of its last entry, and what was lost of it."""
+    joined, kept, seq, lost = Joined(), dict[str, Any](aux={}, masks=False), 0, None
+    with _name_run_in_errors(log, row):
+        rows = [(row, None), *_ancestors(log, row)]
+    for part, until in reversed(rows):
+        joined.drop()
+        kept["aux"] = {}
+        with _name_run_in_errors(log, part), damage():
+            entries = SoundEntries(log, part, until)
+            seq = _read_one(entries, part, plan, joined, kept)
+        if entries.damage is not None:
+            if not seq and part is rows[-1][0]:
+                with _name_run_in_errors(log, row):
+                    raise damaged(entries.damage)
+            lost = entries.problem(row)
+            break
+    kept["limit"] = kept["position"] = None
+    if row.at and lost is None:
+        try:
+            if has_checksum(row.at) and not is_intact(row.at, row.run_id):
+                raise ValueError("its checksum does not fit it")
+            at = json.loads(row.at)
+            kept["position"] = at["position"] if at["seq"] == seq else None  # else the run has moved since
+        except (ValueError, KeyError, TypeError) as error:
+            lost = Problem(
+                "L436",
+                f"where run {row.run_id!r} stood cannot be read",
+                log.url,
+                f"its row is damaged: {error}",
+                "the session stands at the last step; back() and goto() move it",
+                "warning",
+            )
+    return joined, kept, seq, lost
+
+
+def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: Joined, kept: dict[str, Any]) -> int:
+    """Add the stored entries of one run, up to a limit; return the number of the last."""
+    head, seq = head_of(part), 0
+    check_version(head.get("version"))
+    joined.renumber(renumbering(plan, head["nodes"]))
+    kept["masks"] = kept["masks"] or MASKED in part.head
+    for documents, last, masked in _documents(entries):
+        seq = last
+        kept["masks"] = kept["masks"] or masked
+        joined.add(documents)
+        for document in documents:
+            if "run" in document:
+                kept.update(document["run"])
+            if "aux" in document:
+                kept["aux"] = document["aux"]
+    check_fit(plan, joined.tables, head["nodes"])
+    return seq
+
+
+@contextmanager
+def _name_run_in_errors(log: EventLog, row: RunRow) -> Iterator[None]:
+    """Add the run and its store to the error if a run cannot be read."""
+    try:
+        yield
+    except StoreError as error:
+        if error.problems[0].code != "L402":
+            raise
+        where, do = f"run {row.run_id!r} of {log.url}", "put the store back from a copy, or open another run of it"
+        raise StoreError(*(replace(one, where=where, do=do) for one in error.problems)) from error.__cause__
+
+
+def _ancestors(log: EventLog, row: RunRow) -> Iterator[tuple[RunRow, int]]:
+    """Yield the runs whose beginning a run shares, each with the last shared entry."""
+    while row.parent is not None and row.shared:
+        row, shared = log.run(row.parent), row.shared
+        yield row, shared
+
+
+def _documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, Any]], int, bool]]:
+    """Yield parsed entries in chunks: the documents, the number of the last, and whether any has a masked value."""
+    rest = iter(entries)
+    while chunk := list(islice(rest, AT_ONCE)):
+        text = f"[{','.join([entry.body for entry in chunk])}]"
+        found = json.loads(text)
+        if len(found) != len(chunk):
+            raise damaged(ValueError("an entry is no document"))
+        yield found, chunk[-1].seq, MASKED in text
+
+
+def runs(where: str | os.PathLike[str] | EventLog) -> pd.DataFrame:
+    """Return the runs in a store, one row per run, oldest first.
+
+    `status` is the last one recorded; `interrupted` if it was running and its writer is gone. `parent` and `forked` are
+    the run and the step from which a fork began. `writer` is the current writer.
+
+    Raises:
+        StoreError: there is no such store, or it cannot be read.
+    """
+    from agentnb.trace.frames import table
+
+    flush_all()
+    log = open_log(where)
+    rows = log.runs()
+    for row in rows:
+        if not row.is_sound():
+            warnings.warn(str(damaged_row(log.url, f"run {row.run_id!r}")), stacklevel=2)
+    return table([_row(row) for row in rows if row.is_sound()], COLUMNS)
+
+
+def _row(row: RunRow) -> dict[str, Any]:
+    found: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS}
+    if row.status == "running" and row.writer is None:
+        found["status"] = "interrupted"
+    return found
+
+
+__all__ = ["open", "reopened", "runs"]

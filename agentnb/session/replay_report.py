@@ -1,0 +1,177 @@
+"""`Session.replay` and its report: a row for each difference, and a text summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT
+from agentnb.engine.replay.divergence import LEVELS, Divergence
+from agentnb.engine.replay.runner import Replay
+from agentnb.errors import ExecutionError, Problem, ReplayDivergence, did_you_mean
+from agentnb.session.checks import not_running
+from agentnb.session.recipe_swap import plan_to_replay
+from agentnb.text import safe_repr, safe_str
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.recipe.model import Recipe
+    from agentnb.session.session import Session
+
+SHOWN: Final = 5  # number of differences that the report prints
+_COLUMNS: Final = {
+    "step": "Int64", "node": "category", "what": "category", "path": object, "recorded": object, "replayed": object,
+}  # fmt: skip
+_CELL: Final = "text-align:left;vertical-align:top;padding:2px 10px;border-top:1px solid #8884"
+
+
+def replayed(session: Session, from_step: int, recipe: Recipe | None, strict: str) -> ReplayReport:
+    """Replay a session up to its current position; the session does not change, and no tool or model is called.
+
+    Raises:
+        ExecutionError: X112, it is running; L431, there is no such level; L432, the run is not past such a step.
+        RecipeError: the other recipe has errors.
+    """
+    not_running(session, "replay()")
+    session._mend()  # noqa: SLF001  (a part of the session)
+    run = session.engine
+    if strict not in LEVELS:
+        raise ExecutionError(
+            Problem("L431", f"there is no level {strict!r} to compare on", "session.replay(strict=...)",
+                    f"the levels are: {', '.join(LEVELS)}; each compares what the one before it does, and more",
+                    did_you_mean(str(strict), LEVELS, "use one of them"))
+        )  # fmt: skip
+    if isinstance(from_step, bool) or not isinstance(from_step, int) or not 0 <= from_step <= run.position:
+        raise ExecutionError(
+            Problem("L432", f"there is no step {from_step!r} to begin after", "session.replay(from_step=...)",
+                    f"the session stands after step {run.position}, and replays the steps up to there",
+                    f"give a number from 0 to {run.position}")
+        )  # fmt: skip
+    plan = None if recipe is None else plan_to_replay(run, recipe)
+    session.live.here += 1  # functions that nodes call may not move the session
+    try:
+        made = Replay(run, plan=plan, start=from_step, level=strict).go()  # type: ignore[arg-type]  # as just asked
+    finally:
+        session.live.here -= 1
+    steps = (from_step, run.position)
+    return ReplayReport(session.name, strict, steps, made.compared, tuple(made.found), tuple(made.unsure))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReplayReport:
+    """The result of a replay. `ok` is true if nothing differs and every step could be replayed.
+
+    Attributes:
+        strict: what was compared: path, values, reads.
+        steps: the step after which it began, and the last one of the record.
+        compared: how many steps were replayed; cancelled ones are skipped.
+        divergences: every difference, in the order of the steps, including those that follow from another.
+        unsure: the paths for which a difference cannot be determined: masked values, objects stored by reference.
+    """
+
+    name: str
+    strict: str
+    steps: tuple[int, int]
+    compared: int
+    divergences: tuple[Divergence, ...] = ()
+    unsure: tuple[Divergence, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs."""
+        return not self.divergences
+
+    @property
+    def first_divergence(self) -> Divergence | None:
+        """The first difference; None if there is none."""
+        return self.divergences[0] if self.divergences else None
+
+    @property
+    def ended(self) -> Divergence | None:
+        """The difference after which the replay could not continue; None if it reached the end of the record."""
+        return next((row for row in self.divergences if row.ends), None)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per difference: step, node, what, path, recorded, replayed; secrets masked, NA if absent."""
+        from agentnb.trace.frames import cell, table
+
+        rows = [
+            {"step": row.step, "node": row.node, "what": row.what, "path": safe_str(row.path),
+             "recorded": cell(row.recorded, row.path), "replayed": cell(row.replayed, row.path)}
+            for row in self.divergences
+        ]  # fmt: skip
+        return table(rows, _COLUMNS)
+
+    def raise_for_divergence(self) -> ReplayReport:
+        """Return this report if nothing differs.
+
+        L430: a replay differs from what was recorded.
+
+        Raises:
+            ReplayDivergence: L430, names the first difference.
+        """
+        first = self.first_divergence
+        if first is None:
+            return self
+        more = f"; {len(self.divergences) - 1} more in the report" if len(self.divergences) > 1 else ""
+        raise ReplayDivergence(
+            Problem("L430", str(first), f"session {self.name!r}, replay(strict={self.strict!r})",
+                    f"the nodes ran again on the recorded answers, and came to something else{more}",
+                    "look at report.to_frame(): mend what has changed, or what a function takes from outside the board")
+        )  # fmt: skip
+
+    def _head(self) -> str:
+        first, last = self.steps
+        span = f"steps {first + 1} to {last}" if last > first else "no step"
+        if self.ok:
+            return f"{span} replayed, nothing differs ({self.strict})"
+        size = len(self.divergences)
+        counted = "1 difference" if size == 1 else f"{size} differences"
+        return f"{span}: {counted} ({self.strict})"
+
+    def _tail(self) -> list[str]:
+        lines = [f"and {len(self.divergences) - SHOWN} more"] if len(self.divergences) > SHOWN else []
+        if self.ended is not None:
+            left = self.steps[1] - self.ended.step
+            after = f", {left} steps before the end of the record" if left > 1 else ""
+            lines.append(f"the replay ended at step {self.ended.step}{after}")
+        if self.unsure:
+            places = dict.fromkeys(safe_str(f"{row.path or row.what} (step {row.step})") for row in self.unsure)
+            lines.append(f"not known here (masked, or by reference), so it cannot be compared: {_listed(list(places))}")
+        return lines
+
+    def __repr__(self) -> str:
+        """Return a text summary: the first differences, and where the replay ended."""
+        lines = [
+            f"<ReplayReport of {safe_repr(self.name, 200)}: {self._head()}>",
+            *map(str, self.divergences[:SHOWN]),
+            *self._tail(),
+        ]
+        return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = f"<p><strong>{escape(safe_str(self.name))}</strong>: {escape(self._head())}</p>"
+        words = "".join(f'<th style="{_CELL};opacity:.65">{word}</th>' for word in _COLUMNS)
+        rows = "".join(map(_row, self.divergences[:SHOWN]))
+        table = f'<table style="color:inherit;border-collapse:collapse"><thead><tr>{words}</tr></thead>{rows}</table>'
+        tail = "".join(f"<p>{escape(line)}</p>" for line in self._tail())
+        return head + (table if self.divergences else "") + tail
+
+
+def _row(row: Divergence) -> str:
+    values = ("" if value is ABSENT else safe_repr(value, key=row.key) for value in (row.recorded, row.replayed))
+    cells = (str(row.step), safe_str(row.node or ""), row.what, safe_str(row.path), *values)
+    line = "".join(f'<td style="{_CELL};overflow-wrap:anywhere">{escape(cell)}</td>' for cell in cells)
+    said = f'<td style="{_CELL};border:none;opacity:.65" colspan="6">{escape(str(row))}</td>'
+    return f"<tr>{line}</tr><tr>{said}</tr>"
+
+
+def _listed(words: Sequence[Any]) -> str:
+    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + more
+
+
+__all__ = ["ReplayReport", "replayed"]

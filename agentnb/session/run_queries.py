@@ -1,0 +1,269 @@
+"""Queries about a run at its current position: status, failure, writers, view."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.control.interventions import current, here
+from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Failure, History
+from agentnb.engine.effects.crash_recovery import unanswered
+from agentnb.engine.effects.dispatch import ASKED
+from agentnb.engine.persistence import masked_values
+from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
+from agentnb.expressions.paths import Path, resolve_path
+from agentnb.session.required_inputs import refusal, unmet
+from agentnb.world.human_input import in_kernel, on_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentnb.draw.run_view import RunView
+    from agentnb.engine.control.breakpoints import Breakpoint
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.run import Run
+    from agentnb.recipe.model import Node
+    from agentnb.session.limits import Limits
+    from agentnb.session.node_coverage import Seen
+
+
+ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all others are paused for inspection
+
+
+def status_of(run: Run, limits: Limits) -> str:
+    """Return the status of a run that is not running, in one word."""
+    for flight in run.flights.values():
+        if flight.held and flight.hold is not None:
+            return "waiting" if flight.hold.kind in ASKS else "in_flight"
+    if run.masks and masked_values.unknown(run):
+        return "waiting"
+    if not run.flights and (calls := unanswered(run)):
+        return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
+    if failure_of(run) is not None or unmet(run):
+        return "failed"
+    if run.pos >= run.at.s_pend[run.position - run.at.base]:
+        return "idle" if run.plan.reacts else "finished"
+    if limits.reached(run) is not None:
+        return "exhausted"
+    return "paused" if run.position else "ready"
+
+
+def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
+    """Return the status or outcome of a run, for its trace; None before it began.
+
+    It has `status` and `steps`; if applicable, the `limit` or the `error`, the `score`, and at the end the `outputs`
+    that the recipe declares.
+    """
+    status = status_of(run, limits)
+    if not run.history.tip and status not in ("exhausted", "failed"):
+        return None
+    outcome: dict[str, Any] = {"status": status, "steps": run.position}
+    problem, score = problem_of(run), score_of(run)
+    if score is not None:
+        outcome["score"] = score
+    declared = run.plan.recipe.outputs if status == "finished" else ()
+    if outputs := {key: thaw(value) for key in declared if (value := run.root.scope.get(key)) is not ABSENT}:
+        outcome["outputs"] = outputs
+    if status == "exhausted":
+        outcome["limit"] = limits.reached(run)
+    if problem is not None:
+        outcome["error"] = problem.what
+    return outcome
+
+
+def score_of(run: Run) -> float | None:
+    """Return the last score that a node has given up to the current position; None if there is none."""
+    for history, end in reversed(run.parts()):
+        for step, note in sorted(history.notes.items(), reverse=True):
+            if step <= end and note.score is not None:
+                return note.score
+    return None
+
+
+def failure_of(run: Run) -> tuple[int, Failure] | None:
+    """Return the step and the failure at the current position; None if there is no failure.
+
+    A failed node that is retried and waits for a person is not a failure.
+    """
+    step = run.position
+    for at in reversed(run.chain[: run.chain.index(run.at) + 1]):
+        while step > at.base and at.s_flag[step - at.base] & STATUS == CANCELLED:
+            step -= 1
+        if step > at.base:
+            return (step, at.errors[step]) if _stands(run, at, step - at.base) else None
+    return None
+
+
+def _stands(run: Run, at: History, row: int) -> bool:
+    """Return True if the step of a row failed, nothing handled it, and its node is still the next one."""
+    head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
+    failed = bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
+    again = run.flights.get(at.s_act[row]) if failed else None
+    return failed and (again is None or not again.held)
+
+
+def problem_of(run: Run) -> Problem | None:
+    """Return the failure, or the question that cannot be answered here, without secrets."""
+    problem = _problem(run)
+    if problem is None:
+        return None
+    return replace(problem)  # masked again, with all secrets known by now
+
+
+def _problem(run: Run) -> Problem | None:
+    refused = refusal(run)
+    if refused is not None:
+        return refused
+    found = failure_of(run)
+    if found is not None:
+        step, failure = found
+        act = current(run)
+        assert act is not None
+        if isinstance(failure.error, AgentNbError) and failure.error.problems:
+            first = failure.error.problems[0]
+            return Problem(first.code, first.what, f"step {step}, {first.where}", first.why, first.do)
+        return Problem(
+            "X100",
+            f"node {act.node.id!r} ({act.node.kind.name}) failed: {failure.type}: {failure.message}",
+            f"step {step}, {act.node.node.place or 'node ' + repr(act.node.id)}",
+            _why_unhandled(run, act, failure),
+            "mend the node or edit the board, then retry(); or skip() it, or go back()",
+        )
+    missing = masked_values.unknown(run)
+    if missing and not in_kernel():
+        names = ", ".join(map(repr, missing))
+        return Problem("X142", f"values that were masked when the run was kept are missing: {names}",
+                       f"after step {run.position}", "what is kept of a run holds no secrets, and its nodes need them",
+                       "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
+    waits = [flight.act.node.id for flight in run.flights.values()
+             if flight.held and flight.hold and flight.hold.kind in ASKS]  # fmt: skip
+    waits += [run.node_of(call.act) for call in unanswered(run) if call.kind in ASKED]
+    if waits and not in_kernel() and not on_terminal():
+        names = ", ".join(map(repr, waits))
+        return Problem(
+            "X110",
+            f"{names} waits for a person, and nobody can be asked here",
+            f"after step {run.position}",
+            "no answer is left in the script, and this is neither a notebook nor a terminal",
+            "pass answers={NODE: [...]} where the run is made, or call session.answer(value)",
+        )
+    return None
+
+
+def _why_unhandled(run: Run, act: Activation, failure: Failure) -> str:
+    """Return why a failure stopped the run: which handlers apply to it, and which exist that do not."""
+    around = [act.node]
+    frame = act.frame
+    while frame.parent is not None:
+        around.append(run.plan.nodes[frame.row.owner])
+        frame = frame.parent
+    on_error = next((node.id for node in around if node.errors), None)
+    on_timeout = next((node.id for node in around if node.timeouts), None)
+    if isinstance(failure.error, AgentRuntimeError):
+        return "it breaks a rule of the run, which no error edge handles"
+    if failure.timeout:
+        beside = "" if on_error is None else f"; the error edge of {on_error!r} does not: a time-out is another failure"
+        return f"no edge of kind 'timeout' handles this time-out (in polaris: add_timeout_handler){beside}"
+    beside = "" if on_timeout is None else f"; the time-out edge of {on_timeout!r} handles nothing but time-outs"
+    return f"nothing in the recipe handles this failure (no error edge leads on){beside}"
+
+
+def who_wrote(run: Run, text: str, at: int) -> int | None:
+    """Return the step that wrote the value at a path as of step `at`; 0 for the inputs, None if nothing wrote it.
+
+    A write or a delete of `a` counts for `a.b`, and one of `a.b.0` for `a.b`.
+    """
+    path = tuple(map(str, resolve_path(text, here(run).seen())))
+    end = at
+    for history in reversed(run.chain):
+        if history.base > at:
+            continue
+        row = history.s_wend[min(end, history.tip) - history.base]
+        for number in range(row - 1, -1, -1):
+            scope, written = run.tables.codes[history.w_code[number] >> 2]
+            if scope == here(run).id and _touches(tuple(map(str, written)), path):
+                return _step_of_write(history, number)
+        end = history.base
+    return None
+
+
+def _touches(written: Path, path: Path) -> bool:
+    size = min(len(written), len(path))
+    return written[:size] == path[:size]
+
+
+def _step_of_write(history: History, number: int) -> int:
+    return history.base + bisect_right(history.s_wend, number)
+
+
+def view_of(run: Run, seen: Seen, stops: Sequence[Breakpoint]) -> RunView:
+    """Return the state of the run for a drawing, with the breakpoints at nodes and at event types."""
+    from agentnb.draw.run_view import RunView
+
+    nodes, tables = run.plan.nodes, run.tables
+    head, found = current(run), failure_of(run)
+    visited, wrote, read, taken, reactions = seen.up_to(run)
+    for name in visited:
+        if keys := first_keys(run.plan.recipe.nodes[name]):
+            read.setdefault(name, set()).update(keys)
+    last_writes, last_reads = _last(run)
+    waiting = {flight.act.node.id for flight in run.flights.values() if flight.held}
+    queue = [nodes[tables.acts[number].node].id for number in run.frontier() if tables.acts[number].node >= 0]
+    around = [] if head is None else _owners(run, head.frame)
+    return RunView(
+        current=None if head is None else head.node.id,
+        next=frozenset(queue[1:]) | frozenset(around),
+        visited=visited,
+        failed=frozenset() if found is None or head is None else frozenset({head.node.id}),
+        waiting=frozenset(waiting),
+        breakpoints=frozenset(row.node for row in stops if row.node is not None),
+        board=here(run).seen(),
+        written=frozenset(last_writes),
+        read=frozenset(last_reads),
+        seen_reads=read,
+        seen_writes=wrote,
+        taken=taken,
+        reactions=reactions,
+        stops_at=frozenset(row.event for row in stops if row.event is not None and row.node is None),
+    )
+
+
+def _owners(run: Run, frame: Any) -> list[str]:
+    found = []
+    while frame.parent is not None:
+        found.append(run.plan.nodes[frame.row.owner].id)
+        frame = frame.parent
+    return found
+
+
+def _last(run: Run) -> tuple[list[str], list[str]]:
+    """Return the keys that the last step wrote and read, of the scopes visible from the current position."""
+    at, row = run.at, run.position - run.at.base
+    codes, seen = run.tables.codes, _scopes(run)
+    start = at.s_wend[row - 1] if row else 0
+    written = [codes[code >> 2] for code in at.w_code[start : at.s_wend[row]]]
+    wrote = [str(path[0]) for scope, path in written if scope in seen]
+    if run.position == 0:
+        wrote = []
+    reads = at.r_code[bisect_left(at.r_step, run.position) : bisect_right(at.r_step, run.position)]
+    read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
+    act = run.tables.acts[at.s_act[row]] if row else None
+    if act is not None and not act.what:  # reads by a node's inputs are static and not recorded
+        read += first_keys(run.plan.nodes[act.node].node)
+    return wrote, read
+
+
+def _scopes(run: Run) -> set[int]:
+    """Return the scopes visible from the current position: its own, and those it reads through to."""
+    found, scope = set(), here(run)
+    while scope is not None:
+        found.add(scope.id)
+        scope = scope.parent  # type: ignore[assignment]  # the loop ends where there is none
+    return found
+
+
+def first_keys(node: Node) -> list[str]:
+    """Return the board keys that a node's inputs read."""
+    return [str(path[0]) for path in (node.inputs or {}).values()]

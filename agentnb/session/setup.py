@@ -1,0 +1,111 @@
+"""Set up a session: load its tools and its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agentnb.recipe.agent_expansion import WHOLE, grafted
+from agentnb.recipe.model import Recipe, ToolSpec
+from agentnb.session.checks import check_recipe
+from agentnb.world.agents import agents_in
+from agentnb.world.llm.env import Environment, allowed_variables
+from agentnb.world.world import World
+
+
+def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
+    """Return a recipe ready to run: agents passed as tools are expanded inside the nodes that call them.
+
+    Raises:
+        ExecutionError: X117, it is not a recipe.
+        RecipeError: every error of the recipe.
+    """
+    check_recipe(recipe)
+    return grafted(recipe, tools or {})
+
+
+def world_of(
+    recipe: Recipe,
+    *,
+    llm: Any = None,
+    tools: Mapping[str, Callable[..., Any]] | None = None,
+    answers: Any = None,
+    resources: Mapping[type, Any] | None = None,
+    strict: bool = True,
+) -> World:
+    """Return the world of a session: its tools, model, answers and resources.
+
+    Raises:
+        RecipeError: a tool cannot be loaded, or loading it is not allowed.
+        ExecutionError: the `llm` argument or the recipe's provider is not a valid model.
+    """
+    given = dict(tools or {})
+    if recipe.tools:
+        given |= _loaded(recipe, given)
+    agents = agents_in(recipe.meta)
+    if llm is None and WHOLE in agents:
+        llm = agents[WHOLE].llm
+    if llm is None and (provider := recipe.meta.get("provider")) is not None:
+        from agentnb.world.llm.providers import client_of
+
+        llm = client_of(*provider)
+    return World(
+        tools=given,
+        llm=llm,
+        answers=answers,
+        resources=resources,
+        strict=strict,
+        given=tools or {},
+        agents=agents,
+        environment=_environment(recipe),
+    )
+
+
+def refitted(
+    old: World, before: Recipe, recipe: Recipe, llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None
+) -> World:
+    """Return a session's world for another recipe, model or tools; unchanged parts are reused.
+
+    Raises:
+        RecipeError: a tool cannot be loaded, or loading it is not allowed.
+    """
+    given = {**old.given, **(tools or {})}
+    fresh = {
+        name: spec
+        for name, spec in recipe.tools.items()
+        if name in (tools or {}) or name not in old.tools or not _is_unchanged(spec, before.tools.get(name))
+    }
+    kept = {name: old.tools[name] for name in recipe.tools if name not in fresh}
+    loaded = _loaded(replace(recipe, tools=fresh), given) if fresh else {}
+    if llm is None and old.llm is None and (provider := recipe.meta.get("provider")) is not None:
+        from agentnb.world.llm.providers import client_of
+
+        llm = client_of(*provider)
+    return World(
+        tools={**given, **kept, **loaded},
+        llm=old.llm if llm is None else llm,
+        answers=old.answers,
+        resources=old.resources,
+        strict=old.strict,
+        given=given,
+        agents=agents_in(recipe.meta),
+        environment=_environment(recipe),
+    )
+
+
+def _environment(recipe: Recipe) -> Environment:
+    return Environment(allowed_variables(recipe.meta.get("allow", ())))
+
+
+def _is_unchanged(spec: ToolSpec, before: ToolSpec | None) -> bool:
+    """Return True if a tool is unchanged, apart from its place in the recipe's text."""
+    return before is not None and replace(spec, place=None) == replace(before, place=None)
+
+
+def _loaded(recipe: Recipe, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    from agentnb.world.tools.loading import load_tools
+
+    folder = recipe.meta.get("folder") or (Path(recipe.file).resolve().parent if recipe.file else None)
+    return load_tools(recipe.tools, folder=folder, allow=recipe.meta.get("allow", ()), given=given)

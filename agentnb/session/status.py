@@ -1,0 +1,65 @@
+"""The status of a run: one word, with the used and the remaining budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
+
+from agentnb.session.limits import left_of
+
+if TYPE_CHECKING:
+    from agentnb.engine.control.budget import Budget
+    from agentnb.engine.core.run import Run
+    from agentnb.session.limits import Limits, Number
+
+Status = Literal[
+    "ready", "running", "pausing", "paused", "waiting", "in_flight", "idle", "finished", "failed", "exhausted"
+]
+
+
+class Standing(str):
+    """The status of a run in one word: a string with the attributes `used`, `left` and `limit`.
+
+    `used` and `left` map the names of limits to amounts at the time of the query: `used` has all of them, `left` those
+    that are limited. `limit` is the one that has ended the run, or that prevents the retry of its failed node; None if
+    none does.
+    """
+
+    __slots__ = ("_budget", "_found", "_used", "limit")
+
+    limit: str | None
+    _budget: Budget
+    _used: Callable[[], dict[str, Number]]
+    _found: dict[str, Number] | None
+
+    def __new__(cls, word: str, run: Run, limits: Limits) -> Self:
+        """Return the status of a run; its usage is computed on first access."""
+        here = super().__new__(cls, word)
+        here.limit = limits.reached(run) if word in ("exhausted", "failed") else None
+        here._used, here._budget, here._found = limits.used_here(run), limits.budget, None
+        return here
+
+    @property
+    def word(self) -> Status:
+        """The word alone."""
+        return cast("Status", str(self))
+
+    @property
+    def used(self) -> Mapping[str, Number]:
+        """The usage of the steps up to here, by the name of each limit."""
+        if self._found is None:
+            self._found = self._used()
+        return MappingProxyType(self._found)
+
+    @property
+    def left(self) -> Mapping[str, Number]:
+        """What is left, by the name of each limit that is set."""
+        return MappingProxyType(left_of(self._budget, self.used))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the word alone: a copy, or another process, has no run."""
+        return str, (str(self),)
+
+
+__all__ = ["Standing", "Status"]

@@ -1,0 +1,186 @@
+"""Stored runs: how recording begins, what is saved of a session besides its run, how a run is copied."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.codec import decode, encode
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.persistence.deltas import VERSION, Slicer
+from agentnb.engine.persistence.event_log import EventLog, RunRow
+from agentnb.engine.persistence.journal import Batch, Journal, text_of
+from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
+from agentnb.session.recipe_snapshot import to_kept
+from agentnb.store import open_log
+from agentnb.text import safe_str
+from agentnb.world.fault_injection import Chaos
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+    from agentnb.session.core import Core
+
+WORDS: Final = ("step", "batch")
+
+
+def batch_of(durability: Any) -> Batch | None:
+    """Return the batch size: None ("step"), a Batch of the default size ("batch"), or a custom one.
+
+    Raises:
+        ExecutionError: X140, this is not a durability.
+    """
+    if durability == "step":
+        return None
+    if durability == "batch":
+        return Batch()
+    names = [field.name for field in fields(Batch)]
+    given = asdict(durability) if isinstance(durability, Batch) else durability
+    sizes = given if isinstance(given, Mapping) else {"": 0}
+    if sizes.keys() <= set(names) and all(type(size) is int and size > 0 for size in sizes.values()):
+        return Batch(**sizes)
+    raise ExecutionError(
+        Problem("X140", f"{durability!r} is no durability", "durability=...",
+                "'step' keeps each step before the next begins, 'batch' may lose the last few, a mapping says how many",
+                did_you_mean(str(durability), WORDS, "write 'step', 'batch', or {'steps': 1000, 'ms': 200}"))
+    )  # fmt: skip
+
+
+def begin(session: Core, store: Any, durability: Any) -> Journal | None:
+    """Return the journal of a new session; None without a store.
+
+    Raises:
+        ExecutionError: X140, the durability is invalid; X143, the run's id is invalid.
+        StoreError: this is not a store, it already has a run of this id, or it cannot be written.
+    """
+    batch = batch_of(durability)
+    check_id(session._given_id)  # noqa: SLF001  (a part of it)
+    if store is None:
+        return None
+    return _begun(session, open_log(store), session.engine, batch)
+
+
+def check_id(run_id: Any) -> None:
+    """Raise for an invalid run id.
+
+    Raises:
+        ExecutionError: X143, it is empty, or not a string.
+    """
+    if run_id is not None and not (isinstance(run_id, str) and run_id.strip()):
+        raise ExecutionError(
+            Problem("X143", f"{run_id!r} is no id of a run", "run_id=...",
+                    "a run is found again by its id, so that is text, and not empty",
+                    "give it a name of its own, or leave it out: then it is given one")
+        )  # fmt: skip
+
+
+def _begun(session: Core, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
+    journal = Journal(log, session.run_id, run, Slicer(run.tables), batch)
+    journal.aux = aux_of(session)
+    journal.begin(row_of(session, run))
+    return journal
+
+
+def begin_fork(session: Core, parent: Journal) -> Journal:
+    """Return the journal of a session forked from a stored one: the shared part is stored once.
+
+    Raises:
+        StoreError: it cannot be saved.
+    """
+    parent.flush()
+    run = session.engine
+    row = row_of(session, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
+    return parent.fork(run, row)
+
+
+def row_of(session: Core, run: Run, **lineage: Any) -> RunRow:
+    """Return the store's row for a session's run."""
+    recipe = session.recipe
+    return RunRow(
+        run_id=session.run_id,
+        name=safe_str(session.name),
+        recipe=safe_str(recipe.name),
+        dialect=recipe.dialect,
+        fingerprint=recipe.fingerprint,
+        created=datetime.now(UTC),
+        head=text_of(_head(session, run)),
+        steps=run.position,
+        **lineage,
+    ).sealed()
+
+
+def _head(session: Core, run: Run) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "recipe": to_kept(session.recipe),
+        "nodes": [node.id for node in run.plan.nodes],
+        "given": encode(run.given, lenient=True),
+        "seed": encode(run.seed),
+        "chaos": None if run.chaos is None else asdict(run.chaos),
+        "strict": run.world.strict,
+    }
+
+
+def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget, Chaos | None]:
+    """Return the current budget of a run, and the fault injection with which it was started."""
+    return Budget(**decode(aux.get("budget", {}))), None if head["chaos"] is None else Chaos(**head["chaos"])
+
+
+def aux_of(session: Core) -> dict[str, Any]:
+    """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
+    budget = {name: encode(value) for name, value in asdict(session.limits.budget).items() if value is not None}
+    found = {"breakpoints": session.breakpoints.to_rows(), "watches": session.watches.sources(), "budget": budget}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def save(session: Core, where: str | os.PathLike[str] | EventLog | None) -> str:
+    """Save a run to a store; return where. The store to which it is recorded needs no name.
+
+    Raises:
+        StoreError: L451, the run has no store, and no place is named; or it cannot be saved.
+    """
+    journal, copies = session.journal, session.copies
+    log = None if where is None else open_log(where)
+    if log is None and journal is None:
+        raise StoreError(
+            Problem("L451", "this run is kept nowhere yet", f"session {session.name!r}", "save() was given no place",
+                    "name a file: session.save('run.db')")
+        )  # fmt: skip
+    if log is not None and (journal is None or journal.log is not log):
+        journal = copies.get(session.engine, {}).get(log)
+        if journal is None:
+            journal = _begun(session, log, session.engine)
+            copies.setdefault(session.engine, {})[log] = journal
+    assert journal is not None
+    journal.aux = aux_of(session)
+    journal.tell(str(session.status))  # type: ignore[attr-defined]  # every Core is a Session
+    if journal is not session.journal:
+        journal.rest()
+    return journal.log.url
+
+
+def head_of(row: RunRow) -> dict[str, Any]:
+    """Return the start parameters of a run, from its row.
+
+    L402: the row is damaged.
+
+    Raises:
+        StoreError: L402, it cannot be read.
+    """
+    try:
+        if not row.is_sound():
+            raise ValueError("its checksum does not fit it")
+        found = json.loads(row.head)
+        found["recipe"]["nodes"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # RecursionError: the parser's depth limit
+        raise StoreError(
+            Problem("L402", f"the head of run {row.run_id!r} cannot be read", f"run {row.run_id!r}",
+                    f"{type(error).__name__}: {error}", "open another run of it")
+        ) from error  # fmt: skip
+    return dict(found)
+
+
+__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "check_id", "head_of", "options_of", "row_of", "save"]

@@ -1,0 +1,261 @@
+"""Usage: what the steps of a history have used, as running totals with lookup by step.
+
+All of it is computed from the history's own columns, so a reopened run has the same usage as before.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_right
+from decimal import Decimal
+from itertools import accumulate
+from operator import attrgetter, sub
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from agentnb.engine.core.history import LATE, ActRow, Call, Event, History
+from agentnb.engine.effects.dispatch import ASKED
+
+PATCH: Final = "patch.applied"
+_STEP: Final = attrgetter("step")
+_AT: Final = attrgetter("at")
+
+
+class Paid(NamedTuple):
+    """Usage of some attempts of calls; `asked` are the nanoseconds that people took to answer."""
+
+    llm: int = 0
+    tool: int = 0
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+    asked: int = 0
+
+    def with_one(self, kind: str, call: Call | None = None, asked: int = 0) -> Paid:
+        """Return this plus one more attempt; its duration is known after it has ended."""
+        tokens, cost = self.tokens, self.cost
+        if call is not None:
+            tokens += (call.tokens_in or 0) + (call.tokens_out or 0)
+            cost += 0 if call.cost_usd is None else Decimal(str(call.cost_usd))
+        return Paid(self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.asked + asked)
+
+    def plus(self, more: Paid) -> Paid:
+        """Return the sum of this and another usage."""
+        return Paid(
+            self.llm + more.llm,
+            self.tool + more.tool,
+            self.tokens + more.tokens,
+            self.cost + more.cost,
+            self.asked + more.asked,
+        )
+
+
+class Used(NamedTuple):
+    """The usage of the steps up to one of them."""
+
+    paid: Paid
+    ns: int  # duration of the steps, less the time people took to answer
+    calls: int  # of listening nodes
+    depth: int  # of the deepest event that has activated a node
+    events: int  # number of events
+    patches: int
+
+
+class Account:
+    """Running totals of the rows of one history, including its parents; each list has an entry for its start."""
+
+    __slots__ = (
+        *("__weakref__", "before", "begun", "calls", "deep", "depths", "events", "first", "heard", "ns", "places"),
+        *("rows", "turns"),
+    )
+
+    def __init__(self, before: Used) -> None:
+        self.before = before
+        self.ns: array[int] = array("q", [0])
+        self.calls: list[Paid] = [before.paid]
+        self.events: array[int] = array("I", [before.patches])  # how many of them are patches
+        self.turns: array[int] = array("I", [before.events])  # events with a delivery, past or future
+        self.depths: array[int] = array("I")  # of each event
+        self.places: dict[str, int] = {}  # id of an event -> its index; filled on the first lookup by id
+        self.rows = 1  # number of rows searched for deliveries
+        self.heard: array[int] = array("I")  # the steps of nodes that an event has activated
+        self.deep: array[int] = array("I", [before.depth])
+        self.begun: array[int] = array("I", [before.calls])  # how many of them were more than a deferral
+        self.first: dict[int, int] = {}  # event -> the first step that it has activated
+
+    def ns_up_to(self, history: History, step: int) -> int:
+        """Return the total duration in ns of the steps of this history up to one of them."""
+        row = step - history.base
+        if row >= len(self.ns):
+            rows = slice(len(self.ns), row + 1)
+            taken = map(sub, history.s_t1[rows], history.s_t0[rows])
+            self.ns.extend(list(accumulate(taken, initial=self.ns[-1]))[1:])
+        return self.ns[row]
+
+    def paid_up_to(self, history: History, step: int) -> Paid:
+        """Return the usage of the calls up to a step."""
+        end = bisect_right(history.calls, step, key=_STEP)
+        while len(self.calls) <= end:
+            at = len(self.calls) - 1
+            call = history.calls[at]
+            asked = self._asked(history, at) if call.kind in ASKED else 0
+            self.calls.append(self.calls[-1].with_one(call.kind, call, asked))
+        return self.calls[end]
+
+    def _asked(self, history: History, at: int) -> int:
+        """Return how long people took to answer within the step; concurrent questions may overlap."""
+        call, same = history.calls[at], at
+        row = call.step - history.base
+        while same and history.calls[same - 1].step == call.step:
+            same -= 1
+        left = history.s_t1[row] - history.s_t0[row] - (self.calls[at].asked - self.calls[same].asked)
+        return max(min(round(call.seconds * 1e9), left), 0)
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def events_up_to(self, history: History, step: int) -> int:
+        """Return the number of events of this history up to a step."""
+        events = history.events
+        end = len(events) if not events or events[-1].at <= step else bisect_right(events, step, key=_AT)
+        if len(self.depths) < end:
+            reactive = None if history.plan is None else history.plan.recipe.reactive
+            del self.events[len(self.depths) + 1 :], self.turns[len(self.depths) + 1 :]  # after an interrupt
+            for event in events[len(self.depths) : end]:
+                self.events.append(self.events[-1] + (event.type == PATCH))
+                self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
+                self.depths.append(self._depth(history, event))
+        return end
+
+    def _depth(self, history: History, event: Event) -> int:
+        """Return the causal depth of an event; usually one more than that of the event its node handles."""
+        if event.step is not None and event.step > history.base:
+            place = history.place_of(history.tables.acts[history.s_act[event.step - history.base]].event)
+            if 0 <= place < len(self.depths) and event.cause in (None, history.events[place].id):
+                return self.depths[place] + 1
+        return _depth(history, event)
+
+    def depth_of(self, history: History, event: str | int, step: int) -> int | None:
+        """Return the causal depth of an event of this history, as known up to a step; None if it is not there."""
+        end = self.events_up_to(history, step)
+        if isinstance(event, int):
+            place = history.place_of(event)
+            if place < 0 and event > history.inherited:  # of steps that were in flight together
+                place = next((at for at in range(end) if history.events[at].seq == event), -1)
+        else:
+            for at in range(len(self.places), end):
+                self.places[history.events[at].id] = at
+            place = self.places.get(event, -1)
+        return self.depths[place] if 0 <= place < end else None
+
+    def heard_up_to(self, history: History, step: int) -> int:
+        """Return how many steps of this history, up to one of them, were activated by an event."""
+        acts, end = history.tables.acts, step - history.base + 1
+        for row in range(self.rows, end):
+            event = acts[history.s_act[row]].event
+            if event >= 0:
+                here = history.base + row
+                while self.heard and self.heard[-1] >= here:  # after an interrupt
+                    self.heard.pop()
+                del self.deep[len(self.heard) + 1 :], self.begun[len(self.heard) + 1 :]
+                self.first.setdefault(event, here)
+                self.heard.append(here)
+                self.begun.append(self.begun[-1] + (not _puts_off(history, acts[history.s_act[row]])))
+                self.deep.append(max(self.deep[-1], depth_of(history, event, step)))
+            self.rows = row + 1
+        return bisect_right(self.heard, step)
+
+
+def _puts_off(history: History, act: ActRow) -> bool:
+    """Return True if a step only defers its node, which runs later."""
+    plan = history.plan
+    if plan is None or plan.recipe.reactive is None or act.about <= LATE:
+        return False
+    return bool(plan.nodes[act.node].node.params.get("activate_after"))
+
+
+_accounts: Final[WeakKeyDictionary[History, Account]] = WeakKeyDictionary()
+_lock: Final = threading.RLock()  # a run advances in one thread, and is read in others
+_NOTHING: Final = Used(Paid(), 0, 0, 0, 0, 0)
+
+
+def _account(history: History) -> Account:
+    """Return the totals of a history; creates those of its parents first."""
+    missing, here = [], history
+    while here not in _accounts:
+        missing.append(here)
+        if here.parent is None:
+            break
+        here = here.parent
+    for one in reversed(missing):
+        before = _NOTHING if one.parent is None else used_up_to(one.parent, one.base)
+        _accounts[one] = Account(before)
+    return _accounts[history]
+
+
+def used_up_to(history: History, step: int) -> Used:
+    """Return the usage of the steps up to a step of a history."""
+    with _lock:
+        account = _account(history)
+        before, paid = account.before, account.paid_up_to(history, step)
+        heard = account.heard_up_to(history, step)
+        events = account.events_up_to(history, step)
+        ns = account.ns_up_to(history, step) - (paid.asked - before.paid.asked)
+        return Used(
+            paid,
+            before.ns + ns,
+            account.begun[heard],
+            account.deep[heard],
+            account.turns[events],
+            account.events[events],
+        )
+
+
+def has_set_off(history: History, event: int, step: int) -> bool:
+    """Return True if an event has activated a node, up to a step."""
+    with _lock:
+        here: History | None = history
+        while here is not None:
+            account = _account(here)
+            account.heard_up_to(here, min(step, here.tip))
+            if account.first.get(event, step + 1) <= step:
+                return True
+            step, here = min(step, here.base), here.parent
+        return False
+
+
+def depth_of(history: History, event: str | int, step: int) -> int:
+    """Return the causal depth of an event (by id or number), as known up to a step; 0 for none."""
+    with _lock:
+        here: History | None = history
+        while here is not None:
+            found = _account(here).depth_of(here, event, step)
+            if found is not None:
+                return found
+            step, here = min(step, here.base), here.parent
+        return 0
+
+
+def _depth(history: History, event: Event) -> int:
+    """Return the causal depth of an event: one more than that of the event its node handles or is inside of."""
+    if event.cause is not None:
+        return depth_of(history, event.cause, event.at - 1) + 1
+    if event.step is None:
+        return 1
+    tables = history.tables
+    row = tables.acts[_act_of(history, event.step)]
+    while row.event < 0:
+        frame = tables.frames[row.frame]
+        if frame.parent < 0:
+            return 1
+        row = tables.acts[_act_of(history, frame.opened)]
+    return depth_of(history, row.event, event.at - 1) + 1
+
+
+def _act_of(history: History, step: int) -> Any:
+    """Return the activation of a step of a history or its parents."""
+    while step <= history.base and history.parent is not None:
+        history = history.parent
+    return history.s_act[step - history.base]
+
+
+__all__ = ["PATCH", "Account", "Paid", "Used", "depth_of", "has_set_off", "used_up_to"]

@@ -1,0 +1,355 @@
+"""A database connection: opened on first use, with transactions and the claims on the runs it writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
+
+from agentnb.errors import AgentNbError, Problem, StoreError, printable
+from agentnb.store.database_errors import failed
+from agentnb.store.writer_identity import LIVE, me
+
+if TYPE_CHECKING:
+    from agentnb.store.postgres import PostgresServer
+    from agentnb.store.sqlite import SqliteFile
+    from agentnb.store.tables import Words
+
+    Database = SqliteFile | PostgresServer
+
+T = TypeVar("T")
+VERSION: Final = 1  # of the table schema
+_ODD: Final = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+)  # raised for table contents that agentnb did not write
+_LINKS: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
+_OF_THE_PARENT: Final[list[Any]] = []  # connections that a forked process must neither use nor close
+
+
+class Link:
+    """A connection that is opened on first use, and reopened after it was lost.
+
+    `numbers` are the row numbers of runs looked up so far, `claims` the runs that this connection holds, with the
+    writer text of their rows. `unsure` are the runs for which it is unknown whether the last change was committed.
+    """
+
+    def __init__(self, database: Database, words: Words) -> None:
+        self.database, self._words = database, words
+        self.lock = threading.RLock()
+        self.numbers: dict[str, int] = {}
+        self.claims: dict[str, str] = {}
+        self.unsure: set[str] = set()
+        self._token = uuid4().hex
+        self._names: dict[str, str] = {}
+        self._claiming: tuple[str, str, bool] | None = None  # a run, its new writer text, whether the row is new
+        self._connection: Any = None
+        self._cursor: Any = None
+        self._writes = False
+        _LINKS.add(self)
+
+    # -- reading and changing ------------------------------------------------------------------------------------
+
+    def reading(self, look: Callable[[Any], T]) -> T:
+        """Return the result of `look`, called with a cursor.
+
+        Raises:
+            StoreError: L410, there is nothing to read; or it cannot be read.
+        """
+        idle = self._connection is not None and self.database.remote
+        try:
+            return look(self._open(write=False))
+        except BaseException as error:
+            if self._after(error) and idle:
+                return self.reading(look)
+            told = self._told(error)
+            if told is error:
+                raise
+            raise told from printable(error)
+        finally:
+            if self.database.fleeting:
+                self.drop()
+
+    def change(self, run_id: str, act: Callable[[Any], object], *, begins: bool = False) -> None:
+        """Call `act` with a cursor in one transaction, which is committed or rolled back. With `begins`, a run begins.
+
+        Raises:
+            StoreError: the change cannot be committed.
+        """
+        try:
+            cursor = self._begin(begins=begins)
+            act(cursor)
+            self.unsure.add(run_id)
+            cursor.execute("COMMIT")
+        except BaseException as error:
+            self._raise_translated(error)
+            raise
+        self.unsure.discard(run_id)
+        if self._claiming is not None:
+            run_id, name, _ = self._claiming
+            self.claims[run_id] = name
+            self._claiming = None
+
+    def at_once(self, run_id: str, statement: str, given: dict[str, Any]) -> bool:
+        """Execute one statement as a change; return True if committed. After a lost connection that is unknown.
+
+        Raises:
+            StoreError: the change cannot be committed.
+        """
+        try:
+            cursor, sure = self._open(write=True), run_id not in self.unsure
+            self.unsure.add(run_id)
+            try:
+                kept = bool(cursor.execute(statement, given).rowcount == 1)
+            except self.database.errors as error:
+                if self._after(error):
+                    return False
+                if sure:
+                    self.unsure.discard(run_id)
+                raise
+        except BaseException as error:
+            self._raise_translated(error)
+            raise
+        if kept or sure:
+            self.unsure.discard(run_id)
+        return kept
+
+    def _raise_translated(self, error: BaseException) -> None:
+        """Roll back after an error, and raise a database error as a StoreError."""
+        self._after(error)
+        told = self._told(error)
+        if told is not error:
+            raise told from printable(error)
+
+    def _begin(self, *, begins: bool) -> Any:
+        idle = self._connection is not None and self.database.remote
+        cursor = self._open(write=True, begins=begins)
+        try:
+            cursor.execute(self.database.begin)
+        except self.database.errors as error:
+            if self._after(error) and idle:
+                return self._begin(begins=begins)
+            raise
+        return cursor
+
+    def _after(self, error: BaseException) -> bool:
+        """Roll back, and drop a connection that is no longer usable; return True if it was."""
+        if self._connection is None:
+            return False
+        claiming, self._claiming = self._claiming, None
+        if claiming is not None and claiming[2] and claiming[0] not in self.unsure:
+            self._names.pop(claiming[0], None)
+        try:
+            if isinstance(error, self.database.errors) and self.database.lost(self._connection, error):
+                self.drop()
+                return True
+            self._connection.rollback()
+            self._cursor.close()
+            self._cursor = self._connection.cursor()
+            if claiming is not None:
+                self.database.let_go(self._cursor, claiming[0])
+        except self.database.errors:
+            self.drop()
+        return False
+
+    def _told(self, error: BaseException) -> BaseException:
+        """Return a database error as a StoreError; other errors unchanged."""
+        if isinstance(error, self.database.errors):
+            return self.database.failure(error)
+        if isinstance(error, UnicodeEncodeError | OverflowError):
+            return failed("L429", self.database.shown, error)
+        if isinstance(error, _ODD) and not isinstance(error, AgentNbError):
+            return failed("L422", self.database.shown, error)
+        return error
+
+    # -- writers -----------------------------------------------------------------------------------------------
+
+    def claim(self, cursor: Any, run_id: str, writer: str | None) -> str:
+        """Claim a run whose row names `writer`, effective when this change is committed; return the new writer text.
+
+        Raises:
+            StoreError: L411, another writer holds it.
+        """
+        new = run_id not in self._names
+        name = me(self._token).to_text() if new else self._names[run_id]
+        self.database.claim(cursor, run_id, writer, name)
+        self._names[run_id] = name
+        self._claiming = (run_id, name, new)
+        return name
+
+    def disclaim(self, cursor: Any, run_id: str) -> None:
+        """Drop the claim on a run that another writer has taken."""
+        if self.claims.pop(run_id, None) is not None:
+            self.database.let_go(cursor, run_id)
+
+    def release(self, run_id: str) -> None:
+        """Release a run for other writers.
+
+        Raises:
+            StoreError: the release cannot be written; no other process can write the run before this one ends.
+        """
+        name = self._names.get(run_id)
+        if name is None:
+            return
+        if self._connection is not None or (not self.database.remote and self.database.exists()):
+            given = {"run_id": run_id, "mine": name}
+            self.change(run_id, lambda cursor: cursor.execute(self._words.release, given))
+            self.reading(lambda cursor: self.disclaim(cursor, run_id))
+        self.unsure.discard(run_id)
+        del self._names[run_id]
+
+    def close(self) -> None:
+        """Release every run, as far as possible, and close the connection."""
+        for run_id in list(self._names):
+            with contextlib.suppress(StoreError):
+                self.release(run_id)
+        self.drop()
+        LIVE.discard(self._token)
+
+    def end(self) -> None:
+        """Close without waiting for locks: the log is gone, or the process ends."""
+        if not self.lock.acquire(timeout=1):
+            return
+        try:
+            if self.claims:
+                with contextlib.suppress(Exception):
+                    self.database.hurry(self._cursor)
+            self.close()
+        finally:
+            self.lock.release()
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    def _open(self, *, write: bool, begins: bool = False) -> Any:
+        """Return the cursor of a connection that allows this access."""
+        if self._connection is not None and self.database.moved():
+            self.drop()
+        if self._connection is None and write and self._names and not begins and not self.database.exists():
+            raise self._moved()
+        if self._connection is None or (write and not self._writes):
+            try:
+                self._connect(write=write, begins=begins)
+            except BaseException:
+                self.drop()
+                raise
+        return self._cursor
+
+    def _connect(self, *, write: bool, begins: bool) -> None:
+        database, made = self.database, self._connection is not None
+        if not made and database.exists():
+            self._connection = database.look()
+            made = self._made(self._connection.cursor())
+        if not made and not begins:
+            raise self._nothing()
+        if write:
+            looked, self._connection = self._connection, None
+            self._connection = database.change(looked)
+            if not made:
+                self._make(self._connection.cursor())
+        self._cursor, self._writes = self._connection.cursor(), write
+        LIVE.add(self._token)
+
+    def _made(self, cursor: Any) -> bool:
+        """Return True if the tables of agentnb exist.
+
+        Raises:
+            StoreError: L415, they are those of a newer agentnb; L416, the tables belong to another program.
+        """
+        tables = self.database.tables(cursor)
+        if "agentnb_meta" not in tables:
+            others = self.database.foreign(tables)
+            if others is None:
+                return False
+            raise StoreError(
+                Problem(
+                    "L416",
+                    "this is no store of agentnb",
+                    self.database.shown,
+                    f"another program keeps its own tables in it: {others}",
+                    "name another file: this one is left as it is",
+                )
+            )
+        found = cursor.execute(self._words.version).fetchone()
+        if found is None or not found[0].isdecimal():
+            raise failed("L422", self.database.shown, ValueError("its version is not there"))
+        if int(found[0]) > VERSION:
+            raise StoreError(
+                Problem(
+                    "L415",
+                    "a newer agentnb has made this store",
+                    self.database.shown,
+                    f"its tables have version {found[0]}, this one knows them up to {VERSION}",
+                    "install the newest agentnb: pip install -U agentnb",
+                )
+            )
+        return True
+
+    def _make(self, cursor: Any) -> None:
+        cursor.execute(self.database.begin)
+        self.database.alone(cursor)
+        if not self._made(cursor):
+            for table in self._words.tables:
+                cursor.execute(table)
+            cursor.execute(self._words.say_version, {"key": "schema", "value": str(VERSION)})
+        cursor.execute("COMMIT")
+
+    def _nothing(self) -> StoreError:
+        return StoreError(
+            Problem(
+                "L410",
+                "there is no store here",
+                self.database.shown,
+                "no run has been kept in this place yet, and a look makes nothing",
+                "look at the path or URL; nb.Session(recipe, store=...) begins a store where there is none",
+            )
+        )
+
+    def _moved(self) -> StoreError:
+        return StoreError(
+            Problem(
+                "L426",
+                "the store's file was taken away or replaced while a run was being written",
+                self.database.shown,
+                "what is written to the file that is gone could be found by nobody",
+                "put the file back where it was and try again, or keep the run in another store",
+            )
+        )
+
+    def drop(self) -> None:
+        """Drop the connection, and the state that depends on it."""
+        connection, cursor = self._connection, self._cursor
+        self._connection, self._cursor, self._writes = None, None, False
+        self.numbers.clear()
+        self.claims.clear()
+        self._claiming = None
+        if connection is None:
+            return
+        # SQLite keeps a connection open, with its locks, as long as a statement of it is referenced.
+        for end in (connection.rollback, *([cursor.close] if cursor is not None else []), connection.close):
+            with contextlib.suppress(Exception):
+                end()
+
+    def forked(self) -> None:
+        """Reset the state in a forked process: the connection, its lock and its claims belong to the parent."""
+        _OF_THE_PARENT.append(self._connection)
+        self._connection = None
+        self.drop()
+        self.lock, self._token = threading.RLock(), uuid4().hex
+        self._names.clear()
+        self.unsure.clear()
+
+
+def _forked() -> None:
+    LIVE.clear()
+    for link in list(_LINKS):
+        link.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,86 @@
+"""Database errors as StoreErrors with a remedy. Texts of drivers are masked."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from agentnb.errors import Problem, StoreError
+from agentnb.text import safe_str
+
+
+class _Words(NamedTuple):
+    what: str
+    do: str
+
+
+_KEPT: Final = "what was kept before is whole, and the same can be tried again then"
+_WORDS: Final = {
+    "L416": _Words("this is no store of agentnb", "name another file: this one is left as it is"),
+    "L417": _Words("the store's disk is full, or fails", f"make room on it; {_KEPT}"),
+    "L418": _Words(
+        "the store is locked by another program", f"wait until that program is done with it, or end it; {_KEPT}"
+    ),
+    "L419": _Words(
+        "the store can only be read",
+        f"make its file and folder writable, or take an account that may write; {_KEPT}",
+    ),
+    "L420": _Words(
+        "the store may not be opened",
+        "look at the path, the rights on it, and the user, password and database that the URL names",
+    ),
+    "L421": _Words(
+        "the store's server does not answer",
+        f"look whether it runs and can be reached from here; {_KEPT}: the connection is made anew by itself",
+    ),
+    "L422": _Words(
+        "the store is damaged",
+        "put its file back from a copy, or save what can still be read: `sqlite3 runs.db .recover`",
+    ),
+    "L427": _Words("the store has refused this", f"what the database says tells more; {_KEPT}"),
+    "L429": _Words("the store cannot keep this text", "leave out what is no text: a NUL, or half of a UTF-16 pair"),
+}
+_ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
+
+
+def failed(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
+    """Return the StoreError for an exception of a driver.
+
+    L416: this is not a store of agentnb: not an SQLite database, or that of another program.
+
+    L417: the store's disk is full or fails.
+
+    L418: the store is locked by another program.
+
+    L419: the store is read-only.
+
+    L420: the store cannot be opened: a permission, a folder, a password or a database is missing.
+
+    L421: the store's server does not answer, or the connection to it was lost.
+
+    L422: the store is damaged.
+
+    L427: the store has refused the operation for another reason.
+
+    L429: the store's encoding cannot represent this text.
+    """
+    said = " ".join(safe_str(error).split()) or type(error).__name__
+    return refused(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
+
+
+def refused(code: str, where: str, why: str) -> StoreError:
+    """Return the StoreError for a refusal without a database error."""
+    words = _WORDS[code]
+    server = code == "L429" and not where.startswith("sqlite:")
+    return StoreError(Problem(code, words.what, where, why, words.do + _ENCODING * server))
+
+
+def damaged_row(where: str, which: str) -> Problem:
+    """Return the warning for runs whose rows cannot be read; `which` names or counts them."""
+    return Problem(
+        "L434",
+        f"{which} cannot be listed",
+        where,
+        "what the store says of it is not as it was written",
+        "put the store back from a copy; the other runs can be opened",
+        "warning",
+    )

@@ -1,0 +1,200 @@
+"""Databases of other programs: read as a consistent snapshot, or written in one transaction."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from agentnb.errors import Problem, StoreError, printable
+from agentnb.store.sql_log import database_of
+from agentnb.store.urls import Where, parse
+
+T = TypeVar("T")
+SECONDS: Final = 5.0  # timeout for a locked store
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+_ONE_MOMENT: Final = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_TABLES: Final = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "postgresql": "SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid)",
+}
+_COLUMNS: Final = {
+    "sqlite": "SELECT name FROM pragma_table_info(?)",
+    "postgresql": "SELECT attname FROM pg_attribute "
+    "WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped",
+}
+
+
+class Look:
+    """A read-only snapshot of a database."""
+
+    def __init__(self, place: Where, connection: Any) -> None:
+        self.kind, self.shown, self._connection = place.kind, place.shown, connection
+
+    def rows(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; `?` marks parameters."""
+        words = statement if self.kind == "sqlite" else statement.replace("?", "%s")
+        cursor = self._connection.cursor()
+        try:
+            found: list[tuple[Any, ...]] = cursor.execute(words, given).fetchall()
+        finally:
+            cursor.close()
+        return found
+
+    def tables(self) -> set[str]:
+        """Return the names of all tables."""
+        return {name for (name,) in self.rows(_TABLES[self.kind])}
+
+    def columns(self, table: str) -> set[str]:
+        """Return the names of a table's columns; empty if there is no such table."""
+        return {name for (name,) in self.rows(_COLUMNS[self.kind], table)}
+
+
+def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
+    """Return the result of `read`, called with a snapshot of a database that another program writes.
+
+    The file is opened so that neither it nor the files beside it change; its program may write to it meanwhile. `read`
+    may be called again if that has happened.
+
+    L410: there is no store here.
+
+    Raises:
+        StoreError: L410, there is nothing; L414, this is not the name of a store; or it cannot be read.
+    """
+    place = parse(where)
+    database = database_of(place, SECONDS)
+    if not database.exists():
+        raise StoreError(
+            Problem("L410", "there is no store here", place.shown, "there is no such file, or nothing is in it",
+                    "look at the path or URL")
+        )  # fmt: skip
+    try:
+        if place.kind == "sqlite":
+            return _in_file(place, read)
+        return _on_server(place, database, read)
+    except database.errors as error:
+        raise database.failure(error) from printable(error)
+
+
+def _on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
+    with closing(server.look()) as connection:
+        connection.execute("SET TIME ZONE 'UTC'")
+        connection.execute(_ONE_MOMENT)
+        found = read(Look(place, connection))
+        connection.execute("ROLLBACK")
+        return found
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def _in_file(place: Where, read: Callable[[Look], T]) -> T:
+    before = _list_file_states(place.target)
+    if not any(name.endswith(_BESIDE) for name, *_ in before):
+        # No other process has it open, so no shared-memory file is needed beside it.
+        try:
+            with _opened(place.target, "immutable=1") as connection:
+                found = read(Look(place, connection))
+        except sqlite3.DatabaseError:
+            if _list_file_states(place.target) == before:
+                raise
+        else:
+            if _list_file_states(place.target) == before:
+                return found
+    if Path(f"{place.target}-shm").exists():
+        try:
+            with _opened(place.target, "mode=ro") as connection:
+                return read(Look(place, connection))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                raise
+    return _in_copy(place, read)
+
+
+def _in_copy(place: Where, read: Callable[[Look], T]) -> T:
+    """Read a copy: unfinished transactions are completed in the copy, not in the original file."""
+    with tempfile.TemporaryDirectory(prefix="agentnb-") as folder:
+        copy = str(Path(folder) / "copy.db")
+        for end in ("", "-wal", "-journal"):
+            if Path(f"{place.target}{end}").exists():
+                shutil.copyfile(f"{place.target}{end}", f"{copy}{end}")
+        with _opened(copy, "mode=rw") as connection:
+            return read(Look(place, connection))
+
+
+@contextmanager
+def _opened(path: str, mode: str) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=SECONDS, isolation_level=None)
+    with closing(connection):
+        connection.execute("PRAGMA query_only=1")
+        connection.execute("BEGIN")
+        yield connection
+
+
+def _list_file_states(path: str) -> list[tuple[str, int, int]]:
+    """Return a file and its companion files, each with its size and modification time."""
+    found = []
+    for end in ("", *_BESIDE):
+        try:
+            stat = Path(f"{path}{end}").stat()
+        except FileNotFoundError:
+            continue
+        found.append((f"{path}{end}", stat.st_size, stat.st_mtime_ns))
+    return found
+
+
+# -- a store for another program -------------------------------------------------------------------------------------
+
+
+class Change(Look):
+    """A database in one write transaction."""
+
+    def do(self, statement: str, *given: Any) -> None:
+        """Execute a statement; `?` marks parameters."""
+        self.many(statement, [given])
+
+    def many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Execute a statement once for each of these rows."""
+        words = statement if self.kind == "sqlite" else statement.replace("?", "%s")
+        with closing(self._connection.cursor()) as cursor:
+            cursor.executemany(words, rows)
+
+
+def write_for(where: str | os.PathLike[str], write: Callable[[Change], None]) -> str:
+    """Write to a database of another program in one transaction, and return its location.
+
+    A file that does not exist is created.
+
+    Raises:
+        StoreError: L414, this is not the name of a store; or it cannot be written.
+    """
+    place = parse(where)
+    database = database_of(place, SECONDS)
+    new = place.kind == "sqlite" and not Path(place.target).exists()
+    try:
+        with closing(_to_write(place, database)) as connection:
+            connection.execute("BEGIN IMMEDIATE" if place.kind == "sqlite" else "BEGIN")
+            write(Change(place, connection))
+            connection.execute("COMMIT")
+    except BaseException as error:
+        if new:
+            Path(place.target).unlink(missing_ok=True)
+        if isinstance(error, database.errors):
+            raise database.failure(error) from printable(error)
+        raise
+    return place.shown
+
+
+def _to_write(place: Where, database: Any) -> Any:
+    if place.kind == "sqlite":
+        return sqlite3.connect(place.target, timeout=SECONDS, isolation_level=None)
+    return database.look()
+
+
+__all__ = ["Change", "Look", "look_at", "write_for"]

@@ -1,0 +1,41 @@
+"""Errors for runs that do not exist, or exist already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentnb.errors import Problem, StoreError, did_you_mean
+
+
+def no_run(run_id: str, newest: Sequence[str], count: int, where: str) -> StoreError:
+    """L413: there is no such run, or the store is empty."""
+    names = ", ".join(map(repr, newest[:5]))
+    why = f"it keeps {count} runs, the newest: {names}" if count > 5 else f"the runs that it keeps: {names or 'none'}"
+    do = did_you_mean(run_id, newest, "look at nb.runs(...) for the ids of its runs")
+    return StoreError(Problem("L413", f"there is no run {run_id!r}", where, why, do))
+
+
+def no_runs(where: str) -> StoreError:
+    """L413: there is no such run, or the store is empty."""
+    return StoreError(
+        Problem(
+            "L413",
+            "there is no run yet",
+            where,
+            "without an id the run that was written last is meant, and this store keeps none",
+            "keep a run here first, with nb.Session(recipe, store=...), or name another store",
+        )
+    )
+
+
+def doubled(run_id: str, where: str) -> StoreError:
+    """L412: a run of this id exists already."""
+    return StoreError(
+        Problem(
+            "L412",
+            f"there is a run {run_id!r} already",
+            where,
+            "an id names one run of a store for ever",
+            "give this run another run_id, or leave it out; to go on with the one that is kept, open it with nb.open",
+        )
+    )

@@ -1,0 +1,380 @@
+"""The SqlLog: runs stored in an SQLite file or on a PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.engine.persistence.event_log import Entry, RunRow
+from agentnb.errors import Problem, StoreError
+from agentnb.store.connection import Link
+from agentnb.store.database_errors import damaged_row
+from agentnb.store.run_errors import doubled, no_run, no_runs
+from agentnb.store.tables import SAID, STANDS, words_of
+from agentnb.store.urls import Where, parse
+from agentnb.store.writer_identity import Writer, held, overtaken, read
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.store.connection import Database
+
+_CHUNK: Final = 4_000_000  # approximate number of characters of entries read at a time
+_FIRST, _MOST = 64, 2000  # entries read at a time: before their size is known, and at most
+_END: Final = 2**31 - 1
+_LAST_YEAR: Final = 2261  # the last year that a timestamp column can hold
+_TYPES: Final[dict[str, Any]] = {
+    **dict.fromkeys(("run_id", "name", "recipe", "dialect", "fingerprint", "head", "status"), str),
+    **dict.fromkeys(("shared", "steps"), int),
+    **dict.fromkeys(("parent", "at"), str | None),
+    "forked": int | None,
+}
+
+
+class SqlLog:
+    """Stores runs persistently in an SQLite file or on a PostgreSQL server.
+
+    A file is created at the first write. One connection stays open; it is reopened after it was lost.
+
+    Args:
+        where: a path, or a URL as `open_log` takes it.
+        seconds: the timeout for a locked store.
+    """
+
+    def __init__(self, where: str | os.PathLike[str] | Where, *, seconds: float = 5.0) -> None:
+        place = where if isinstance(where, Where) else parse(where)
+        self._shown = place.shown
+        self._words = words_of(place.kind)
+        self._link = Link(database_of(place, seconds), self._words)
+        weakref.finalize(self, self._link.end)
+
+    def __repr__(self) -> str:
+        return f"SqlLog({safe_repr(self._shown, 200)})"
+
+    @property
+    def url(self) -> str:
+        """The URL, without a password."""
+        return self._shown
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
+        """Create a run with its first entries, and claim it for this writer.
+
+        Raises:
+            StoreError: L412, a run of this id exists; or it cannot be written.
+        """
+        link = self._link
+        with link.lock:
+            link.change(row.run_id, lambda cursor: self._create(cursor, row, entries), begins=True)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None
+    ) -> None:
+        """Append entries to a run that this writer holds, and update its status and step count unless None.
+
+        Raises:
+            StoreError: L411, another writer holds this run, or has written to it; L413, there is no such run; or it
+                cannot be written.
+        """
+        link = self._link
+        with link.lock:
+            if len(entries) != 1 or not self._put(run_id, entries[0], status, steps):
+                link.change(run_id, lambda cursor: self._append(cursor, run_id, entries, status, steps))
+
+    def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
+        """Update the status of a run; None leaves a field unchanged, an empty `at` clears it.
+
+        Raises:
+            StoreError: L411, another writer holds this run; L413, there is no such run; or it cannot be written.
+        """
+        link = self._link
+        with link.lock:
+            link.change(run_id, lambda cursor: self._say(cursor, run_id, status, steps, at))
+
+    def release(self, run_id: str) -> None:
+        """Release a run of this writer for other writers.
+
+        Raises:
+            StoreError: the release cannot be written; it may be retried.
+        """
+        with self._link.lock:
+            self._link.release(run_id)
+
+    def close(self) -> None:
+        """Release every run and close the connection, which is reopened on the next use."""
+        with self._link.lock:
+            self._link.close()
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def entries(self, run_id: str, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Return the entries of a run in order, those with `after` < seq <= `until`.
+
+        Raises:
+            StoreError: L413, there is no such run; or it cannot be read.
+        """
+        end = _END if until is None else until
+        return self._following(run_id, self._chunk(run_id, after, end, _FIRST), end)
+
+    def last(self, run_id: str) -> int:
+        """Return the number of a run's last entry; 0 if it has none.
+
+        Raises:
+            StoreError: L413, there is no such run; or it cannot be read.
+        """
+        with self._link.lock:
+            return self._link.reading(lambda cursor: self._stands(cursor, self._number(cursor, run_id))[0])
+
+    def run(self, run_id: str | None = None) -> RunRow:
+        """Return a run's row; without an id, that of the run that was written last.
+
+        Raises:
+            StoreError: L413, there is no such run, or the store is empty; or it cannot be read.
+        """
+        found = self._rows(self._words.last_run) if run_id is None else self._rows(self._words.run, run_id=run_id)
+        if not found and run_id is None:
+            found = self.runs()[-1:]
+        if found:
+            return found[0]
+        with self._link.lock:
+            raise (
+                no_runs(self.url) if run_id is None else self._link.reading(lambda cursor: self._no_run(cursor, run_id))
+            )
+
+    def runs(self) -> list[RunRow]:
+        """Return the rows of all runs, oldest first.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        with self._link.lock:
+            count = self._link.reading(self._count)
+        found = self._rows(self._words.runs)
+        if len(found) < count:
+            warnings.warn(str(damaged_row(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2)
+        return found
+
+    def _count(self, cursor: Any) -> int:
+        """Return the largest number of runs in any of the tables: in a damaged file one of them may have lost rows."""
+        statements = (self._words.count, self._words.standing)
+        return max(int(cursor.execute(statement, {}).fetchone()[0]) for statement in statements)
+
+    # -- internals -----------------------------------------------------------------------------------------------
+
+    def _create(self, cursor: Any, row: RunRow, entries: Sequence[Entry]) -> None:
+        link, words = self._link, self._words
+        _in_order(entries)
+        if entries and entries[0].seq != 1:
+            raise overtaken(row.run_id, 0, entries[0].seq, self.url)
+        if cursor.execute(words.number, {"run_id": row.run_id}).fetchone() is not None:
+            if row.run_id not in link.unsure:
+                raise doubled(row.run_id, self.url)
+            self._append(cursor, row.run_id, entries, row.status, row.steps)  # it was committed after all
+            return
+        try:
+            cursor.execute(words.begin_run, {name: _text(getattr(row, name)) for name in SAID})
+        except link.database.errors as error:
+            if link.database.doubled(error):
+                raise doubled(row.run_id, self.url) from None
+            raise
+        (number,) = cursor.execute(words.number, {"run_id": row.run_id}).fetchone()
+        standing = {
+            **{name: _text(getattr(row, name)) for name in STANDS},
+            "run": number,
+            "last": len(entries),
+            "updated": _now(),
+            "writer": link.claim(cursor, row.run_id, None),
+        }
+        cursor.execute(words.begin_standing, standing)
+        self._add(cursor, number, entries)
+
+    def _append(
+        self, cursor: Any, run_id: str, entries: Sequence[Entry], status: str | None, steps: int | None
+    ) -> None:
+        if not entries:
+            return self._say(cursor, run_id, status, steps, None)
+        _in_order(entries)
+        number, mine = self._claim_run(cursor, run_id)
+        words, before = self._words, entries[0].seq - 1
+        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _now()}
+        cursor.execute(words.move, {**said, "before": before, "after": entries[-1].seq})
+        if cursor.rowcount != 1:
+            entries = self._left(cursor, run_id, number, mine, entries)
+            if not entries:
+                return self._say(cursor, run_id, status, steps, None)
+            cursor.execute(words.move, {**said, "before": entries[0].seq - 1, "after": entries[-1].seq})
+            assert cursor.rowcount == 1
+        return self._add(cursor, number, entries)
+
+    def _put(self, run_id: str, entry: Entry, status: str | None, steps: int | None) -> bool:
+        """Append one entry to a claimed run if a single statement suffices; return True if it was committed."""
+        link, statement = self._link, self._words.put
+        mine, number = link.claims.get(run_id), link.numbers.get(run_id)
+        if statement is None or mine is None or number is None:
+            return False
+        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _now()}
+        put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _text(entry.body)}
+        return link.at_once(run_id, statement, {**said, **put})
+
+    def _left(self, cursor: Any, run_id: str, number: int, mine: str, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Return the entries still to be written, if earlier ones were committed without confirmation.
+
+        Raises:
+            StoreError: L411, another writer holds the run, or has written to it.
+        """
+        last, writer = self._stands(cursor, number)
+        if writer != mine:
+            self._link.disclaim(cursor, run_id)
+            raise held(run_id, read(writer), self.url)
+        if run_id in self._link.unsure and last <= entries[-1].seq:
+            given = {"number": number, "after": entries[0].seq - 1, "until": last}
+            there = [tuple(row) for row in cursor.execute(self._words.chunk, given).fetchall()]
+            if there and there == [(seq, step, _text(body)) for seq, step, body in entries[: len(there)]]:
+                return entries[len(there) :]
+        raise overtaken(run_id, last, entries[0].seq, self.url)
+
+    def _add(self, cursor: Any, number: int, entries: Sequence[Entry]) -> None:
+        rows = [{"run": number, "seq": seq, "step": step, "body": _text(body)} for seq, step, body in entries]
+        if len(rows) == 1:
+            cursor.execute(self._words.add, rows[0])
+        elif rows:
+            cursor.executemany(self._words.add, rows)
+
+    def _say(self, cursor: Any, run_id: str, status: str | None, steps: int | None, at: str | None) -> None:
+        number, mine = self._claim_run(cursor, run_id)
+        said = {"is_status": status, "is_steps": steps, "is_at": at, "now": _now()}
+        cursor.execute(self._words.say, {"number": number, "mine": mine, **said})
+        if cursor.rowcount != 1:
+            self._link.disclaim(cursor, run_id)
+            raise held(run_id, read(self._stands(cursor, number)[1]), self.url)
+
+    def _claim_run(self, cursor: Any, run_id: str) -> tuple[int, str]:
+        """Claim a run; return its number and the writer text of its row.
+
+        Raises:
+            StoreError: L411, another writer holds it; L413, there is no such run.
+        """
+        number, mine = self._number(cursor, run_id), self._link.claims.get(run_id)
+        if mine is None:
+            writer = self._stands(cursor, number)[1]
+            mine = self._link.claim(cursor, run_id, writer)
+            if mine != writer:
+                cursor.execute(self._words.take, {"number": number, "mine": mine})
+        return number, mine
+
+    def _number(self, cursor: Any, run_id: str) -> int:
+        number = self._link.numbers.get(run_id)
+        if number is None:
+            found = cursor.execute(self._words.number, {"run_id": run_id}).fetchone()
+            if found is None:
+                raise self._no_run(cursor, run_id)
+            number = self._link.numbers[run_id] = int(found[0])
+        return number
+
+    def _stands(self, cursor: Any, number: int) -> tuple[int, str | None]:
+        last, writer = cursor.execute(self._words.stands, {"number": number}).fetchone()
+        return last, writer
+
+    def _chunk(self, run_id: str, after: int, until: int, size: int) -> list[Entry]:
+        # Numbers are contiguous, so a chunk is a range: with LIMIT, a server without statistics sorts all remaining
+        # rows.
+        end = min(until, max(after, 0) + size)
+
+        def look(cursor: Any) -> list[Entry]:
+            given = {"number": self._number(cursor, run_id), "after": after, "until": end}
+            return list(map(Entry._make, cursor.execute(self._words.chunk, given).fetchall()))
+
+        with self._link.lock:
+            return self._link.reading(look)
+
+    def _following(self, run_id: str, chunk: list[Entry], until: int) -> Iterator[Entry]:
+        size = _FIRST
+        while chunk:
+            yield from chunk
+            if len(chunk) < size:
+                return
+            size = max(1, min(_MOST, _CHUNK * len(chunk) // (1 + sum(len(entry.body) for entry in chunk))))
+            chunk = self._chunk(run_id, chunk[-1].seq, until, size)
+
+    def _rows(self, statement: str, **given: Any) -> list[RunRow]:
+        def look(cursor: Any) -> list[RunRow]:
+            rows = cursor.execute(statement, given).fetchall()
+            held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
+            return [found for row in rows if (found := _readable(row, held)) is not None]
+
+        with self._link.lock:
+            return self._link.reading(look)
+
+    def _no_run(self, cursor: Any, run_id: str) -> StoreError:
+        newest = [found for (found,) in cursor.execute(self._words.newest, {}).fetchall()]
+        (count,) = cursor.execute(self._words.count, {}).fetchone()
+        return no_run(run_id, newest, count, self.url)
+
+
+def _readable(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow | None:
+    """Return a run's row; None if its values are damaged."""
+    try:
+        return _row(values, held)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow:
+    kept = dict(zip((*SAID, *STANDS), values, strict=True))
+    for name in ("created", "updated"):
+        kept[name] = datetime.fromisoformat(kept[name])
+    by = read(kept["writer"])
+    kept["writer"] = str(by) if by is not None and held is not None and held(kept["run_id"], by) else None
+    for name, kind in _TYPES.items():
+        if not isinstance(kept[name], kind):
+            raise TypeError(name)
+    if kept["updated"].year > _LAST_YEAR:
+        raise ValueError("updated")
+    return RunRow(**kept)
+
+
+def _in_order(entries: Sequence[Entry]) -> None:
+    first = entries[0].seq if entries else 0
+    assert all(entry.seq == seq for seq, entry in enumerate(entries, first)), "a number is left out"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _text(value: Any) -> Any:
+    """Return a value for a text column. Half of a UTF-16 surrogate pair is invalid: it is escaped as in JSON."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-8", "backslashreplace").decode()
+
+
+def database_of(place: Where, seconds: float) -> Database:
+    """Return the database object for a location; nothing is opened yet.
+
+    Raises:
+        StoreError: L424, a package is missing that PostgreSQL needs.
+    """
+    if place.kind == "sqlite":
+        from agentnb.store.sqlite import SqliteFile
+
+        return SqliteFile(place.target, place.shown, seconds)
+    try:
+        from agentnb.store.postgres import PostgresServer
+    except ImportError as error:
+        raise StoreError(
+            Problem(
+                "L424",
+                "PostgreSQL needs a package that is not here",
+                place.shown,
+                str(error),
+                "pip install 'agentnb[postgres]' (or keep runs in a file: runs.db)",
+            )
+        ) from error
+    return PostgresServer(place.target, place.shown, seconds)

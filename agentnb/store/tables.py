@@ -1,0 +1,189 @@
+"""The tables of a store and all statements on them, with SQLAlchemy Core. The only module that imports SQLAlchemy.
+
+Each statement is compiled once per database, and then passed to its driver as text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import (
+    Column,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    null,
+    select,
+    update,
+)
+from sqlalchemy import case as choose
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.schema import CreateTable
+
+# The columns of a run's row, in the order in which they are read.
+SAID: Final = (
+    *("run_id", "name", "recipe", "dialect", "fingerprint", "created", "head", "parent", "shared", "forked"),
+)
+STANDS: Final = ("status", "steps", "at", "updated", "writer")
+
+# -------------------------------------------------------------------------------------------------------------- tables
+
+_TABLES: Final = MetaData()
+_meta = Table(
+    "agentnb_meta",
+    _TABLES,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+# The constant properties of a run.
+_runs = Table(
+    "agentnb_runs",
+    _TABLES,
+    Column("number", Integer, primary_key=True),
+    Column("run_id", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("recipe", Text, nullable=False),
+    Column("dialect", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("head", Text, nullable=False),
+    Column("parent", Text),
+    Column("shared", Integer, nullable=False),
+    Column("forked", Integer),
+)
+# What changes with each entry: a short row, because it is rewritten each time.
+_standing = Table(
+    "agentnb_standing",
+    _TABLES,
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("last", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("steps", Integer, nullable=False),
+    Column("at", Text),
+    Column("updated", Text, nullable=False),
+    Column("writer", Text),
+)
+_entries = Table(
+    "agentnb_entries",
+    _TABLES,
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("step", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """All statements compiled for one database, with named parameters."""
+
+    tables: tuple[str, ...]
+    number: str
+    newest: str
+    count: str
+    standing: str
+    begin_run: str
+    begin_standing: str
+    add: str
+    move: str
+    put: str | None
+    say: str
+    take: str
+    stands: str
+    chunk: str
+    run: str
+    last_run: str
+    runs: str
+    version: str
+    say_version: str
+    release: str
+
+
+def _make_parameter(name: str, kind: Any = Text) -> Any:
+    """Return a named parameter of a statement; constants are compiled into the text."""
+    return bindparam(name, type_=kind)
+
+
+def _statements() -> dict[str, Any]:
+    return {**_reading(), **_writing()}
+
+
+def _writing() -> dict[str, Any]:
+    standing, given = _standing.c, _make_parameter
+    here, mine = standing.run == given("number", Integer), standing.writer == given("mine")
+    said = {
+        "status": func.coalesce(given("is_status"), standing.status),
+        "steps": func.coalesce(given("is_steps", Integer), standing.steps),
+        "updated": given("now"),
+    }
+    place = choose((given("is_at").is_(None), standing.at), else_=func.nullif(given("is_at"), literal_column("''")))
+    number_of = select(_runs.c.number).where(_runs.c.run_id == given("run_id"))
+    move = (
+        update(_standing)
+        .where(here, mine, standing.last == given("before", Integer))
+        .values(last=given("after", Integer), **said)
+    )
+    moved = move.returning(standing.run).cte("moved")
+    one = select(moved.c.run, given("after", Integer), given("step", Integer), given("body"))
+    return {
+        "begin_run": insert(_runs).inline(),
+        "begin_standing": insert(_standing).inline(),
+        "add": insert(_entries).inline(),
+        "move": move,
+        "put": insert(_entries).from_select(["run", "seq", "step", "body"], one),
+        "say": update(_standing).where(here, mine).values(at=place, **said),
+        "take": update(_standing).where(here).values(writer=given("mine")),
+        "stands": select(standing.last, standing.writer).where(here),
+        "say_version": insert(_meta).inline(),
+        "release": update(_standing).where(mine, standing.run == number_of.scalar_subquery()).values(writer=null()),
+    }
+
+
+def _reading() -> dict[str, Any]:
+    none: Any = literal_column("0")
+    entry, standing, runs, given = _entries.c, _standing.c, _runs.c, _make_parameter
+    rows = select(
+        *(runs[name] for name in SAID),
+        *(standing[name] for name in STANDS),
+    ).join_from(_runs, _standing, runs.number == standing.run)
+    return {
+        "number": select(runs.number).where(runs.run_id == given("run_id")),
+        "newest": select(runs.run_id).order_by(runs.number.desc()).limit(literal_column("200")).offset(none),
+        "count": select(func.count()).select_from(_runs),
+        "standing": select(func.count(standing.status)),
+        "chunk": select(entry.seq, entry.step, entry.body)
+        .where(entry.run == given("number", Integer))
+        .where(entry.seq > given("after", Integer), entry.seq <= given("until", Integer))
+        .order_by(entry.seq),
+        "run": rows.where(runs.run_id == given("run_id")),
+        "last_run": rows.order_by(standing.updated.desc(), runs.number.desc()).limit(literal_column("1")).offset(none),
+        "runs": rows.order_by(runs.number),
+        "version": select(_meta.c.value).where(_meta.c.key == literal_column("'schema'")),
+    }
+
+
+@cache
+def words_of(kind: str) -> Words:
+    """Compile all statements for a database."""
+    named: Any = {"postgresql": PGDialect_psycopg, "sqlite": SQLiteDialect_pysqlite}[kind]
+    dialect = named(paramstyle="pyformat" if kind == "postgresql" else "named")
+    keys = {"begin_run": [*SAID], "say_version": ["key", "value"]}
+    words: dict[str, Any] = {
+        name: str(statement.compile(dialect=dialect, column_keys=keys.get(name)))
+        for name, statement in _statements().items()
+    }
+    tables = tuple(str(CreateTable(table).compile(dialect=dialect)) for table in _TABLES.sorted_tables)
+    if kind == "sqlite":
+        words["put"] = None  # an SQLite statement changes one table only; there are no round trips to save
+    return Words(tables, **words)

@@ -1,0 +1,133 @@
+"""Writer identity and liveness: which process writes a run, as JSON text."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from agentnb.errors import Problem, StoreError
+from agentnb.text import safe_str
+
+LIVE: Final[set[str]] = set()  # tokens of the open logs of this process
+_SLACK: Final = 2.0  # tolerance in seconds between two readings of a process's start time
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The log that holds a run: `token` identifies it, the other fields tell where it runs."""
+
+    token: str
+    user: str
+    host: str
+    pid: int
+    started: float
+    since: str
+    program: str
+
+    def __str__(self) -> str:
+        return f"{self.user} on {self.host}, process {self.pid} ({self.program}), since {self.since[:19]} UTC"
+
+    def to_text(self) -> str:
+        """Return it as JSON text."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def me(token: str) -> Writer:
+    """Return the identity of this process as a writer from now on."""
+    since = datetime.now(UTC).isoformat(sep=" ")
+    return Writer(token, _user(), socket.gethostname(), os.getpid(), _began(os.getpid()), since, _program())
+
+
+def read(text: str | None) -> Writer | None:
+    """Return the writer that a row names; None if it names none, or cannot be parsed."""
+    try:
+        return Writer(**json.loads(text)) if text else None
+    except (TypeError, ValueError):
+        return None
+
+
+def alive(writer: Writer | None) -> bool:
+    """Return True if a writer can still write. One on another host cannot: a file is used by one host only."""
+    if writer is None or writer.host != socket.gethostname():
+        return False
+    if writer.pid == os.getpid() and writer.token not in LIVE:
+        return False
+    return _runs(writer.pid, writer.started)
+
+
+def held(run_id: str, writer: Writer | None, where: str) -> StoreError:
+    """L411: a run has one writer at a time, and another one holds it, or has written to it since."""
+    who = str(writer) if writer else "another program"
+    if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):
+        who = f"another log of this very process: {who}"
+    return StoreError(
+        Problem(
+            "L411",
+            f"run {run_id!r} is being written by somebody else",
+            where,
+            f"a run has one writer at a time, and now it is {who}",
+            "go on there; or close the run there (or end that program) and try again; or keep what was done here in "
+            "another store: session.save('other.db')",
+        )
+    )
+
+
+def overtaken(run_id: str, last: int, first: int, where: str) -> StoreError:
+    """Return the error for a run to which another writer has written since this one did."""
+    return StoreError(
+        Problem(
+            "L411",
+            f"somebody else has written to run {run_id!r}",
+            where,
+            f"its last entry is number {last}, and what was to be kept here begins with number {first}: one behind "
+            "the other would make no run",
+            "open the run again to go on from where it stands now, nb.open(...); or keep what was done here in another "
+            "store: session.save('other.db')",
+        )
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # the user of a container may have no name
+        return str(os.getuid()) if hasattr(os, "getuid") else "somebody"
+
+
+def _program() -> str:
+    """Return the name of the notebook or program, without its arguments, which may contain a secret."""
+    notebook = Path(os.environ.get("JPY_SESSION_NAME", "")).name
+    main: Any = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    name = spec.name.removesuffix(".__main__") if spec else Path(sys.argv[0] if sys.argv else "").name
+    return safe_str(notebook or name or Path(sys.executable).name or "python")
+
+
+def _began(pid: int) -> float:
+    """Return the start time of a process, in seconds.
+
+    On Linux since boot, independent of clock changes; elsewhere since 1970.
+    """
+    import psutil
+
+    began = float(psutil.Process(pid).create_time())
+    return began - float(psutil.boot_time()) if sys.platform == "linux" else began
+
+
+def _runs(pid: int, started: float) -> bool:
+    import psutil
+
+    try:
+        # A killed process remains in the table as a zombie until its parent waits for it.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and abs(_began(pid) - started) <= _SLACK
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True

@@ -1,0 +1,137 @@
+"""Causal chains of an event or an object: from its root causes to its effects.
+
+Objects are the parts of an object graph: objects, relations, patches, and approvals. The objects that an event concerns
+are read from its payload, so this works for every run, whatever its dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event
+
+Part = Literal["cause", "self", "effect"]
+# The paths in a payload that name the objects an event concerns; of each row, the first path that exists.
+_NAMED: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "object.created": (("object.id", "id"),),
+    "object.removed": (("id",),),
+    "relation.created": (("relation.id", "id"), ("relation.source", "source"), ("relation.target", "target")),
+    "relation.removed": (("id",),),
+    "patch.proposed": (("patch.id",), ("patch.target", "target")),
+    "patch.applied": (("patch.id",), ("patch.target", "target")),
+    "patch.rejected": (("patch_id",), ("target",)),
+    "patch.changed": (("patch_id", "patch.id"), ("target", "patch.target")),
+    "approval.proposed": (("approval_id",),),
+    "approval.granted": (("approval_id",),),
+    "approval.denied": (("approval_id",),),
+    "approval.changed": (("approval_id",),),
+}
+# Events that only report a delivery: they add nothing to the step.
+_OF_DELIVERIES: Final = frozenset(
+    {"behavior.started", "relation_behavior.started", "behavior.completed", "pattern.matched", "context.read"}
+)
+
+
+class Linked(NamedTuple):
+    """One event of a chain: its relation to the requested item, the objects it concerns, and its distance.
+
+    `away` is the distance in causes: 0 for the requested item itself, negative for causes, positive for effects.
+    """
+
+    event: Event
+    part: Part
+    about: tuple[str, ...]
+    away: int
+
+
+def chain_of(events: Sequence[Event], wanted: str) -> list[Linked]:
+    """Return the chain of an event or an object, in the order of the events; empty if no event concerns it.
+
+    An object's own events are all that create, change, remove and relate it. An event between two of them is one of the
+    causes, because it has led to the later one.
+    """
+    known = {event.id: event for event in events}
+    about = about_of(events)
+    if wanted in known:
+        own = [wanted]
+    else:
+        own = [event.id for event in events if event.type in _NAMED and wanted in about[event.id]]
+    after: dict[str, list[str]] = {}
+    for event in events:
+        if event.cause is not None:
+            after.setdefault(event.cause, []).append(event.id)
+    before = {id: [event.cause] for id, event in known.items() if event.cause in known}
+    away = _find_reachable(own, after, 1) | _find_reachable(own, before, -1) | dict.fromkeys(own, 0)
+    parts: Mapping[int, Part] = {-1: "cause", 0: "self", 1: "effect"}
+    return [
+        Linked(event, parts[(away[event.id] > 0) - (away[event.id] < 0)], about[event.id], away[event.id])
+        for event in events
+        if event.id in away
+    ]
+
+
+def tells_of_itself(event: Event) -> bool:
+    """Return True if an event only reports that a step has delivered another one."""
+    return event.type in _OF_DELIVERIES
+
+
+def _find_reachable(own: Iterable[str], ways: Mapping[str, Sequence[Any]], step: int) -> dict[str, int]:
+    """Return the events reachable from some events, each with its distance, counted by `step`."""
+    found, border = {}, list(own)
+    seen, away = set(border), 0
+    while border:
+        away += step
+        border = [each for here in border for each in ways.get(here, ()) if each not in seen]
+        border = list(dict.fromkeys(border))
+        seen.update(border)
+        found.update(dict.fromkeys(border, away))
+    return found
+
+
+def about_of(events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the objects that each event concerns, by the event's id."""
+    return dict(_about(events))
+
+
+def _about(events: Iterable[Event]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    ends: dict[str, tuple[str, ...]] = {}
+    known: set[str] = set()
+    for event in events:
+        rows = _NAMED.get(event.type)
+        if rows is None:
+            found = tuple(dict.fromkeys(text for text in _texts(event.payload) if text in known))
+        else:
+            found = tuple(filter(None, (_find_first_text(event.payload, row) for row in rows)))
+        if event.type == "relation.created":
+            ends[found[0] if found else ""] = found[1:]
+        elif event.type == "relation.removed" and found:
+            found += ends.get(found[0], ())
+        known.update(found)
+        yield event.id, found
+
+
+def _find_first_text(payload: Any, paths: Iterable[str]) -> str:
+    """Return the text at the first of some paths that exists; empty if none does."""
+    for path in paths:
+        found = payload
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        if isinstance(found, str):
+            return found
+    return ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif not isinstance(value, bytes) and isinstance(value, Sequence):
+        for item in value:
+            yield from _texts(item)
+
+
+__all__ = ["Linked", "Part", "about_of", "chain_of", "tells_of_itself"]

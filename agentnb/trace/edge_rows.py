@@ -1,0 +1,105 @@
+"""The rows of the edges table: the edge of the recipe that each step took, and the events delivered to each node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from agentnb.engine.core.history import STATUSES
+from agentnb.trace.columns import Columns, Objects, objects
+from agentnb.trace.event_deliveries import deliveries
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agentnb.trace.row_index import EdgeRow
+
+
+class Ways(NamedTuple):
+    """Edges that were taken, one row each.
+
+    `edge` is the index of the edge in the recipe; -1 if the recipe has none. `values` are the values of the conditions;
+    None if no edge had one.
+    """
+
+    steps: NDArray[Any]
+    source: NDArray[Any]
+    target: NDArray[Any]
+    edge: NDArray[Any]
+    values: Objects | None
+
+
+class Came(NamedTuple):
+    """Events delivered to nodes, one row each, with `types` and `ids`; `order` merges them with the edges."""
+
+    steps: NDArray[Any]
+    source: NDArray[Any]
+    target: NDArray[Any]
+    types: Objects
+    ids: Objects
+    order: NDArray[Any]
+
+    def joined(self, ways: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of both tables, in the order of their steps."""
+        return np.concatenate([came, ways])[self.order] if len(came) else ways
+
+
+def ways_of(columns: Columns) -> Ways:
+    """Return the edges that the steps of a run took, without event deliveries: see `came_of`."""
+    steps, target, values = columns.taken
+    source = columns.node_at(steps)
+    return Ways(steps, source, target, _edges_of(columns, steps, source, target, values), values)
+
+
+def came_of(columns: Columns, ways: Ways) -> Came:
+    """Return the deliveries of a run; `step` is the one in which an event reached its node."""
+    rows = list(deliveries(columns.reading))
+    steps, source, target = (
+        np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("step", "source", "target")
+    )
+    order = np.argsort(np.concatenate([steps, ways.steps]), kind="stable")
+    return Came(
+        steps, source, target, objects([row.event.type for row in rows]), objects([row.event.id for row in rows]), order
+    )
+
+
+def _edges_of(
+    columns: Columns, steps: NDArray[Any], source: NDArray[Any], target: NDArray[Any], values: Objects | None
+) -> NDArray[Any]:
+    """Return the recipe edge of each edge taken; -1 if no edge of the recipe leads there."""
+    reading = columns.reading
+    size = len(reading.nodes)
+    choice: dict[int, list[int]] = {}
+    index = {node.id: at for at, node in enumerate(reading.nodes)}
+    for at, row in enumerate(reading.edges):
+        choice.setdefault(index[row.source] * size + index[row.target], []).append(at)
+    pair = source * np.int64(size) + target
+    wanted = np.array(sorted(choice), dtype=np.int64)
+    if not len(wanted):
+        return np.full(len(pair), -1)
+    if size <= 1000:
+        edge = np.full(size * size, -1, dtype=np.int32)
+        edge[wanted] = [choice[number][0] for number in wanted.tolist()]
+        edge = edge[pair]
+    else:
+        place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
+        edge = np.where(wanted[place] == pair, np.array([choice[number][0] for number in wanted.tolist()])[place], -1)
+    several = [number for number, edges in choice.items() if len(edges) > 1]
+    for place in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
+        failed = int(columns.flag[steps[place] - 1]) >> 2 & 3 == STATUSES.index("error")
+        value = None if values is None else values[place]
+        edge[place] = _fitting(reading.edges, choice[int(pair[place])], failed, value)
+    return edge
+
+
+def _fitting(rows: tuple[EdgeRow, ...], edges: list[int], failed: bool, value: Any) -> int:
+    """Return which of several edges between two nodes was taken: an error edge or not, conditional or not."""
+
+    def fits(edge: EdgeRow) -> tuple[bool, bool]:
+        return (edge.kind in {"error", "timeout"}) != failed, (edge.asks or edge.kind == "route") != (value is not None)
+
+    return min(edges, key=lambda at: fits(rows[at]))
+
+
+__all__ = ["Came", "Ways", "came_of", "ways_of"]

@@ -1,0 +1,236 @@
+"""Row lookup in a chain of histories: the rows of each step, one step at a time, without copying columns."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from agentnb.board.paths import OPS, look
+from agentnb.board.scopes import ROOT_SCOPE
+from agentnb.board.values import ABSENT
+from agentnb.engine.core.history import Act, ActRow, Event, Failure, History, Note, Tables
+from agentnb.engine.persistence.state_projection import Replica, before
+from agentnb.expressions.paths import Path, path_text
+
+TYPES: Final = ("interaction", "system_event", "tool_execution", "reasoning", "error")  # of steps
+
+
+class NodeRow(NamedTuple):
+    """What a trace needs of a node: its id, its kind, the type of its steps, and the paths its arguments read.
+
+    Those reads are static in the recipe, so the run does not record them.
+    """
+
+    id: str
+    kind: str
+    type: str = "TOOL_EXECUTION"
+    inputs: tuple[tuple[str, Path], ...] = ()
+
+
+class EdgeRow(NamedTuple):
+    """What a trace needs of an edge."""
+
+    source: str
+    target: str
+    kind: str
+    condition: str = ""
+    asks: bool = False
+
+
+class Write(NamedTuple):
+    """One write of a step: `old` and `new` are ABSENT for missing values; `new` of an append is the item."""
+
+    scope: str
+    key: str
+    op: str
+    old: Any
+    new: Any
+    in_place: bool = False
+
+
+class Read(NamedTuple):
+    """One key that a step read, as seen from a scope."""
+
+    scope: str
+    key: str
+
+
+class Part(NamedTuple):
+    """The part of a history that belongs to a chain: up to this row (later rows are another branch's)."""
+
+    history: History
+    last: int
+
+
+class Reading:
+    """A chain of histories as one sequence of steps, 1 to `tip`; new steps of the last history are seen at once."""
+
+    def __init__(self, chain: Sequence[History], nodes: Sequence[NodeRow], edges: Sequence[EdgeRow] = ()) -> None:
+        self.chain, self.nodes, self.edges = tuple(chain), tuple(nodes), tuple(edges)
+        self.tables: Tables = self.chain[0].tables
+
+    @property
+    def tip(self) -> int:
+        """The number of the last step."""
+        last = self.chain[-1]
+        return last.base + len(last.s_pend) - 1
+
+    def parts(self) -> list[Part]:
+        """Return the histories with the last row of each that belongs to the chain."""
+        ends = [*(history.base for history in self.chain[1:]), self.tip]
+        return [Part(history, end - history.base) for history, end in zip(self.chain, ends, strict=True)]
+
+    def owner(self, step: int) -> tuple[History, int]:
+        """Return the history in which a step was recorded, and its row there; step 0 is the first row of all."""
+        history = next((history for history in reversed(self.chain) if history.base < step), self.chain[0])
+        return history, step - history.base
+
+    def at(self, step: int) -> list[tuple[History, int]]:
+        """Return the rows of a step: its own, and those of histories that begin there (a fork's edits)."""
+        history, row = self.owner(step)
+        later = self.chain[self.chain.index(history) + 1 :]
+        return [(history, row), *((other, 0) for other in later if other.base == step)]
+
+    def act(self, step: int) -> ActRow:
+        """Return the activation that ran in a step."""
+        history, row = self.owner(step)
+        return self.tables.acts[history.s_act[row]]
+
+    def note(self, step: int) -> Note | None:
+        """Return the note of a step: its thought, action and observation, if any."""
+        return self.owner(step)[0].notes.get(step)
+
+    def failure(self, step: int) -> Failure | None:
+        """Return the failure of a step, if any."""
+        return self.owner(step)[0].errors.get(step)
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def frame_name(self, number: int) -> str:
+        """Return the name of a frame: `root`, or its region and the step that opened it, and its branch."""
+        row = self.tables.frames[number]
+        if not number:
+            return ROOT_SCOPE
+        return f"{row.region}@{row.opened}" if row.branch < 0 else f"{row.region}@{row.opened}.{row.branch}"
+
+    def depth(self, number: int) -> int:
+        """Return the number of frames around a frame."""
+        depth = 0
+        while number:
+            number, depth = self.tables.frames[number].parent, depth + 1
+        return depth
+
+    def branch(self, number: int) -> int | None:
+        """Return the number of the innermost parallel branch around a frame; None outside of any."""
+        while number:
+            row = self.tables.frames[number]
+            if row.branch >= 0:
+                return row.branch
+            number = row.parent
+        return None
+
+    def scope_of(self, name: str) -> int | None:
+        """Return the number of the scope with this name; None if the run has none."""
+        frames = self.tables.frames
+        return next((row.id for row in frames if row.scope == row.id and self.frame_name(row.id) == name), None)
+
+    # -- reads and writes --------------------------------------------------------------------------
+
+    def rows(self, step: int) -> Iterator[tuple[History, int, bool]]:
+        """Yield (history, write row, whether a person wrote it) for a step."""
+        for history, row in self.at(step):
+            start, end = history.s_wend[row - 1] if row else 0, history.s_wend[row]
+            by_node = end - edits(history, step) if step and history.base < step else start
+            for number in range(start, end):
+                yield history, number, number >= by_node
+
+    def writes(self, step: int) -> list[tuple[int, tuple[str | int, ...], int, Any, Any, bool]]:
+        """Return (scope, path, op, old, new, in place) of a step's writes, the values frozen."""
+        found = []
+        for history, row, _ in self.rows(step):
+            scope, path = self.tables.codes[history.w_code[row] >> 2]
+            op, old = history.w_code[row] & 3, before(history.w_old[row], path)
+            found.append((scope, path, op, old, history.w_new[row], row in history.in_place))
+        return found
+
+    def reads(self, step: int) -> list[tuple[int, str]]:
+        """Return (scope, key) of a step's reads."""
+        history, row = self.owner(step)
+        start, end = bisect_left(history.r_step, step), bisect_right(history.r_step, step)
+        known = self.known_reads(history.s_act[row])
+        pairs = [*known, *(self.tables.codes[code >> 2] for code in history.r_code[start:end])]
+        return list(dict.fromkeys((scope, path_text(path)) for scope, path in pairs))
+
+    def known_reads(self, number: int) -> list[tuple[int, Path]]:
+        """Return (scope, path) of the static reads of an activation: the paths its node's arguments name."""
+        act = self.tables.acts[number]
+        if act.what or act.node < 0:
+            return []
+        scope = self.tables.frames[act.frame].scope
+        return [(scope, path) for _, path in self.nodes[act.node].inputs]
+
+    def inputs(self, step: int) -> Any:
+        """Return the frozen inputs of a step: as recorded by its node, else the values of the keys that it read."""
+        note = self.note(step)
+        if note is not None and note.inputs is not None:
+            return note.inputs
+        act = self.act(step)
+        if not act.what and self.nodes[act.node].inputs:
+            return self.arguments(act, self.replica(step - 1))
+        reads = self.reads(step)
+        if not reads:
+            return {}
+        replica = self.replica(step - 1)
+        values = {key: replica.get(scope, key) for scope, key in reads}
+        return {key: value for key, value in values.items() if value is not ABSENT}
+
+    def arguments(self, act: ActRow, replica: Replica) -> dict[str, Any]:
+        """Return the arguments of an activation's node, by name; paths that do not exist are omitted."""
+        scope = self.tables.frames[act.frame].scope
+        found = {}
+        for name, path in self.nodes[act.node].inputs:
+            value = replica.get(scope, str(path[0]))
+            value = value if len(path) == 1 or value is ABSENT else look(value, path[1:])
+            if value is not ABSENT:
+                found[name] = value
+        return found
+
+    def outputs(self, step: int) -> dict[str, Any]:
+        """Return what a step wrote in its node's scope, frozen, by path: the item of an append, no deletions."""
+        here, found = self.tables.frames[self.act(step).frame].scope, {}
+        for history, row, by_person in self.rows(step):
+            scope, path = self.tables.codes[history.w_code[row] >> 2]
+            if scope == here and not by_person and history.w_new[row] is not ABSENT:
+                found[path_text(path)] = history.w_new[row]
+        return found
+
+    def replica(self, step: int) -> Replica:
+        """Return the contents of every scope after a step, including edits by people."""
+        replica = Replica(self.tables)
+        replica.stand(next(history for history in reversed(self.chain) if history.base <= step), step)
+        return replica
+
+    # -- interventions and events --------------------------------------------------------------------------
+
+    def acts(self) -> list[Act]:
+        """Return the interventions in order."""
+        return [act for history, last in self.parts() for act in history.people if act.step <= history.base + last]
+
+    def events(self) -> list[Event]:
+        """Return the events in order."""
+        return [event for history, last in self.parts() for event in history.events if event.at <= history.base + last]
+
+
+def edits(history: History, step: int) -> int:
+    """Return how many of a step's last write rows are edits by people."""
+    found = 0
+    for act in reversed(history.people):
+        if act.step < step:
+            break
+        if act.step == step and act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT):
+            found += 1
+    return found
+
+
+__all__ = ["OPS", "EdgeRow", "NodeRow", "Part", "Read", "Reading", "Write", "before", "edits"]

@@ -1,0 +1,153 @@
+"""Validation of a trace that was read: its numbers refer to existing rows, and its rows have values of their types.
+
+A file is untrusted input. A trace that passes can be displayed, stepped and compared without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.paths import OPS
+from agentnb.engine.core.history import NOBODY, Act, ActRow, Call, Event, FrameRow, History, Note, Tables
+from agentnb.trace.row_index import TYPES, EdgeRow, NodeRow
+
+if TYPE_CHECKING:
+    from agentnb.trace.trace import SimulationTrace
+
+LARGEST: Final = 2**53  # the largest exact float; only times in nanoseconds may exceed it
+_NUMBER: Final = (int, float)
+_MAYBE_TEXT: Final = (str, type(None))
+_MAYBE_INT: Final = (int, type(None))
+# The types of the fields of each row; any other field may hold any board value.
+_TYPES: Final[dict[type, dict[str, Any]]] = {
+    NodeRow: {"id": str, "kind": str, "type": str},
+    EdgeRow: {"source": str, "target": str, "kind": str, "condition": str, "asks": bool},
+    FrameRow: {"id": int, "parent": int, "owner": int, "region": str, "policy": str, "branch": int, "scope": int,
+               "opened": int},
+    ActRow: {"node": int, "frame": int, "what": int, "event": int, "about": int},
+    Act: {"step": int, "act": str, "target": str, "actor": str, "time": datetime},
+    Event: {"seq": int, "step": _MAYBE_INT, "id": str, "type": str, "actor": str, "cause": _MAYBE_TEXT,
+            "time": datetime, "at": int, "mark": _MAYBE_TEXT},
+    Call: {"step": int, "act": int, "call": int, "kind": str, "name": str, "attempt": int, "wait": _NUMBER,
+           "error": _MAYBE_TEXT, "seconds": _NUMBER, "tokens_in": _MAYBE_INT, "tokens_out": _MAYBE_INT,
+           "provider": _MAYBE_TEXT, "model": _MAYBE_TEXT, "finish_reason": _MAYBE_TEXT},
+    Note: {"thought": _MAYBE_TEXT, "inputs": (Mapping, type(None)), "score": (int, float, type(None))},
+}  # fmt: skip
+
+
+def check_trace(trace: SimulationTrace) -> None:
+    """Raise if a trace that was read cannot be displayed.
+
+    Raises:
+        ValueError: a number is out of range, or a value is of another type.
+    """
+    reading = trace.reading()
+    _check(isinstance(trace.agent_id, str) and isinstance(trace.run_id, str), "the names of the agent and the run")
+    _check(isinstance(trace.agent_version, str), "the agent's version")
+    _check(isinstance(trace.score, int | float | None), "the score")
+    _check(isinstance(trace.outcome, dict | None), "the outcome")
+    _check_rows("nodes", reading.nodes)
+    for node in reading.nodes:
+        _check(node.type.lower() in TYPES, f"the type of node {node.id!r}")
+        for name, path in node.inputs:
+            _check(isinstance(name, str) and _is_path(path), f"the inputs of node {node.id!r}")
+    _check_rows("edges", reading.edges)
+    known = {node.id for node in reading.nodes}
+    _check(len(known) == len(reading.nodes), "the ids of the nodes")
+    _check(all({edge.source, edge.target} <= known for edge in reading.edges), "the ends of an edge")
+    _check_tables(reading.tables, len(reading.nodes))
+    _check(reading.chain[0].base == 0, "the begin of the run")
+    _check(
+        all(above.base <= below.base <= above.tip for above, below in pairwise(reading.chain)), "where a fork begins"
+    )
+    for history in reading.chain:
+        _check_history(history)
+
+
+def _check_tables(tables: Tables, nodes: int) -> None:
+    _check_rows("frames", tables.frames)
+    for number, frame in enumerate(tables.frames):
+        inside = -1 <= frame.parent < number and -1 <= frame.owner < nodes and 0 <= frame.scope <= number
+        _check(frame.id == number and inside and (frame.parent >= 0 or not number), f"frame {number}")
+        _check(tables.frames[frame.scope].scope == frame.scope, f"the scope of frame {number}")
+    _check_rows("activations", tables.acts)
+    frames = len(tables.frames)
+    for act in tables.acts:
+        _check(-1 <= act.node < nodes and 0 <= act.frame < frames, f"an activation of node {act.node}")
+    for scope, path in tables.codes:
+        _check(type(scope) is int and 0 <= scope < frames and _is_path(path), "a path of the board")
+
+
+def _check_history(history: History) -> None:
+    tables, tip = history.tables, history.tip
+    acts, frames, codes = len(tables.acts), len(tables.frames), 4 * len(tables.codes)
+    rows, writes, pushes = len(history.s_act), len(history.w_new), len(history.p_act)
+    columns = (history.s_t0, history.s_t1, history.s_flag, history.s_pos, history.s_wend, history.s_pend)
+    _check(rows > 0 and all(len(column) == rows for column in columns), "the columns of the steps")
+    _check(all(number < acts for number in history.s_act[1:]), "the activation of a step")
+    _check(history.s_act[0] == NOBODY, "the row before the first step")
+    _check(_rises(history.s_wend, writes) and _rises(history.s_pend, pushes), "the rows of a step")
+    _check(history.s_wend[-1] == writes == len(history.w_code) and len(history.p_val) == pushes, "the number of rows")
+    _check(all(start <= end for start, end in zip(history.s_pos, history.s_pend, strict=True)), "the queue of a step")
+    _check(all(number < acts for number in history.p_act), "what is next after a step")
+    _check(all(code < codes and code & 3 < len(OPS) for code in history.w_code), "a write")
+    _check(all(code >> 2 < len(tables.codes) for code in history.r_code), "a read")
+    _check(len(history.r_code) == len(history.r_step), "the columns of the reads")
+    _check(_rises(history.r_step, tip) and (not history.r_step or history.r_step[0] >= history.base), "a read's step")
+    for number, end in history.asides.items():
+        _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "an aside of the queue")
+    for number, end in history.returns.items():
+        _check(_is_number(number) and _is_number(end) and 0 <= end <= number < pushes, "the end of an aside")
+    for opened in chain(history.opened.values(), history.closed.values()):
+        _check(all(_is_number(number) and 0 <= number < frames for number in opened), "a frame of a step")
+    sparse = (history.opened, history.closed, history.errors, history.notes, history.waited)
+    for step in chain(history.rare, *sparse):
+        _check(_is_number(step) and history.base <= step <= tip, "the number of a step")
+    _check(all(map(_is_number, history.waited.values())), "how long a step waited")
+    _check(all(_is_number(row) and 0 <= row < writes for row in history.in_place), "a write in place")
+    _check(all(_is_number(row) and 0 <= row < writes for row in history.reduced), "the parts of a write")
+    for part in chain(*history.reduced.values()):
+        _check(isinstance(part.node, str) and part.op in range(len(OPS)), "the parts of a write")
+    _check(all(map(_is_number, chain(history.order, history.order.values()))), "the order of the steps")
+    for name, listed in (("notes", history.notes.values()), ("calls", history.calls), ("people", history.people),
+                         ("events", history.events), ("calls", history.loose)):  # fmt: skip
+        _check_rows(name, listed)
+    for note in history.notes.values():
+        _check(all(isinstance(name, str) for name in note.inputs or ()), "the inputs of a step")
+    for failure in history.errors.values():
+        _check(isinstance(failure.type, str) and isinstance(failure.message, str), "a failure")
+    _check(all(0 <= call.act < acts for call in chain(history.calls, history.loose)), "the activation of a call")
+    _check(_rises([act.step for act in history.people], tip), "the step of what a person did")
+
+
+def _check_rows(name: str, rows: Iterable[Any]) -> None:
+    """Check the types of the fields, and the size of the numbers, of rows of one class."""
+    for row in rows:
+        for field, kinds in _TYPES[type(row)].items():
+            value = getattr(row, field)
+            _check(isinstance(value, kinds), f"{field!r} in {name}")
+            _check(not isinstance(value, int) or -LARGEST < value < LARGEST, f"{field!r} in {name}")
+
+
+def _is_path(path: Any) -> bool:
+    return isinstance(path, tuple) and bool(path) and all(isinstance(part, str | int) for part in path)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and -LARGEST < value < 2**63
+
+
+def _rises(numbers: Sequence[int], most: int) -> bool:
+    """Return True if the numbers never decrease and none exceeds `most`."""
+    return all(a <= b for a, b in pairwise(numbers)) and (not numbers or numbers[-1] <= most)
+
+
+def _check(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{what} cannot be right")
+
+
+__all__ = ["check_trace"]

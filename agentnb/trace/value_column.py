@@ -1,0 +1,416 @@
+"""A pandas extension array for blackboard values: Python values of any type, created on first access.
+
+Until something is written into it, a ValueArray is a source and row numbers; take, slice, copy and concat change only
+the numbers, so that a million values that are never read cost nothing. After a write it is an array of objects.
+
+Its dtype is `value`, whatever the values are, so that the schema of a table does not depend on its rows. A cell is the
+Python value; `.astype(object)` returns a column of objects. In Arrow, Parquet and Feather each value is its JSON text,
+and a database receives collections as JSON text too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
+
+import numpy as np
+import pandas as pd
+from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_extension_dtype, take
+from pandas.api.indexers import check_array_indexer
+
+from agentnb.board.masking import secret_word, shown
+from agentnb.board.values import ABSENT, freeze
+from agentnb.text import safe_repr, safe_str
+from agentnb.trace.columns import Columns, Objects, Values, objects
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MANY = 200  # the number of values from which one pass over all rows is faster
+
+
+class Source(Protocol):
+    """The source of a column's values."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        ...
+
+    def one(self, row: int) -> Any:
+        """Return the value of one row."""
+        ...
+
+    def every(self) -> Objects:
+        """Return the values of all rows."""
+        ...
+
+
+class DictSource:
+    """The inputs (`inputs`) or writes (`outputs`) of each step: one masked dict per step."""
+
+    def __init__(self, columns: Columns, name: str) -> None:
+        self._columns, self._name = columns, name
+
+    def __len__(self) -> int:
+        return self._columns.tip
+
+    def one(self, row: int) -> Any:
+        """Return the dict of step `row + 1`."""
+        return _mask_row(getattr(self._columns.reading, self._name)(row + 1))
+
+    def every(self) -> Objects:
+        """Return the dicts of all steps."""
+        return objects([_mask_row(row) for row in getattr(self._columns, self._name)()])
+
+
+def _mask_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: shown(value, _secret(key)) for key, value in row.items()}
+
+
+@lru_cache(maxsize=4096)
+def _secret(key: str) -> str | None:
+    """Return the part of a dotted key that names a secret; None if none does."""
+    return secret_word(key.split("."))
+
+
+class ValueSource:
+    """The values that writes wrote or replaced: each an independent masked copy; NA if absent."""
+
+    def __init__(self, values: Values, where: NDArray[Any], paths: Sequence[tuple[str | int, ...]]) -> None:
+        self._values, self._where = values, where
+        self._names = [secret_word(path) for path in paths]
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def one(self, row: int) -> Any:
+        """Return the value of one write."""
+        if self._values.absent[row]:
+            return pd.NA
+        return shown(self._values.held[row], self._names[self._where[row]])
+
+    def every(self) -> Objects:
+        """Return the values of all writes."""
+        return objects([self.one(row) for row in range(len(self))])
+
+
+class ItemSource:
+    """Values, each with the part of its key that names a secret (or None): an independent masked copy; NA stays NA."""
+
+    def __init__(self, values: Objects, keys: Sequence[str | None] | None = None) -> None:
+        self._values, self._keys = values, keys
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def one(self, row: int) -> Any:
+        """Return the value of one row."""
+        value = self._values[row]
+        if value is pd.NA or value is ABSENT:
+            return pd.NA
+        return shown(freeze(value), None if self._keys is None else self._keys[row])
+
+    def every(self) -> Objects:
+        """Return the values of all rows."""
+        return objects([self.one(row) for row in range(len(self))])
+
+
+@register_extension_dtype
+class ValueDtype(ExtensionDtype):
+    """The dtype of columns of Python values, which may be of any type."""
+
+    name = "value"
+    type: ClassVar[Any] = object
+    kind = "O"
+    na_value = pd.NA
+    _metadata: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def construct_array_type(cls) -> Any:
+        """Return the array class of this dtype."""
+        return ValueArray
+
+
+class Held:
+    """The storage of a ValueArray and its views: a source and its rows (-1: missing), and the values once created."""
+
+    __slots__ = ("made", "rows", "source")
+
+    def __init__(self, source: Source | None, rows: NDArray[Any], made: Objects | None) -> None:
+        self.source, self.rows, self.made = source, rows, made
+
+
+class ValueArray(ExtensionArray):
+    """A source and row numbers, or, after a write, an array of objects."""
+
+    _readonly = False
+
+    def __init__(
+        self, source: Source | None = None, rows: NDArray[Any] | None = None, made: Objects | None = None
+    ) -> None:
+        if rows is None:
+            rows = np.arange(0 if source is None else len(source))
+        self._held = Held(source, rows, objects([]) if source is None and made is None else made)
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (its name)
+        if isinstance(scalars, ValueArray):
+            return scalars.copy() if copy else scalars.view()
+        return cls(made=objects(list(scalars)))
+
+    @classmethod
+    def _from_factorized(cls, values: Any, original: Any) -> Self:  # noqa: ARG003  (pandas gives it)
+        return cls(made=objects(list(values)))
+
+    @property
+    def dtype(self) -> ValueDtype:
+        """The dtype, `value`."""
+        return ValueDtype()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of this array; the run's own columns are not counted."""
+        held = self._held
+        return int(held.rows.nbytes if held.made is None else held.made.nbytes)
+
+    def __len__(self) -> int:
+        held = self._held
+        return len(held.rows if held.made is None else held.made)
+
+    def __contains__(self, item: object) -> bool:
+        if item is pd.NA or item is None or item is self.dtype.na_value:
+            return any(value is item for value in self)
+        return any(_equal(value, item) for value in self)
+
+    def held(self) -> Held:
+        """Return the storage: the source and the rows, or the values."""
+        return self._held
+
+    def made(self) -> Objects:
+        """Return all values; they are created on first access and cached."""
+        held = self._held
+        if held.made is not None:
+            return held.made
+        source = held.source
+        assert source is not None  # without values there is a source
+        if len(held.rows) > MANY:
+            held.made = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
+        else:
+            held.made = objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
+        return held.made
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, tuple):
+            item = tuple(part for part in item if part is not Ellipsis)
+            item = item[0] if len(item) == 1 else item
+        if item is Ellipsis or (isinstance(item, slice) and item == slice(None)):
+            return self.view()
+        item, held = check_array_indexer(self, item), self._held
+        found = (held.rows if held.made is None else held.made)[item]
+        if not isinstance(item, int | np.integer):
+            part = type(self)(held.source, found) if held.made is None else type(self)(made=found)
+            part._readonly = self._readonly and isinstance(item, slice)  # noqa: SLF001  (another of this class)
+            return part
+        if held.made is not None:
+            return found
+        assert held.source is not None  # without values there is a source
+        return pd.NA if found < 0 else held.source.one(int(found))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._readonly:
+            raise ValueError("Cannot modify read-only array")
+        key = check_array_indexer(self, key[0] if isinstance(key, tuple) and len(key) == 1 else key)
+        if not isinstance(key, slice) and np.ndim(key) == 0:
+            if isinstance(value, ExtensionArray | np.ndarray | pd.Series):
+                raise ValueError("setting an array element with a sequence.")
+            self.made()[key] = value
+            return
+        made = self.made()
+        many = isinstance(value, ExtensionArray | np.ndarray | list | pd.Series)
+        made[key] = objects(
+            list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key])
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.made())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        made: NDArray[Any] = self.made()
+        if dtype is not None and np.dtype(dtype) != made.dtype:
+            return made.astype(dtype)
+        if copy:
+            return made.copy()
+        if self._readonly and self._held.made is not None:
+            made = made.view()
+            made.flags.writeable = False
+        return made
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """Return the values as another type; a list in a cell becomes its text, because numpy alone refuses it."""
+        if dtype is object or dtype == np.dtype(object):
+            return objects([_bindable(item) for item in self.made()])
+        if dtype is str or (isinstance(dtype, np.dtype) and dtype.kind == "U"):
+            return np.array([str(item) for item in self.made()], dtype=object)
+        return super().astype(dtype, copy)
+
+    def __arrow_array__(self, type: Any = None) -> Any:
+        """Return the values for Arrow, each as its JSON text; a missing one is null, None is the text `null`."""
+        import pyarrow as pa
+
+        missing = pd.NA
+        texts = [None if item is missing else json_text(item) for item in self.made()]
+        return pa.array(texts, type=pa.string() if type is None else type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the values, without the run that they come from."""
+        return (_from_values, (list(self.made()),))
+
+    def isna(self) -> NDArray[np.bool_]:
+        """Return a mask of the missing values, as pandas defines them: NA, None, NaN, NaT."""
+        return np.fromiter(map(_is_missing, self.made()), dtype=bool, count=len(self))
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Self:
+        """Return the values at these indices; -1 is missing if `allow_fill` is set."""
+        held = self._held
+        if held.made is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
+            rows = _take_values(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
+            return type(self)(held.source, rows)
+        fill = pd.NA if fill_value is None else fill_value
+        return type(self)(made=_take_values(self.made(), indices, allow_fill=allow_fill, fill_value=fill))
+
+    def copy(self) -> Self:
+        """Return a copy; values not yet created are shared, as they never change."""
+        held = self._held
+        return type(self)(held.source, held.rows, None if held.made is None else held.made.copy())
+
+    def view(self, dtype: Any = None) -> Any:
+        """Return another array of the same values: writes into one are visible in the other."""
+        if dtype is not None:
+            raise NotImplementedError(dtype)  # required by pandas of an array without other views
+        seen = type(self)()
+        seen._held, seen._readonly = self._held, self._readonly  # noqa: SLF001  (another of this class)
+        return seen
+
+    @classmethod
+    def _concat_same_type(cls, to_concat: Sequence[Self]) -> Self:
+        kept = [part.held() for part in to_concat]
+        source = kept[0].source
+        if all(held.made is None and held.source is source for held in kept):
+            return cls(source, np.concatenate([held.rows for held in kept]))
+        return cls(made=np.concatenate([part.made() for part in to_concat]))
+
+    def _cast_pointwise_result(self, values: Any) -> Any:
+        """Return the results of a function applied to each value: numbers as numbers, all others unchanged."""
+        made = objects(list(values))
+        fitting = pd.Series(made, dtype=object).infer_objects()
+        return (
+            fitting.array
+            if isinstance(fitting.dtype, np.dtype) and fitting.dtype.kind in "biuf"
+            else type(self)(made=made)
+        )
+
+    def _values_for_factorize(self) -> tuple[Objects, Any]:
+        return self.made(), pd.NA
+
+    def _values_for_argsort(self) -> Objects:
+        return self.made()
+
+    def _formatter(self, boxed: bool = False) -> Callable[[Any], str]:
+        return _boxed_text if boxed else safe_repr
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
+            return NotImplemented
+        mine = self.made()
+        theirs = list(other) if isinstance(other, ExtensionArray | np.ndarray | list) else [other] * len(mine)
+        if len(theirs) != len(mine):
+            raise ValueError("lengths must match")
+        return np.fromiter(map(_equal, mine, theirs), dtype=bool, count=len(mine))
+
+    __hash__ = None  # type: ignore[assignment]  # as every array
+
+    def __ne__(self, other: object) -> Any:
+        found = self.__eq__(other)
+        return found if found is NotImplemented else ~found
+
+
+def _from_values(values: list[Any]) -> ValueArray:
+    return ValueArray(made=objects(values))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON text; parts that JSON cannot represent become strings."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=safe_str)
+    except (TypeError, ValueError):  # keys that are not strings, a value that contains itself
+        return json.dumps(safe_repr(value), ensure_ascii=False)
+
+
+class _Bindable:
+    """A value that SQLite binds as a parameter: by the protocol of the `sqlite3` module it becomes its JSON text."""
+
+    def __conform__(self, protocol: object) -> str:
+        return json_text(self)
+
+
+class _BindableDict(_Bindable, dict[Any, Any]):
+    pass
+
+
+class _BindableList(_Bindable, list[Any]):
+    pass
+
+
+class _BindableTuple(_Bindable, tuple[Any, ...]):
+    __slots__ = ()
+
+
+class _BindableDecimal(Decimal):
+    def __conform__(self, protocol: object) -> str:
+        return str(self)
+
+
+_BINDABLE: Final[Mapping[type, Callable[[Any], Any]]] = {
+    dict: _BindableDict,
+    list: _BindableList,
+    tuple: _BindableTuple,
+    Decimal: _BindableDecimal,
+}
+
+
+def _bindable(value: Any) -> Any:
+    """Return an equal value that a database driver accepts as a parameter, if there is one."""
+    wrap = _BINDABLE.get(type(value))
+    return value if wrap is None else wrap(value)
+
+
+def _take_values(values: Any, indices: Any, **words: Any) -> NDArray[Any]:
+    found: NDArray[Any] = take(values, indices, **words)  # type: ignore[assignment]  # an array of numpy gives one
+    return found
+
+
+def _boxed_text(value: Any) -> str:
+    """Return the text of a cell, for a value of any size or class; strings without quotes."""
+    return safe_str(value) if isinstance(value, str) else safe_repr(value, 2000)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    if isinstance(value, float | complex | np.floating | np.datetime64 | np.timedelta64):
+        return bool(value != value)  # noqa: PLR0124  (what NaN is known by)
+    return isinstance(value, Decimal) and value.is_nan()
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Compare two values; a missing value equals nothing, and arrays compare as wholes."""
+    if one is pd.NA or other is pd.NA:
+        return False
+    same = one == other
+    return bool(same) if isinstance(same, bool | np.bool_) else bool(np.all(same))
+
+
+__all__ = ["DictSource", "ItemSource", "Source", "ValueArray", "ValueDtype", "ValueSource", "json_text"]

@@ -1,0 +1,137 @@
+"""The blackboard table of the page: one row per key, sent when it changes; further rows are sent on request.
+
+A row is [key, text, marks, type, by]. `text` is None if the key has no value. `type` ends with the number of items if
+the value can be expanded: `dict[2]`. `by` is [step, node] of the last writer, in the terms of Session.writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from agentnb.board.masking import masked
+from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
+from agentnb.draw.board_table import row_of
+from agentnb.draw.label_text import clean
+from agentnb.secrets import how_many, is_secret
+from agentnb.text import safe_repr
+
+if TYPE_CHECKING:
+    from agentnb.draw.run_view import RunView
+    from agentnb.recipe.model import Recipe
+    from agentnb.session import Session
+
+ROWS: Final = 2000  # keys of the board that are sent; the page requests others
+PAGE: Final = 200  # rows per response to a request
+VALUE_WIDTH: Final = 160  # characters of a value; the page requests the rest
+_NAMES: Final = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set", type(None): "None"}
+Row = list[Any]
+
+
+class _Shown:
+    """The texts of one session's values, cached per value; rebuilt when more values become masked."""
+
+    __slots__ = ("masks", "texts")
+
+    def __init__(self) -> None:
+        self.masks = -1
+        self.texts: dict[str, tuple[Any, str, str]] = {}
+
+    def of(self, key: str, value: Any) -> tuple[str, str]:
+        """Return the text and type of a key's value."""
+        if self.masks != how_many():
+            self.masks = how_many()
+            self.texts.clear()
+        known = self.texts.get(key)
+        if known is None or known[0] is not value:
+            known = self.texts[key] = (value, text_of(key, value, VALUE_WIDTH), type_of(value, key))
+        return known[1], known[2]
+
+
+_SHOWN: Final[WeakKeyDictionary[Session, _Shown]] = WeakKeyDictionary()
+
+
+def rows_of(session: Session, view: RunView) -> tuple[list[Row], int]:
+    """Return the rows sent to every page and the number of rows left out."""
+    keys = _keys(session.recipe, view)
+    return _rows(session, view, keys[:ROWS]), max(len(keys) - ROWS, 0)
+
+
+def found_rows(session: Session, which: Any) -> dict[str, Any]:
+    """Return the rows whose key or value contains a text: {rows, total}, one page beginning at row `start`."""
+    asked = which if isinstance(which, dict) else {}
+    word, start = str(asked.get("word") or "").casefold(), max(int(asked.get("start") or 0), 0)
+    view = session.view()
+    rows = _rows(session, view, _keys(session.recipe, view))
+    fit = [row for row in rows if word in row[0].casefold() or word in (row[1] or "").casefold()] if word else rows
+    return {"rows": fit[start : start + PAGE], "total": len(fit)}
+
+
+def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
+    board, writers = view.board, session.writers()
+    shown = _SHOWN.setdefault(session, _Shown())
+    literal = _literal(session.recipe, view)
+    marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
+    rows = []
+    for key in keys:
+        text, kind = shown.of(key, board[key]) if key in board else (None, "")
+        marks = [word for word, found in zip(("written", "read"), marked, strict=True) if key in found]
+        by = list(writers[key]) if key in writers and text is not None else None
+        rows.append([masked(key), text, marks, kind, by])  # masked text is what the search matches
+    return rows
+
+
+def _literal(recipe: Recipe, view: RunView) -> dict[str, Any]:
+    return dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
+
+
+def _keys(recipe: Recipe, view: RunView) -> list[str]:
+    """Return the keys in an order that no step changes: those named by the recipe, then those added by the run."""
+    return list(dict.fromkeys(_named(recipe, view, _literal(recipe, view))))
+
+
+def _named(recipe: Recipe, view: RunView, literal: Mapping[str, Any]) -> Iterator[str]:
+    yield from recipe.init
+    yield from recipe.inputs
+    for node in recipe.nodes.values():
+        yield from (row_of(path, literal) for path in (*node.reads, *node.writes))
+    yield from (row_of(path, literal) for path in recipe.outputs)
+    yield from view.board
+    yield from (row_of(path, literal) for path in sorted(view.written))
+
+
+def text_of(key: str, value: Any, width: int) -> str:
+    """Return a value as a short masked text."""
+    return clean(safe_repr(value, width, key=key))
+
+
+def type_of(value: Any, key: object = None) -> str:
+    """Return the type name of a frozen value as it was written, with its number of items if it can be expanded.
+
+    A value under a secret's name cannot be expanded.
+    """
+    if value is ABSENT:
+        return ""
+    held = {FrozenRecord: "template", FrozenArray: "held", Opaque: "value"}.get(type(value))
+    cls = type(value) if held is None else type(getattr(value, held))
+    name = clean(_NAMES.get(cls, cls.__name__))
+    parts = 0 if is_secret(key) else len(parts_of(value))
+    return f"{name}[{parts}]" if parts else name
+
+
+def parts_of(value: Any) -> Mapping[Any, Any] | list[Any] | tuple[Any, ...] | FrozenList:
+    """Return the items of a frozen value: its mapping or sequence, or an object's fields; empty if it has none."""
+    if isinstance(value, FrozenRecord):
+        from agentnb.board.decoders import fields_of
+
+        return fields_of(value) or value.parts
+    return value if isinstance(value, dict | FrozenList | list | tuple) else ()
+
+
+def is_masked(value: Any, key: object = None) -> bool:
+    """Return True if a frozen value contains something masked."""
+    try:
+        return bool(masked(value, key) != value)
+    except Exception:  # noqa: BLE001  (a value's own == may raise anything)
+        return True

@@ -1,0 +1,223 @@
+"""The command queue between page and session: posts commands to the kernel's loop and schedules repaints.
+
+Commands arrive from any thread and run one after another on the loop; pause runs first. The page is repainted at most
+about fifteen times a second, and always once after the last change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.errors import AgentNbError, Problem
+from agentnb.ui.commands import ASIDE, BESIDE, LEADS, carry_out
+from agentnb.ui.kernel_loop import kernel_loop
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+INTERVAL: Final = 1 / 15  # seconds between repaints while a run moves
+_SHARE: Final = 20  # painting takes at most one part in this many of the loop's time
+_PATIENCE: Final = 0.1  # seconds until a step that has not ended is shown as running
+_AWAY: Final = frozenset({"back", "goto", "run_back", "stop", "reset"})
+_ENDS: Final = _AWAY | {"pause"}
+_AT_ONCE: Final = ASIDE | {"pause", "switch"}  # these do not wait for a step in flight
+
+
+def _nothing() -> None:
+    """Do nothing: the default callback."""
+
+
+@dataclass
+class Command:
+    """A command from a page; `value` is its argument (a step number, an answer), `target` what it acts on.
+
+    `found` is called with the command's result, if any.
+    """
+
+    verb: str
+    value: Any = None
+    target: Any = None
+    done: Callable[[], None] = _nothing
+    found: Any = None
+
+
+class Desk:
+    """The command queue of one session. Calls `paint` after a change, and `turned` when another session is shown.
+
+    `problems` are those of the last command, for the page: a kernel does not display errors raised in callbacks.
+    `at_work` is True while a step requested here is in flight.
+    """
+
+    def __init__(
+        self, session: Session, paint: Callable[[], None], turned: Callable[[Session], None] | None = None
+    ) -> None:
+        self.session, self._turned = session, turned
+        self.problems: tuple[Problem, ...] = ()
+        self._paint = paint
+        self._loop = kernel_loop()
+        self._queue: deque[Command] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._step: asyncio.Task[Any] | None = None
+        self._lock = threading.Lock()
+        self._painted, self._rest, self._due = 0.0, INTERVAL, inf
+        self.open()
+
+    @property
+    def at_work(self) -> bool:
+        """Return True while a step requested here is in flight."""
+        return self._step is not None
+
+    def open(self) -> None:
+        """Subscribe to the session."""
+        self._unsubscribe = self.session.subscribe(self._heard, to="change")
+
+    def close(self) -> None:
+        """Unsubscribe from the session; a requested step still runs to its end."""
+        self._unsubscribe()
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def ask(self, command: Command) -> None:
+        """Accept a command from any thread; run it on the kernel's loop, or immediately if there is no loop."""
+        if self._loop is None or self._loop.is_closed():
+            self._now(command)
+        else:
+            self._loop.call_soon_threadsafe(self._take, command)
+
+    def _take(self, command: Command) -> None:
+        if command.verb in _ENDS:  # discard commands queued behind the step in flight
+            for late in [one for one in self._queue if one.verb in BESIDE]:
+                self._queue.remove(late)
+                late.done()
+        last = self._queue[-1] if self._queue else None
+        if command.verb in _AT_ONCE:
+            self._now(command)
+            return
+        if self._step is not None and command.verb in _AWAY:
+            self._step.cancel()  # the step is recorded as cancelled and runs again at the next step
+        if command.verb == "goto" and last is not None and last.verb == "goto":
+            self._queue.pop().done()  # a slider being dragged: only the last position counts
+        self._queue.append(command)
+        if self._task is None:
+            assert self._loop is not None
+            self._task = self._loop.create_task(self._serve(), name="agentnb-desk")
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._queue:
+                command = self._queue.popleft()
+                late = loop.call_later(_PATIENCE, self.refresh)
+                await self._guarded(command)
+                late.cancel()
+                self.refresh()
+                command.done()
+        finally:
+            self._task = None
+
+    async def _guarded(self, command: Command) -> None:
+        self.problems = ()
+        try:
+            begins = BESIDE.get(command.verb)
+            if begins is None:
+                self._plain(command)
+            elif asyncio.iscoroutine(begun := begins(self.session, command.value, command.target)):
+                await self._ended(begun)
+        except KeyboardInterrupt:
+            pass  # the interrupt has paused the run; raised further, it would end the kernel's loop
+        except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
+            self.problems = problems_of(error, command.verb)
+
+    async def _ended(self, moving: Coroutine[Any, Any, Any]) -> None:
+        """Await the end of a run command in a task of its own, so that navigation commands need not wait for it."""
+        self._step = asyncio.get_running_loop().create_task(_calmly(moving), name="agentnb-step")
+        try:
+            await asyncio.wait([self._step])
+            if not self._step.cancelled():
+                self._step.result()
+        finally:
+            self._step = None
+
+    def _now(self, command: Command) -> None:
+        """Run a command immediately: in a script, which has no loop, or if it need not wait for a step in flight."""
+        quiet = command.verb == "look"  # a query sends its result to the page that asked and changes nothing else
+        self.problems = self.problems if quiet else ()
+        try:
+            self._plain(command)
+        except Exception as error:  # noqa: BLE001
+            self.problems, quiet = problems_of(error, command.verb), False
+        if not quiet:
+            self.refresh()
+        command.done()
+
+    def _plain(self, command: Command) -> None:
+        found = carry_out(self.session, command.verb, command.value, command.target)
+        if command.verb not in LEADS:
+            command.found = found
+        elif self._turned is not None:
+            self._turned(found)
+
+    # -- painting --------------------------------------------------------------------------------------------------
+
+    def _heard(self, *_: object) -> None:
+        """Schedule a repaint after a change: now if the last one is old enough, otherwise a little later."""
+        if self._loop is None or self._loop.is_closed():
+            self.refresh()
+            return
+        now = time.monotonic()
+        # the run has come to rest: repaint soon
+        due = self._painted + (self._rest if self.session.live.moves else INTERVAL)
+        if due <= now:
+            self.refresh()
+        elif due < self._due:
+            self._due = due
+            self._loop.call_soon_threadsafe(self._later, due - now)
+
+    def _later(self, rest: float) -> None:
+        assert self._loop is not None
+        self._loop.call_later(rest, self.refresh)
+
+    def refresh(self) -> None:
+        """Repaint now. A failure is shown on the page: an error in painting must not reach the run."""
+        if not self._lock.acquire(blocking=False):
+            if self._loop is not None:  # another thread is painting right now: repaint again later
+                self._loop.call_soon_threadsafe(self._later, INTERVAL)
+            return
+        try:
+            self._due = inf
+            begun = time.monotonic()
+            self._paint()
+            self._painted = time.monotonic()
+            self._rest = max(INTERVAL, (_SHARE - 1) * (self._painted - begun))
+        finally:
+            self._lock.release()
+
+
+async def _calmly(moving: Coroutine[Any, Any, Any]) -> None:
+    """Await a coroutine and swallow an interrupt: it has paused the run, and would end the kernel's loop."""
+    with suppress(KeyboardInterrupt):
+        await moving
+
+
+def problems_of(error: Exception, verb: str) -> tuple[Problem, ...]:
+    """Return an error as Problems that the page can show."""
+    if isinstance(error, AgentNbError) and error.problems:
+        return error.problems
+    name = type(error).__name__
+    return (
+        Problem(
+            "U302",
+            f"{verb} did not work: {name}",
+            f"the cockpit's {verb}",
+            str(error) or f"it raised {name} and said no more",
+            f"call session.{verb} in a cell to see where it comes from",
+        ),
+    )

@@ -1,0 +1,190 @@
+"""Cells: values as texts for the details pane, masked, split into lines and truncated; one in full on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.board.scopes import Mark
+from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
+from agentnb.draw.label_text import is_xml
+from agentnb.secrets import MASK, is_secret
+from agentnb.text import mask_head, safe_repr, safe_str
+
+CUT: Final = 420  # characters of a value shown at first
+LINES: Final = 9  # lines of a value shown at first
+WHOLE: Final = 100_000  # characters shown on request
+TOTAL: Final = 30_000  # characters of all cells of one response; beyond that, cells are cut to a few words
+ROWS: Final = 40  # values of one section; a last cell states how many more there are
+_FEW: Final = 60
+_WIDE: Final = 72  # a value up to this length is shown on one line
+_DEEP: Final = 40  # nesting levels shown; the board accepts deeper values
+_NAMES: Final[dict[type, str]] = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set"}
+_BRACKETS: Final[tuple[tuple[tuple[type, ...], str, str], ...]] = (
+    ((list, FrozenList), "[", "]"),
+    ((tuple,), "(", ")"),
+    ((set, frozenset), "{", "}"),
+)
+# Characters that change the direction of the text around them, by which a value could disguise its surroundings.
+_BIDI: Final = dict.fromkeys(map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
+Cell = dict[str, Any]
+
+
+class Cells:
+    """Creates the cells of one response: `{at, name, type, text, cut}`; the page requests a cell by its `at`.
+
+    Every cell is truncated except the `wanted` one, which is stored in `found`.
+    """
+
+    def __init__(self, wanted: str | None = None) -> None:
+        self.wanted, self.found, self._left = wanted, Cell(), TOTAL
+
+    def of(self, at: str, name: str, value: Any) -> Cell:
+        """Return the cell of a value; its name determines whether it is a secret."""
+        key = next(filter(is_secret, str(name).split(".")), None)
+        room = self._room(at)
+        return self._cell(at, name, type_of(value), told(value, key, room), room, LINES)
+
+    def text(self, at: str, name: str, text: str) -> Cell:
+        """Return the cell of a text that is not a value: a definition, a prompt."""
+        return self._cell(at, name, "", mask_head(text, WHOLE + 1), 2 * self._room(at), 2 * LINES)
+
+    def rows(self, at: str, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> list[Cell]:
+        """Return one cell per named value; the last one states how many were left out."""
+        pairs = list(values.items() if isinstance(values, Mapping) else values)
+        found = [self.of(f"{at}/{number}", str(name), value) for number, (name, value) in enumerate(pairs[:ROWS])]
+        return found + ([more(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
+
+    def _room(self, at: str) -> int:
+        return WHOLE if at == self.wanted else min(CUT, max(self._left, _FEW))
+
+    def _cell(self, at: str, name: str, kind: str, text: str, room: int, most: int) -> Cell:
+        lines = text.split("\n")
+        kept = "\n".join(lines if at == self.wanted else lines[:most])[:room]
+        self._left -= len(kept)
+        cell = {"at": at, "name": line(name), "type": kind, "text": sendable(kept), "cut": len(kept) < len(text)}
+        if at == self.wanted:
+            self.found = cell
+        return cell
+
+
+def more(number: int) -> Cell:
+    """Return the cell that states how many values were left out."""
+    return {"at": "", "name": "…", "type": "", "text": f"and {number} more", "cut": False}
+
+
+def line(text: object) -> str:
+    """Return a name or word on one line, masked."""
+    return " ".join(sendable(safe_str(text)).split())
+
+
+def sendable(text: str) -> str:
+    """Return a text that can be sent: without lone surrogates and without direction-changing characters."""
+    shown = text.translate(_BIDI)
+    if not shown.isprintable():
+        shown = "".join(char if is_xml(char) else "\ufffd" for char in shown)
+    return shown
+
+
+def type_of(value: Any) -> str:
+    """Return the type of a frozen value in one word, with the number of items of a collection."""
+    cls = type(value)
+    if cls is FrozenRecord:
+        return type(value.template).__qualname__
+    if cls is FrozenArray:
+        return f"{type(value.held).__name__} {'×'.join(map(str, value.held.shape))}"
+    if cls is Opaque:
+        return f"{type(value.value).__qualname__}, by reference"
+    name = _NAMES.get(cls, cls.__name__)
+    return f"{name}, {len(value)}" if isinstance(value, dict | list | FrozenList | tuple | set | frozenset) else name
+
+
+def told(value: Any, key: object = None, room: int = CUT) -> str:
+    """Return a value as masked text: a string as it is, anything else as its repr, split into lines if long.
+
+    The text is longer than `room` if the value does not fit in it, so that formatting takes bounded time for any value.
+    """
+    if key is not None and is_secret(key) and value is not None:
+        return MASK
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return mask_head(value, WHOLE + 1)
+    return _lines(value, None, 0, room + 1)
+
+
+def _lines(value: Any, key: object, depth: int, room: int) -> str:
+    """Return a value on one line, or one line per item; stop after `room` characters."""
+    short = _one_line(value, key)
+    if short is not None:
+        return short
+    marks, parts = _opened(value)
+    if parts is None or depth >= _DEEP:
+        return _leaf(value)
+    pad, out, used = "  " * (depth + 1), [marks[0]], 0
+    for name, item in parts:
+        label = "" if name is ABSENT else f"{name}=" if marks[1] == ")" and marks[0] != "(" else f"{_leaf(name)}: "
+        text = f"{pad}{label}{_lines(item, None if name is ABSENT else name, depth + 1, room - used)},"
+        out.append(text)
+        used += len(text) + 1
+        if used > room:
+            break
+    return "\n".join([*out, f"{pad[2:]}{marks[1]}"])
+
+
+def _one_line(value: Any, key: object = None) -> str | None:
+    """Return a value as one line, or None if it would be too long."""
+    found, used = list[str](), 0
+    for piece in _pieces(value, key, 0):
+        used += len(piece)
+        if used > _WIDE or "\n" in piece:
+            return None
+        found.append(piece)
+    return "".join(found)
+
+
+def _pieces(value: Any, key: object, depth: int) -> Iterator[str]:
+    if key is not None and is_secret(key) and value is not None:
+        yield repr(str(MASK))
+        return
+    marks, parts = _opened(value)
+    if parts is None or depth >= _DEEP:
+        yield _leaf(value)
+        return
+    yield marks[0]
+    for number, (name, item) in enumerate(parts):
+        yield ", " if number else ""
+        if name is not ABSENT:
+            yield f"{name}=" if marks[1] == ")" else f"{_leaf(name)}: "
+        yield from _pieces(item, None if name is ABSENT else name, depth + 1)
+    yield ",)" if marks[0] == "(" and len(value) == 1 else marks[1]
+
+
+def _opened(value: Any) -> tuple[tuple[str, str], Iterable[tuple[Any, Any]] | None]:
+    """Return the brackets of a collection and its items as (name or ABSENT, item); None if it has no items."""
+    if type(value) is FrozenRecord:
+        return (f"{type(value.template).__qualname__}(", ")"), value.parts.items()
+    if isinstance(value, dict):
+        return ("{", "}"), value.items()
+    items: Any = value
+    for types, first, last in _BRACKETS:
+        if isinstance(value, types):
+            return ("set(", ")") if first == "{" and not items else (first, last), ((ABSENT, item) for item in items)
+    return ("", ""), None
+
+
+def _leaf(value: Any) -> str:
+    """Return the repr of a value without items, or a note if its repr fails."""
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return repr(str(mask_head(value, WHOLE + 1)))
+    if value is ABSENT or type(value) is Mark:
+        return "nothing"
+    if isinstance(value, datetime | date | time | timedelta | Decimal | bool | int | float):
+        return safe_str(value)
+    if isinstance(value, type):
+        return value.__qualname__
+    if type(value) is FrozenArray:
+        return safe_str(masked(value), WHOLE + 1)
+    return safe_repr(value.value if type(value) is Opaque else value, WHOLE + 1)

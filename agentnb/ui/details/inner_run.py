@@ -1,0 +1,89 @@
+"""The rounds or branches inside a node, and how each of them ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.engine.core.history import AGAIN, ENTER, LEAVE, STATUSES
+from agentnb.ui.details.cells import ROWS, line
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+    from agentnb.trace.row_index import Reading
+
+_LOOKED: Final = 20_000  # steps searched, forwards and backwards
+
+
+def inside_of(session: Session, number: int) -> dict[str, Any] | None:
+    """Return the run inside the node of a step; None if the node has no region.
+
+    `opened` and `left` are the steps in which the region was entered and left (None: not yet, or beyond the searched
+    steps). `parts` are its rounds or branches: the name, first and last step, number of steps, last node and status of
+    each.
+    """
+    reading = session.trace.reading()
+    act = reading.act(number)
+    owner = (act.node, act.frame)
+    if not session.recipe.nodes.get(reading.nodes[act.node].id) or not _is_composite(reading, number):
+        return None
+    opened = next((step for step in _back(number) if _phase(reading, step, owner) == ENTER), None)
+    if opened is None:
+        return None
+    parts, left = _parts(session, reading, opened, owner)
+    return {"opened": opened, "left": left, "parts": parts[:ROWS], "more": max(len(parts) - ROWS, 0)}
+
+
+def _is_composite(reading: Reading, number: int) -> bool:
+    history, row = reading.owner(number)
+    return history.s_flag[row] & 3 in (ENTER, AGAIN, LEAVE)
+
+
+def _back(number: int) -> range:
+    return range(number, max(number - _LOOKED, 0), -1)
+
+
+def _phase(reading: Reading, step: int, owner: tuple[int, int]) -> int | None:
+    """Return the phase of a step of this node; None if the step belongs to another node."""
+    act = reading.act(step)
+    if (act.node, act.frame) != owner:
+        return None
+    history, row = reading.owner(step)
+    return history.s_flag[row] & 3
+
+
+def _parts(session: Session, reading: Reading, opened: int, owner: tuple[int, int]) -> tuple[list[Any], int | None]:
+    """Return the rounds or branches since a node was entered, and the step in which it was left."""
+    frames = {row.id for row in reading.tables.frames if (row.owner, row.parent, row.opened) == (*owner, opened)}
+    found: dict[tuple[int, int], list[int]] = {}
+    rounds, last = 1, min(reading.tip, opened + _LOOKED)
+    for step in range(opened + 1, last + 1):
+        phase = _phase(reading, step, owner)
+        if phase in (LEAVE, ENTER):
+            return [
+                _part(session, reading, key, steps) for key, steps in found.items()
+            ], step if phase == LEAVE else None
+        if phase == AGAIN:
+            rounds += 1
+        frame = reading.act(step).frame
+        while frame and frame not in frames:
+            frame = reading.tables.frames[frame].parent
+        if frame:
+            found.setdefault((frame, rounds), []).append(step)
+    return [_part(session, reading, key, steps) for key, steps in found.items()], None
+
+
+def _part(session: Session, reading: Reading, key: tuple[int, int], steps: list[int]) -> dict[str, Any]:
+    frame, rounds = key
+    row, last = reading.tables.frames[frame], steps[-1]
+    history, at = reading.owner(last)
+    region = session.recipe.regions.get(row.region)
+    return {
+        "title": line((region.title if region else "") or row.region),
+        "round": rounds,
+        "branch": None if row.branch < 0 else row.branch,
+        "first": steps[0],
+        "last": last,
+        "steps": len(steps),
+        "node": reading.nodes[reading.act(last).node].id,
+        "status": STATUSES[history.s_flag[at] >> 2 & 3],
+    }

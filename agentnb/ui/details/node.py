@@ -1,0 +1,220 @@
+"""A node's part of the details pane: where it is defined, what it reads, what it asks and what it listens to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import freeze
+from agentnb.draw.reactive import event_type
+from agentnb.errors import AgentNbError
+from agentnb.expressions.paths import path_text
+from agentnb.ui.actions import can_be_next
+from agentnb.ui.details.cells import ROWS, Cells, line
+from agentnb.ui.details.source import function_of, written_of
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Event
+    from agentnb.recipe.model import Node, Recipe
+    from agentnb.session import Session
+
+# Shown in another section, or internal.
+_ELSEWHERE: Final = frozenset({"function", "prompt", "deliver", "compose", "tells_timeout", "tells"})
+# Parameters that decide when a behavior is activated, beside its `on`.
+_REACTS: Final = ("where", "pattern", "relation_type", "activate_after", "priority", "budget", "view_spec", "creates")
+_LATEST: Final = 5  # events of one type shown
+_NOTHING: Final[dict[str, Any]] = {
+    "gone": False, "label": "", "now": "", "place": "", "path": "", "facts": [], "definition": [], "parameters": [],
+    "prompt": [], "reacts": [], "ways": [], "latest": [], "listens": False,
+    "settable": False,
+}  # fmt: skip
+_NOW: Final = {"waiting": "waits for a person", "in_flight": "is at work", "failed": "has failed"}
+
+
+def node_told(session: Session, name: str, cells: Cells) -> dict[str, Any]:
+    """Return a node's own part of the details; for a node missing from the recipe, that it is gone."""
+    recipe = session.recipe
+    node = recipe.nodes.get(name)
+    if node is None:
+        type_ = event_type(recipe, name)
+        return {"id": line(name), "gone": True} if type_ is None else _type_told(session, name, type_, cells)
+    place = node.place
+    return _NOTHING | {
+        "id": node.id,
+        "label": line(node.label) if node.label not in ("", node.id) and not node.on else "",
+        "kind": node.kind,
+        "now": _now(session, node),
+        "place": "" if place is None else line(f"{place.file}:{place.line}" if place.line else place.file),
+        "path": "" if place is None else line(place.path),
+        "facts": [[label, line(text)] for label, text in _facts(recipe, node)],
+        "definition": [
+            cells.text(f"definition/{at}", part.place, part.text) for at, part in enumerate(_written(session, node))
+        ],
+        "parameters": cells.rows("parameters", _parameters(node)),
+        "prompt": [cells.text(f"prompt/{at}", role, text) for at, (role, text) in enumerate(prompt_of(node))],
+        "reacts": cells.rows("reacts", _reacts(recipe, node)),
+        "ways": list(_ways(recipe, node)),
+        "listens": bool(node.on),
+        "settable": can_be_next(session, node),
+    }  # fmt: skip
+
+
+def _type_told(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
+    """Return the details of an event type, as drawn between behaviors."""
+    reactions = session.view().reactions
+    heard, told = ({}, {}) if reactions is None else (reactions.heard, reactions.told)
+    facts = [
+        ("came", f"{0 if reactions is None else reactions.came.get(type_, 0)} times"),
+        *_joined("told by", [f"{node} (×{times})" for (node, one), times in told.items() if one == type_]),
+        *_joined("set off", [f"{node} (×{times})" for (one, node), times in heard.items() if one == type_]),
+        *_joined("heard by", [node.id for node in session.recipe.nodes.values() if type_ in node.on]),
+    ]
+    latest = [event for event in session.events if event.type == type_][-_LATEST:]
+    return _NOTHING | {
+        "id": name,
+        "label": line(type_),
+        "kind": "event type",
+        "facts": [[label, line(text)] for label, text in facts],
+        "latest": [event_told(event, cells, f"latest/{at}") for at, event in enumerate(reversed(latest))],
+    }
+
+
+def event_told(event: Event, cells: Cells, at: str) -> dict[str, Any]:
+    """Return one event, with its payload as a cell."""
+    return {
+        "id": line(event.id),
+        "type": line(event.type),
+        "actor": line(event.actor),
+        "step": event.step,
+        "payload": cells.of(at, "payload", event.payload),
+    }
+
+
+def _now(session: Session, node: Node) -> str:
+    """Return a text on whether a node is running, scheduled or waiting."""
+    view = session.view()
+    if node.id in view.waiting or node.id == view.current:
+        held = f", held {line(session.held_at)}" if session.held_at else ""
+        return _NOW.get(str(session.status), "is next") + (held if node.id == view.current else "")
+    if node.id in view.next:
+        return "was entered, and has not been left" if node.bodies else "comes later"
+    return ""
+
+
+def _facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
+    region = recipe.regions.get(node.scope)
+    if region is not None and region.owner:
+        yield "inside", f"{region.owner}, {region.title}" if region.title else region.owner
+    yield from _joined("inputs", [f"{name} ← {path_text(path)}" for name, path in (node.inputs or {}).items()])
+    yield from _joined("reads", node.reads)
+    yield from _joined("writes", node.writes)
+    called = node.params.get("function")
+    if isinstance(called, str):
+        tool = recipe.tools.get(called)
+        about = "" if tool is None else f" ({', '.join(filter(None, (tool.kind, tool.impl, str(tool.place or ''))))})"
+        yield "calls", f"{called}{about}"
+    if not node.counted:
+        yield "steps", "are not counted towards max_steps"
+    if node.rescue is not None:
+        route = node.rescue.route
+        where = "its ordinary way" if route is None else ", ".join(route) or "nowhere"
+        yield (
+            "when it fails",
+            f"goes {where}" + (f", writes {', '.join(node.rescue.writes)}" if node.rescue.writes else ""),
+        )
+
+
+def _joined(label: str, names: Any) -> Iterator[tuple[str, str]]:
+    names = list(names)
+    if names:
+        rest = f", and {len(names) - ROWS} more" if len(names) > ROWS else ""
+        yield label, ", ".join(names[:ROWS]) + rest
+
+
+def _written(session: Session, node: Node) -> Iterator[Any]:
+    """Yield the source of a node: its part of the recipe and the function that it calls."""
+    found = written_of(session.recipe, node)
+    if found is not None:
+        yield found
+    world, called = session.engine.world, node.params.get("function")
+    names = [name for name in (called, node.params.get("ref"), node.id) if isinstance(name, str)]
+    bound = [tools[name] for name in names for tools in (world.given, world.tools) if name in tools]
+    for each in [called, *bound]:
+        source = function_of(each)
+        if source is not None:
+            yield source
+            return
+
+
+def prompt_of(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield (role, text) of what a node sends to a model or person, as written: templates are not rendered."""
+    prompt = node.params.get("prompt")
+    if isinstance(prompt, str) or hasattr(prompt, "render"):
+        yield "asks" if node.kind == "human" else "system", str(getattr(prompt, "text", prompt))
+    elif isinstance(prompt, list | tuple):
+        for role, text in prompt:
+            yield str(role), str(getattr(text, "text", text))
+    for word in ("description", "goal"):
+        text = getattr(node.params.get(word), "text", node.params.get(word))
+        if isinstance(text, str) and text:
+            yield word, text
+
+
+def _parameters(node: Node) -> Iterator[tuple[str, Any]]:
+    for name, value in node.params.items():
+        if name not in _ELSEWHERE and name not in _REACTS:
+            yield name, freeze(plainly(value))
+
+
+def plainly(value: Any, depth: int = 0) -> Any:
+    """Return a parameter as plain values: conditions and templates as written, functions by name."""
+    if isinstance(value, str | int | float | bool | bytes | None):
+        return value
+    if depth > 20:
+        return "…"
+    if isinstance(value, Mapping):
+        return {
+            name.__qualname__ if isinstance(name, type) else name: plainly(item, depth + 1)
+            for name, item in value.items()
+        }
+    if type(value) in (list, tuple, set, frozenset):
+        return [plainly(item, depth + 1) for item in value]
+    text = getattr(value, "text", None)
+    if isinstance(text, str):
+        return text
+    if callable(value) and hasattr(value, "__qualname__"):
+        return value.__qualname__
+    return value if type(value).__module__ == "builtins" or hasattr(value, "__dataclass_fields__") else repr(value)
+
+
+def _reacts(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
+    """Yield when events activate a node: their types and the further conditions."""
+    if not node.on:
+        return
+    yield "on", freeze(list(node.on))
+    said = getattr(recipe.reactive, "behaviors", {}).get(node.id)
+    for word in _REACTS:
+        value = node.params.get(word) or getattr(said, word, None)
+        if value:
+            yield word.replace("_", " "), freeze(plainly(value))
+
+
+def _ways(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
+    """Yield the edges of a node: whether it is outgoing, the other node, the kind, the condition."""
+    found = [edge for edge in recipe.edges if node.id in (edge.source, edge.target)]
+    for edge in found[:ROWS]:
+        leads = edge.source == node.id
+        yield [leads, line(edge.target if leads else edge.source), edge.kind, line(edge.condition)]
+
+
+def why_not(session: Session, asked: Any) -> dict[str, Any]:
+    """Return the reasons why a node did not run, as lines; `asked` is [node, event id or None]."""
+    node, event = asked if isinstance(asked, list) and len(asked) == 2 else (asked, None)
+    try:
+        found = session.why_not(str(node), None if event is None else str(event))
+    except AgentNbError as error:
+        return {"said": line(error.problems[0].what if error.problems else error), "ways": []}
+    ways = [
+        [line(way.source), way.kind, line(way.said), [line(each.line()) for each in way.asked]] for way in found.ways
+    ]
+    return {"said": line(found.said), "ways": ways[:ROWS]}

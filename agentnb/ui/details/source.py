@@ -1,0 +1,169 @@
+"""The source of a node: its part of the recipe's text, and the source of its function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.secrets import MASK, is_secret
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Node, Recipe
+
+_MOST: Final = 400  # lines of one definition
+_CLOSING: Final = re.compile(r"\s*[\]}]")
+_NAMED: Final = re.compile(r"""(["']?)([A-Za-z_][\w.-]*)\1(\s*[:=]\s*)""")
+_OWN: Final = "agentnb."  # the package's own code is not shown as the user's source
+
+
+class Written(NamedTuple):
+    """A part of a source: its first line in `file`, counted from 1, and its text with secrets masked."""
+
+    file: str
+    line: int
+    text: str
+
+    @property
+    def place(self) -> str:
+        """Return `file:line`, as editors accept it."""
+        return f"{self.file}:{self.line}"
+
+
+def written_of(recipe: Recipe, node: Node) -> Written | None:
+    """Return the part of the recipe's text that defines a node; None if its text is not available."""
+    place = node.place
+    if place is None or not place.line or _code_of(node.params.get("function")) is not None:
+        return None  # a recipe built in Python is shown by its functions
+    name = str(node.id).rsplit("/", 1)[-1].rsplit(".", 1)[-1]
+    for lines in _texts(recipe, place.file):
+        if place.line > len(lines):
+            continue
+        first, end = _block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
+        text = "\n".join(_without_secrets(_dedented(lines[first:end])))
+        others = [each for each in recipe.nodes.values() if each.place and each.place.file == place.file]
+        alone = not any(each.id != node.id and each.place and first < each.place.line <= end for each in others)
+        if name in text and alone:
+            return Written(place.file, first + 1, text)
+    return None
+
+
+def function_of(called: Any) -> Written | None:
+    """Return the source of a function that a node calls; None if it is unavailable or part of this package."""
+    function = _code_of(called)
+    if function is None or _is_ours(function):
+        return None
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError, IndexError):
+        return None
+    text = "\n".join(_without_secrets(_dedented([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
+    return Written(function.__code__.co_filename, max(first, 1), text)
+
+
+def _code_of(function: Any) -> Callable[..., Any] | None:
+    """Return the Python function behind a callable: what a partial, a wrapper or a method finally calls."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function) if callable(function) else None
+    function = getattr(function, "__func__", function)
+    if not inspect.isfunction(function):
+        return None
+    if _is_ours(function) and "function" in function.__code__.co_freevars:  # a tool is wrapped with its config
+        return _code_of(inspect.getclosurevars(function).nonlocals.get("function"))
+    return function
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    return f"{function.__module__}.".startswith(_OWN) and ".samples." not in function.__module__
+
+
+def _texts(recipe: Recipe, file: str) -> Iterator[Sequence[str]]:
+    """Yield candidate texts of a file: the recipe's own text as loaded, then the file's present content."""
+    if recipe.text is not None:
+        yield recipe.text.splitlines()
+    if not file.startswith("<"):
+        linecache.checkcache(file)
+        yield [line.rstrip("\n") for line in linecache.getlines(file)]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _column(line: str) -> int:
+    """Return the column of the first word of a line, after the dashes of a list."""
+    return len(line) - len(line.lstrip(" -")) if line.lstrip().startswith("- ") else _indent(line)
+
+
+def _block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
+    """Return the first line of the block around a line and the line after its last one, both counted from 0.
+
+    With `own_line` the line is one of the block's keys, so its neighbours belong to it; otherwise the block begins
+    there.
+    """
+    column, first = _column(lines[at]), at
+    while own_line and first > 0 and not lines[first].lstrip().startswith("- "):
+        before = lines[first - 1]
+        if before.strip() and _column(before) < column and not before.strip().endswith("{"):
+            break
+        first -= 1
+        if before.strip().endswith("{") and _indent(before) < column:
+            break
+    inner = _indent(lines[first]) + (0 if _CLOSING.match(lines[first]) else 1)
+    end = first + 1
+    while end < len(lines) and end - first < _MOST and (not lines[end].strip() or _indent(lines[end]) >= inner):
+        end += 1
+    if end < len(lines) and _CLOSING.match(lines[end]) and _indent(lines[end]) == _indent(lines[first]):
+        end += 1
+    while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1
+    return first, end
+
+
+def _dedented(lines: Sequence[str]) -> list[str]:
+    away = min((_indent(line) for line in lines if line.strip()), default=0)
+    return [line[away:].rstrip() for line in lines]
+
+
+def _without_secrets(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
+    """Yield lines with values under a secret's name masked; except in code, nested values are masked too."""
+    under: int | None = None
+    for line in lines:
+        inside = under is not None and (not line.strip() or _indent(line) > under)
+        if inside or (under is not None and _indent(line) == under and line.lstrip().startswith("- ")):
+            continue
+        kept = _masked(line, code=code)
+        under = _column(line) if kept != line and not code else None
+        yield kept
+
+
+def _masked(line: str, *, code: bool) -> str:
+    """Return a line with the values of its secrets masked; in code only string literals count as values."""
+    out, start = list[str](), 0
+    while (found := _NAMED.search(line, start)) is not None:
+        end = found.end()
+        if is_secret(found[2]) and (not code or line[end : end + 1] in ("'", '"')):
+            end = _behind(line, end)
+            out += [line[start : found.end()].rstrip(), " " if found[3].strip() == ":" else "", MASK]
+        else:
+            out.append(line[start:end])
+        start = end
+    return "".join(out) + line[start:]
+
+
+def _behind(line: str, at: int) -> int:
+    """Return the end of the value that begins at a column: a quoted text, a bracket with its content, or a word."""
+    first = line[at : at + 1]
+    if first in ("'", '"'):
+        end = line.find(first, at + 1)
+        return len(line) if end < 0 else end + 1
+    depth = 0
+    for place in range(at, len(line)):
+        depth += (line[place] in "{[") - (line[place] in "}]")
+        if depth < 0 or (depth == 0 and line[place] == ","):
+            return place
+    return len(line)

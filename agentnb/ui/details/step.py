@@ -1,0 +1,249 @@
+"""A step's part of the details pane: its inputs and writes, its calls and events, and the edges that it took."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import ABSENT, FrozenList
+from agentnb.engine.core.history import CARRIED, ERROR, PHASES, STATUS, STATUSES, UNCAUGHT, Act, Call, Event, Failure
+from agentnb.errors import AgentNbError
+from agentnb.expressions.paths import path_text
+from agentnb.text import safe_str
+from agentnb.trace.row_index import OPS
+from agentnb.ui.details.cells import ROWS, Cells, line, more
+from agentnb.ui.details.inner_run import inside_of
+from agentnb.ui.details.node import event_told
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import ActRow, History
+    from agentnb.recipe.model import Edge
+    from agentnb.session import Session
+    from agentnb.trace.row_index import Reading
+
+_CALLS: Final = 20  # calls of one step shown
+_SHORT: Final = 160  # characters of a value within a line
+_CAUSES: Final = 8  # events before the delivered one that are named
+_step_of: Final = attrgetter("step")
+_at_of: Final = attrgetter("at")
+
+
+def step_told(session: Session, number: int, cells: Cells) -> dict[str, Any]:
+    """Return what a step did; step `number` must exist."""
+    reading, step = session.trace.reading(), session.trace.steps[number - 1]
+    history, row = reading.owner(number)
+    act, note, failure = reading.act(number), reading.note(number), reading.failure(number)
+    sets_off, asked = _why(session, number)
+    rounds = 1 if history.parent is None and not act.frame else reading.replica(number - 1).frames.get(act.frame, 1)
+    return {
+        "step": number,
+        "node": step.node_id,
+        "phase": PHASES[history.s_flag[row] & 3],
+        "status": STATUSES[history.s_flag[row] >> 2 & 3],
+        "type": str(step.type),
+        "frame": line(_frame(session, reading, act)),
+        "branch": step.branch,
+        "round": rounds,
+        "time": step.timestamp.isoformat(timespec="milliseconds"),
+        "seconds": step.seconds,
+        "said": [
+            cells.of(f"said/{name}", name, getattr(note, name))
+            for name in ("thought", "action", "observation", "score")
+            if note is not None and getattr(note, name) is not None
+        ],
+        "inputs": cells.rows("inputs", reading.inputs(number)),
+        "outputs": list(_writes(reading, number, cells)),
+        "error": None if failure is None else _problem(session, number, step.node_id, failure, history.s_flag[row]),
+        "calls": _calls(history, number, cells),
+        "more_calls": max(_count(history.calls, number, _step_of) - _CALLS, 0),
+        "delivered": _delivered(session, act, cells),
+        "events": [
+            event_told(event, cells, f"events/{at}") for at, event in enumerate(_emitted(history, number)[:ROWS])
+        ],
+        "went": list(islice(_edges_taken(session, history, number), ROWS)),
+        "sets_off": sets_off,
+        "why": asked,
+        "acts": [_intervention(each, cells, f"acts/{at}") for at, each in enumerate(_acts(reading, number))],
+        "inside": inside_of(session, number),
+    }  # fmt: skip
+
+
+def _frame(session: Session, reading: Reading, act: ActRow) -> str:
+    """Return the frames that a step ran in: `root`, or the enclosing nodes, outermost first."""
+    found, frame = [], act.frame
+    while frame:
+        row = reading.tables.frames[frame]
+        region = session.recipe.regions.get(row.region)
+        found.append((region.title if region else "") or row.region)
+        frame = row.parent
+    return " / ".join(reversed(found)) or "root"
+
+
+def _writes(reading: Reading, number: int, cells: Cells) -> Iterator[dict[str, Any]]:
+    """Yield what a step changed: the key, the value before and after, how, and by which person, if any."""
+    writes = reading.writes(number)
+    people = [by_person for _, _, by_person in reading.rows(number)]
+    here = reading.tables.frames[reading.act(number).frame].scope
+    for place, ((scope, path, op, old, new, in_place), by_person) in enumerate(zip(writes, people, strict=True)):
+        if place == ROWS:
+            yield {"key": more(len(writes) - ROWS)["text"], "old": None, "new": None, "op": "", "note": ""}
+            return
+        key, notes = path_text(path), ["changed in place"] if in_place else []
+        notes += ["by a person"] if by_person else []
+        notes += [] if scope == here else [f"on the board of {reading.frame_name(scope)}"]
+        yield {
+            "key": line(key),
+            "old": None if old is ABSENT else cells.of(f"old/{place}", key, old),
+            "new": None if new is ABSENT else cells.of(f"new/{place}", key, new),
+            "op": OPS[op],
+            "note": line(", ".join(notes)),
+        }
+
+
+def _problem(session: Session, number: int, node: str, failure: Failure, flag: int) -> dict[str, Any]:
+    """Return a step's failure as a card shows it."""
+    if number == session.position and session.error is not None:
+        return asdict(session.error)
+    if isinstance(failure.error, AgentNbError) and failure.error.problems:
+        told = asdict(failure.error.problems[0])
+    else:
+        told = {"code": "", "what": f"{node!r} failed: {failure.type}: {failure.message}", "why": "", "do": ""}
+        told["where"] = str(session.recipe.nodes[node].place or "") if node in session.recipe.nodes else ""
+        told["severity"] = "error"
+    if not flag & UNCAUGHT:
+        told |= {"why": told["why"] or "the recipe says where to go on such a failure", "severity": "warning"}
+    return {name: safe_str(text) for name, text in told.items()}
+
+
+def _count(rows: list[Any], number: int, of: Any) -> int:
+    return bisect_right(rows, number, key=of) - bisect_left(rows, number, key=of)
+
+
+def _calls(history: History, number: int, cells: Cells) -> list[dict[str, Any]]:
+    first = bisect_left(history.calls, number, key=_step_of)
+    end = min(bisect_right(history.calls, number, key=_step_of), first + _CALLS)
+    return [_call(call, cells, f"calls/{place}") for place, call in enumerate(history.calls[first:end])]
+
+
+def _call(call: Call, cells: Cells, at: str) -> dict[str, Any]:
+    """Return one attempt of a call: the request (a prompt by role), the response, the time and cost."""
+    given = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
+    silent = call.error is not None and call.result is None
+    talk = [(role, text) for name, value in given.items() for role, text in _prompts_in(name, value)]
+    rest = {name: value for name, value in given.items() if not list(_prompts_in(name, value))}
+    return {
+        "call": call.call + 1,
+        "kind": call.kind,
+        "name": line(call.name),
+        "attempt": call.attempt,
+        "wait": call.wait,
+        "seconds": call.seconds,
+        "tokens": None if call.tokens_in is None and call.tokens_out is None else [call.tokens_in, call.tokens_out],
+        "cost": None if call.cost_usd is None else str(call.cost_usd),
+        "messages": [cells.of(f"{at}/messages/{place}", role, text) for place, (role, text) in enumerate(talk[:ROWS])],
+        "arguments": cells.rows(f"{at}/arguments", rest),
+        "result": None if silent else cells.of(f"{at}/result", "answer", call.result),
+        "error": None if call.error is None else cells.text(f"{at}/error", "error", call.error),
+    }  # fmt: skip
+
+
+def _prompts_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (role, text) for an argument that is sent to a model as a prompt; nothing for any other argument."""
+    if name in ("system", "prompt") and isinstance(value, str):
+        yield ("system" if name == "system" else "user"), value
+    elif name == "messages" and _is_talk(value):
+        for each in value:
+            more_of_it = any(key not in ("role", "content") for key in each)
+            yield str(each["role"]), each if more_of_it else each.get("content", "")
+
+
+def _is_talk(value: Any) -> bool:
+    return isinstance(value, list | FrozenList) and all(isinstance(each, dict) and "role" in each for each in value)
+
+
+def _emitted(history: History, number: int) -> list[Event]:
+    """Return the events emitted in a step, or by people while it was the current step."""
+    events = history.events
+    first, end = bisect_left(events, number, key=_at_of), bisect_right(events, number, key=_at_of)
+    return events[first:end]
+
+
+def _delivered(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | None:
+    """Return the event that activated a node, with the events that caused it, nearest first."""
+    event = session.engine.event(act.event) if act.event >= 0 else None
+    if event is None:
+        return None
+    known = {each.id: each for each in session.trace.reading().events()} if event.cause is not None else {}
+    causes, seen, before = list[list[Any]](), {event.id}, known.get(event.cause or "")
+    while before is not None and before.id not in seen and len(causes) < _CAUSES:
+        causes.append([line(before.id), line(before.type), before.step, line(before.actor)])
+        seen.add(before.id)
+        before = known.get(before.cause or "")
+    return {**event_told(event, cells, "delivered"), "causes": causes}
+
+
+def _edges_taken(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the edges that a step took, with the results of their conditions."""
+    run, row = session.engine, number - history.base
+    source = run.node_of(history.s_act[row])
+    failed = history.s_flag[row] & STATUS == ERROR
+    for push in range(history.s_pend[row - 1], history.s_pend[row]):
+        target, value = run.tables.acts[history.p_act[push]], history.p_val[push]
+        if value is CARRIED or target.node < 0 or target.event >= 0:
+            continue
+        name = run.node_of(history.p_act[push])
+        edge = _edge(session, source, name, failed=failed)
+        told = "" if value is None else line(value)
+        kind, condition = ("", "") if edge is None else (edge.kind, line(edge.condition))
+        yield {"target": line(name), "kind": kind, "condition": condition, "value": told[:_SHORT]}
+
+
+def _edge(session: Session, source: str, target: str, *, failed: bool) -> Edge | None:
+    found = [edge for edge in session.recipe.edges if (edge.source, edge.target) == (source, target)]
+    return min(found, key=lambda edge: (edge.kind in ("error", "timeout")) != failed, default=None)
+
+
+def _why(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the nodes that a step's events activate, and each evaluated condition with what it read."""
+    try:
+        found = session.why(number)
+    except Exception as error:  # noqa: BLE001  (a condition is somebody's code, which is asked once more here)
+        told = {"condition": f"cannot be told: {line(type(error).__name__)}", "value": "", "target": "", "warning": ""}
+        return [], [{**told, "taken": False, "operands": []}]
+    asked = [
+        {
+            "condition": line(each.condition) or "always",
+            "target": line(each.target) if found.came is not None else line(each.target) or "the end",
+            "value": _short_text(each.value),
+            "taken": each.taken,
+            "operands": [[line(text), _short_text(value, text)] for text, value in each.operands],
+            "warning": line(each.warning),
+        }
+        for each in found.asked[:ROWS]
+    ]
+    return ([line(name) for name in found.went[:ROWS]] if found.came is not None else []), asked
+
+
+def _short_text(value: Any, name: str = "") -> str:
+    """Return a value as a few words on one line."""
+    return line(Cells().of("", name, value)["text"])[:_SHORT]
+
+
+def _acts(reading: Reading, number: int) -> list[Act]:
+    return [act for history, _ in reading.at(number) for act in history.people if act.step == number][:ROWS]
+
+
+def _intervention(act: Act, cells: Cells, at: str) -> dict[str, Any]:
+    """Return an intervention made while a step was the current one."""
+    return {
+        "act": line(act.act),
+        "target": line(act.target),
+        "actor": line(act.actor),
+        "time": act.time.isoformat(timespec="seconds"),
+        "old": None if act.old is ABSENT else cells.of(f"{at}/old", act.target, act.old),
+        "new": None if act.new is ABSENT else cells.of(f"{at}/new", act.target, act.new),
+    }

@@ -1,0 +1,87 @@
+"""The tree of sessions that a cockpit can show: where each was forked, its length, and which one is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.draw.label_text import clean
+from agentnb.errors import AgentNbError, Problem
+from agentnb.session.forks import parting
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+ROWS: Final = 200  # maximum number of sessions sent at once
+_WIDTH: Final = 80
+_SHORT: Final = 6  # the last characters of a run id; the first ones are its time
+
+
+def run_of(session: Session) -> dict[str, Any]:
+    """Return the run shown in a cockpit: the session's name, the end of the run id, and its parent run."""
+    above = session.parent
+    return {
+        "name": _named(session),
+        "id": session.run_id[-_SHORT:],
+        "of": None if above is None else _named(above),
+    }
+
+
+def forks(session: Session, _: Any = None) -> dict[str, Any]:
+    """Return the tree of sessions as rows, each below its parent; `more` is the number of rows left out.
+
+    A row has `id` (the run's), `name`, `depth`, `from` (the last step that it shares with its parent, None if it shares
+    none), `position`, `length`, `status`, `shown` (True for the session in the cockpit) and `kept` (True if it
+    preserves the later steps of its parent, which continued differently).
+    """
+    found = list(_tree(session))
+    rows = [_row(one, depth, session) for one, depth in found]
+    here = next(number for number, row in enumerate(rows) if row["shown"])
+    start = max(min(here - ROWS // 2, len(rows) - ROWS), 0)
+    return {"rows": rows[start : start + ROWS], "more": max(len(rows) - ROWS, 0)}
+
+
+def named(session: Session, run: Any) -> Session:
+    """Return the session of a run in the tree around this one.
+
+    Raises:
+        AgentNbError: U310, the tree has no such run.
+    """
+    found = next((one for one, _ in _tree(session) if one.run_id == run), None)
+    if found is None:
+        raise AgentNbError(
+            Problem("U310", f"there is no run {run!r} here", "the forks of this cockpit",
+                    "a run that was reset goes by another id, and one that is only kept in a store is not open",
+                    "choose another one of the tree; what a store keeps is opened by agentnb.open(path, run_id)")
+        )  # fmt: skip
+    return found
+
+
+def _tree(session: Session) -> Iterator[tuple[Session, int]]:
+    """Yield every session of the tree around a session with its depth, each before its forks."""
+    while session.parent is not None:
+        session = session.parent
+    open_ = [(session, 0)]
+    while open_:
+        one, depth = open_.pop()
+        yield one, depth
+        open_ += [(fork, depth + 1) for fork in reversed(one.forks)]
+
+
+def _row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
+    return {
+        "id": session.run_id,
+        "name": _named(session),
+        "kept": session.parent is not None and session.name.startswith(f"{session.parent.name}, left at "),
+        "depth": depth,
+        "from": None if session.parent is None else parting(session.parent, session),
+        "position": session.position,
+        "length": len(session.trace),
+        "status": str(session.status),
+        "shown": session is shown,
+    }
+
+
+def _named(session: Session) -> str:
+    name = clean(session.name)
+    return name if len(name) <= _WIDTH else f"{name[: _WIDTH - 1]}…"

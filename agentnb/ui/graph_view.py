@@ -1,0 +1,150 @@
+"""The drawing of a session as the page receives it: the picture once, then compact updates per step.
+
+A picture is sent as {svg, closed, folds}: its text, its collapsed regions, and what their boxes represent. A large one
+is laid out in a thread, and the page asks again until it is ready; the kernel's loop never waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+from zlib import crc32
+
+from agentnb.draw.dot import draw_recipe
+from agentnb.draw.svg_patch import marks_of, table_of
+
+if TYPE_CHECKING:
+    from agentnb.draw.board_table import BoardTable
+    from agentnb.draw.drawing import Drawing
+    from agentnb.draw.run_view import RunView
+    from agentnb.session import Session
+
+SPARE: Final = 4  # rows of the drawn board for keys that the recipe does not name
+MOST: Final = 150  # above this number of nodes, a drawing begins with its regions collapsed
+AT_ONCE: Final = 150  # up to this number of lines a layout is fast enough to run without a thread
+_KEPT: Final = 8
+_numbers: Final = count(1)
+_AGAIN: Final[dict[str, Any]] = {"again": True}
+_drawings: Final[WeakKeyDictionary[Session, dict[tuple[str, ...], Drawing]]] = WeakKeyDictionary()
+_jobs: Final[WeakKeyDictionary[Session, dict[str, Future[str]]]] = WeakKeyDictionary()
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(2, thread_name_prefix="agentnb-layout")
+
+
+def drawing_of(session: Session, closed: Iterable[str] = ()) -> Drawing:
+    """Return the drawing of a session's recipe with these regions collapsed; cached.
+
+    Raises:
+        AgentNbError: U206, the region does not exist.
+    """
+    kept, key = _drawings.setdefault(session, {}), tuple(sorted(set(closed)))
+    if key not in kept:
+        drawing = draw_recipe(session.recipe, spare=SPARE, collapsed=key)
+        while len(kept) >= _KEPT:
+            kept.pop(next(iter(kept)))
+        kept[key] = drawing
+    return kept[key]
+
+
+def closed_at_first(session: Session) -> tuple[str, ...]:
+    """Return the regions collapsed when a page opens: none, or all if the recipe is large."""
+    if len(session.recipe.nodes) <= MOST:
+        return ()
+    return tuple(area.scope for area in drawing_of(session).picture.areas)
+
+
+def at_once(session: Session) -> str:
+    """Return the picture that a page opens with; for a large one, a unique id by which the page requests it."""
+    drawing = drawing_of(session)
+    large = closed_at_first(session) or len(drawing.picture.links) > AT_ONCE
+    return f"drawing {next(_numbers)}" if large else drawing.bare_svg
+
+
+def look_drawing(session: Session, which: Any) -> dict[str, Any]:
+    """Return a picture with the regions `which` collapsed; if it names none, with those collapsed at first.
+
+    `folds` has the regions as {box: region}, the nodes as {node inside: box} and the edges as {edge: edge drawn for
+    it}.
+    """
+    closed = closed_at_first(session) if which is None else [str(scope) for scope in which]
+    drawing = drawing_of(session, closed)
+    small = len(drawing.picture.links) <= AT_ONCE
+    svg = drawing.bare_svg if small else _in_thread(session, repr(sorted(closed)), lambda: drawing.bare_svg)
+    if svg is None:
+        return _AGAIN
+    folds = drawing.picture.folds
+    told = {
+        "regions": dict(folds.regions) if folds else {},
+        "nodes": dict(folds.nodes) if folds else {},
+        "edges": {str(index): stands for index, stands in folds.edges.items()} if folds else {},
+    }
+    return {"svg": svg, "closed": list(closed), "folds": told}
+
+
+def look_objects(session: Session, _: Any = None) -> dict[str, Any]:
+    """Return the picture of the objects of a reactive run at the current step."""
+    drawing = session.draw_objects()
+    place = f"objects {session.position} {len(session.trace)}"
+    svg = (
+        _in_thread(session, place, lambda: drawing.bare_svg)
+        if len(drawing.picture.links) > AT_ONCE
+        else drawing.bare_svg
+    )
+    return _AGAIN if svg is None else {"svg": svg}
+
+
+def _in_thread(session: Session, name: str, make: Callable[[], str]) -> str | None:
+    """Return the result of `make`, which runs in a thread; None until it is ready."""
+    jobs = _jobs.setdefault(session, {})
+    if name not in jobs:
+        while len(jobs) >= _KEPT:
+            jobs.pop(next(iter(jobs)))
+        jobs[name] = _workers().submit(make)
+    return jobs.pop(name).result() if jobs[name].done() else None
+
+
+def marks(drawing: Drawing, view: RunView) -> dict[str, Any]:
+    """Return what a run changes in the picture, compactly; needs no layout.
+
+    `nodes` and `edges` are those of `agentnb.draw.svg_patch`. `rows` are the rows of the drawn board whose key differs
+    from the drawn one: [key, label]; the page takes their values from the board. `board` has the text below the rows
+    and, as `flows`, an id that changes when other nodes read or write other rows than drawn.
+    """
+    found = marks_of(drawing.recipe, drawing.picture, view)
+    table, board = table_of(drawing.recipe, drawing.picture, view), drawing.picture.board
+    if board is None or table is None:
+        return found
+    drawn = [row.key for row in board.rows]
+    rows = {
+        str(place): [row.key, row.label]
+        for place, row in enumerate(table.rows)
+        if drawn[place : place + 1] != [row.key]
+    }
+    return {**found, "rows": rows, "board": {"more": table.last_line, "flows": _flows(board, table)}}
+
+
+def _flows(drawn: BoardTable, table: BoardTable) -> str:
+    before, now = ([(flow.way, flow.node, flow.rows) for flow in one.flows] for one in (drawn, table))
+    return "" if before == now else f"{crc32(repr(now).encode()):x}"
+
+
+def look_flows(session: Session, which: Any) -> dict[str, Any]:
+    """Return the lines between nodes and board that differ from those drawn with the regions `which` collapsed.
+
+    `flows` are those to draw, as in `agentnb.draw.svg_patch`; `gone` are drawn ones that no longer apply.
+    """
+    drawing = drawing_of(session, [str(scope) for scope in which or ()])
+    view, board = session.view(), drawing.picture.board
+    table = table_of(drawing.recipe, drawing.picture, view)
+    if board is None or table is None:
+        return {"flows": {}, "gone": []}
+    now = {(flow.way, flow.node) for flow in table.flows}
+    gone = [f"{flow.way} {flow.node}" for flow in board.flows if (flow.way, flow.node) not in now]
+    return {"flows": drawing.patch(view)["flows"], "gone": gone}

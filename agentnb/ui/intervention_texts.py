@@ -1,0 +1,56 @@
+"""Short texts for interventions and for what stopped a run, masked and truncated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agentnb.board.values import ABSENT
+from agentnb.draw.label_text import clean
+from agentnb.secrets import is_secret
+from agentnb.ui.board_view import text_of
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Act
+
+BREAK: Final = "breakpoint"
+_WIDTH: Final = 48  # characters of a value
+_SAID: Final = {
+    "edit": "{target} = {value} was set by hand",
+    BREAK: "stopped by the breakpoint {target}",
+    "set_next": "{target!r} was made the next node",
+    "skip": "{target!r} was skipped by hand",
+    "answer": "{target!r} was answered: {value}",
+    "approve": "{target!r} was approved",
+    "deny": "{target!r} was denied",
+    "change": "a call of {target!r} was changed",
+    "emit": "{target!r} was emitted from outside",
+    "budget": "the limit {target} was set to {value}",
+    "cancelled": "{target!r} was cancelled while it was at work",
+    "interrupted": "{target!r} was interrupted",
+    "exhausted": "{target!r} was given up at a limit of the budget",
+}  # other recorded interventions concern pending calls, which matter for replay only
+
+
+def told(act: Act) -> str:
+    """Return an intervention, or what stopped the run, as a few words; empty if it is not shown to people.
+
+    Example:
+        >>> from datetime import UTC, datetime
+        >>> from agentnb.engine.core.history import Act
+        >>> told(Act(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
+        'n = 5 was set by hand'
+    """
+    target = clean(act.target)
+    if act.act == "edit" and act.new is ABSENT:
+        return f"{target} was deleted by hand"
+    return _SAID[act.act].format(target=target, value=_value(act)) if concerns(act) else ""
+
+
+def concerns(act: Act) -> bool:
+    """Return True if an intervention is shown to people."""
+    return act.act in _SAID
+
+
+def _value(act: Act) -> str:
+    key = next(filter(is_secret, act.target.split(".")), act.target)
+    return text_of(key, act.new, _WIDTH)

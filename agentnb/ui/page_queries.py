@@ -1,0 +1,52 @@
+"""The read-only queries of the page: one row each. A query changes nothing and does not wait for a step in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.ui.actions import look_events
+from agentnb.ui.board_view import found_rows
+from agentnb.ui.details import pane
+from agentnb.ui.details.node import why_not
+from agentnb.ui.fork_tree import forks
+from agentnb.ui.graph_view import look_drawing, look_flows, look_objects
+from agentnb.ui.timeline import timeline
+from agentnb.ui.value_editor import branch, looked, wrong_with
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
+    "key": looked,
+    "branch": branch,
+    "rows": found_rows,
+    "typed": wrong_with,
+    "timeline": timeline,
+    "forks": forks,
+    "events": look_events,
+    "drawing": look_drawing,
+    "flows": look_flows,
+    "objects": look_objects,
+    "node": pane.of_node,
+    "step": pane.of_step,
+    "whole": pane.whole,
+    "why_not": why_not,
+}
+
+
+def look(session: Session, what: Any, which: Any) -> Any:
+    """Return the result of a query as plain values, truncated and masked; `which` selects the object.
+
+    Raises:
+        AgentNbError: U308, the query does not exist; otherwise what the session raises.
+    """
+    found = LOOKS.get(what)
+    if found is None:
+        raise AgentNbError(
+            Problem("U308", f"there is nothing called {what!r} to look at", "a message from the page",
+                    f"there is: {', '.join(LOOKS)}",
+                    did_you_mean(str(what), LOOKS, "reload the page, so that it fits this version"))
+        )  # fmt: skip
+    return found(session, which)

@@ -1,0 +1,155 @@
+"""Pending questions, approvals and calls as the page shows them, and the effect of a person's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.board.values import ABSENT, thaw
+from agentnb.errors import AgentNbError, Problem
+from agentnb.expressions.json_schema import Schema
+from agentnb.recipe.descriptions import types_of
+from agentnb.text import safe_str
+from agentnb.ui.fields import Field, fields_of, parsed, with_changes
+from agentnb.world.human_input import verdict_of
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+    from agentnb.session.pending import Pending
+
+_WAYS: Final = {"boolean": "confirm", "number": "number", "integer": "number", "object": "json", "array": "json",
+                "null": "json"}  # fmt: skip
+_YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
+
+
+def asked(pending: Pending) -> dict[str, Any]:
+    """Return one pending item as plain values: a question, an approval with its arguments, or a pending call.
+
+    `way` states how a question is answered: `text`, `choice` of its `options`, `confirm`, `number` or `json`; a value
+    that was masked when the run was recorded is a `secret`. `model` is True for a pending call to a model.
+    """
+    arguments = dict(pending.arguments or {})
+    told = masked(arguments)
+    found: dict[str, Any] = {
+        "id": str(pending.id),
+        "kind": pending.kind,
+        "node": pending.node,
+        "name": safe_str(pending.name),
+        "prompt": str(told.get("prompt") or safe_str(pending.name) or pending.node),
+        "role": str(told.get("role") or ""),
+        "left": pending.left,
+        "options": list(map(_told, _options(pending))),
+    }
+    if pending.kind == "answer":
+        return {**found, "way": _way(pending)}
+    if pending.kind == "approval":
+        return {**found, "arguments": _requested_fields(pending, arguments)}
+    answer = None if pending.answer is ABSENT else fields_of(pending.answer, "answer")
+    rows = fields_of(arguments) if arguments else []
+    return {**found, "arguments": rows, "answer": answer, "model": not arguments.keys().isdisjoint(_MODEL)}
+
+
+_MODEL: Final = frozenset({"messages", "prompt"})
+
+
+def _told(option: Any) -> str:
+    named = {True: "yes", False: "no"}
+    return named[option] if isinstance(option, bool) else str(masked(option))
+
+
+def _options(pending: Pending) -> list[Any]:
+    """Return the possible answers as values: the options, otherwise those listed by the schema."""
+    if pending.kind == "approval":
+        return ["yes", "no"]
+    schema = pending.arguments.get("schema")
+    listed = schema.get("enum") if isinstance(schema, Mapping) else None
+    options = thaw(pending.arguments.get("options") or listed or ())
+    return list(options) if isinstance(options, list | tuple) else []
+
+
+def _way(pending: Pending) -> str:
+    if str(pending.id).startswith("masked_"):
+        return "secret"
+    options = _options(pending)
+    if options:
+        words = [_told(option).casefold() for option in options]
+        return "confirm" if len(words) == 2 and words[0] in _YES and words[1] in _NO else "choice"
+    kinds = types_of(pending.arguments.get("schema"))
+    return _WAYS.get(kinds[0], "text") if len(kinds) == 1 else "text"
+
+
+def _requested_fields(pending: Pending, arguments: dict[str, Any]) -> list[Field]:
+    """Return what approval is requested for, as fields below the prompt; fixed ones come first unless empty."""
+    rows = fields_of({name: value for name, value in arguments.items() if name != "prompt"}) if arguments else []
+    if pending.free is None:
+        return rows
+    free = [[name] for name in pending.free]
+    fixed = [{**row, "as": "fixed", "note": ""} for row in rows if row["path"][:1] not in free and row["text"]]
+    return [*fixed, *(row for row in rows if row["path"][:1] in free)]
+
+
+def give(session: Session, value: Any, target: str | None) -> None:
+    """Supply a typed answer to the waiting node as the value that it expects; an approval expects yes or no.
+
+    Raises:
+        AgentNbError: U305, the answer does not parse; U322, it does not match the node's schema.
+    """
+    waits = next((one for one in session.pending if one.kind != "call" and target in (one.node, one.id)), None)
+    if waits is None or waits.kind == "answer":
+        session.answer(value if waits is None else _parse_answer(waits, value), node=target)
+        return
+    decided = verdict_of(value, "the cockpit's answer")
+    if decided["approved"]:
+        session.approve(target)
+    else:
+        session.deny(target, decided["reason"])
+
+
+def _parse_answer(waits: Pending, typed: Any) -> Any:
+    """Return the value meant: an option as declared, a number, true or false, JSON, otherwise the text.
+
+    U322: an answer does not match the schema of the node that asks
+    """
+    way, options = _way(waits), _options(waits)
+    if not isinstance(typed, str):
+        value = typed
+    elif _told(typed) in map(_told, options):
+        value = next(option for option in options if _told(option) == typed)
+    elif way == "confirm" and not options:
+        value = {"yes": True, "no": False}.get(typed.strip().casefold(), typed)
+    else:
+        value = parsed(typed, way if way in ("number", "json") else "text", waits.node)
+    schema = waits.arguments.get("schema")
+    fault = next(Schema(schema).faults(value), None) if schema is not None else None
+    if fault is not None:
+        raise AgentNbError(
+            Problem("U322", f"{waits.node!r} asks for another answer", "the cockpit's answer",
+                    fault.rule or fault.message, "answer what the question asks for; nothing was given")
+        )  # fmt: skip
+    return value
+
+
+def change(session: Session, value: Any, target: str | None) -> None:
+    """Change a pending call by its edited fields: `value` has changes of its `arguments` or its `answer`.
+
+    Before the call is sent, a `reply` (a text, or {text, as}) replaces its response. For an approval, the arguments for
+    which approval is requested are changed.
+
+    Raises:
+        AgentNbError: U307, no such call or approval is pending; U305 and U306, as `with_changes` does.
+    """
+    held = next((one for one in session.pending if one.kind != "answer" and one.id == target), None)
+    if held is None:
+        raise AgentNbError(
+            Problem("U307", f"no call or approval {target!r} waits", "the cockpit's editor",
+                    "it has gone on, or another cell has changed where the run stands", "look at session.pending")
+        )  # fmt: skip
+    changes = value if isinstance(value, dict) else {}
+    if changes.get("arguments"):
+        session.change(held.id, arguments=with_changes(dict(held.arguments), changes["arguments"]))
+    if changes.get("answer") and held.answer is not ABSENT:
+        session.change(held.id, answer=with_changes(held.answer, changes["answer"]))
+    reply = changes.get("reply")
+    if isinstance(reply, dict) and held.answer is ABSENT:
+        session.change(held.id, answer=parsed(str(reply.get("text", "")), str(reply.get("as") or "text"), held.name))

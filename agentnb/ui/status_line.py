@@ -1,0 +1,116 @@
+"""The status line: what just happened in a run, and what comes next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agentnb.draw.label_text import clean
+from agentnb.session.forks import parting
+from agentnb.ui.board_view import text_of
+from agentnb.ui.intervention_texts import concerns, told
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Act
+    from agentnb.session import Session
+    from agentnb.trace.steps import SimulationStep
+
+_VALUE: Final = 48  # characters
+_THOUGHT: Final = 200
+_NAME: Final = 80
+_PHASES: Final = {"enter": "was entered", "again": "goes round again", "leave": "was left"}
+_NOT_RUN: Final = {"cancelled": "was cancelled", "skipped": "was skipped by hand"}
+# interventions that end a step
+_GIVEN: Final = {"answer": "was answered", "approve": "was approved", "deny": "was denied"}
+_ENDS: Final = {
+    "running": "Running.",
+    "pausing": "Pausing: the node in flight comes to its end, no further one starts.",
+    "finished": "The run has finished.",
+    "exhausted": "The budget is used up.",
+    "idle": "Idle: nothing is due.",
+}
+
+
+def said(session: Session) -> str:
+    """Return the line that states what just happened and what comes next."""
+    return " ".join(part for part in (_last_step_text(session), _fork_text(session), _status_text(session)) if part)
+
+
+def _status_text(session: Session) -> str:
+    """Return the status of the run and what comes next."""
+    status, position, current = session.status, session.position, session.current
+    if status in _ENDS:
+        leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
+        emits = " Emit an event to go on." if status == "idle" and not session.locked else ""
+        return _ENDS[status] + (f" Leave is asked for: {leave}." if leave else emits)
+    if status == "waiting":
+        nodes = ", ".join(repr(pending.node) for pending in session.pending)
+        return f"{nodes or repr(current)} waits for a person."
+    if status == "failed":
+        return "Step tries it again." if position else "What the recipe requires does not hold. Edit the board."
+    later = len(session.trace) - position
+    line = f"{later} later {'step is' if later == 1 else 'steps are'} kept. " if later > 0 else ""
+    if current is None:
+        return f"{line}Nothing is next."
+    if status == "in_flight":
+        return f"{line}Held {clean(session.held_at)}." if session.held_at else f"{line}{_in_flight_text(session)}"
+    return f"{line}Next: {current!r}." if position else f"{line}At the start: {current!r} is first."
+
+
+def _in_flight_text(session: Session) -> str:
+    """Return the status of a call started by another process, or of the node that is running."""
+    calls = [pending for pending in session.pending if pending.kind == "call"]
+    named = ", ".join(f"{clean(call.name)!r} of {call.node!r}" for call in calls)
+    return f"{named} went out, and its answer never came." if calls else f"{session.current!r} is in flight."
+
+
+def _fork_text(session: Session) -> str:
+    """Return the parent run of a fork at its first step."""
+    above = session.parent
+    if above is None or parting(above, session) != session.position:
+        return ""
+    return f"From here on this is a fork of {clean(above.name)[:_NAME]!r}."
+
+
+def _last_step_text(session: Session) -> str:
+    """Return what the last step did and the interventions after it."""
+    position = session.position
+    acts = [act for act in session.trace.reading().acts() if act.step == position and concerns(act)]
+    acts = [act for act in acts if act.act != "skip"]  # the step created by a skip reports it
+    if not position:
+        return _interventions_text(acts, "")
+    step = session.trace.steps[position - 1]
+    given = next((act for act in acts if act.act in _GIVEN and act.target == step.node_id), None)
+    done = _failure_text(session, step) if step.status == "error" else _done(step, given)
+    return " ".join([done, _interventions_text([act for act in acts if act is not given], "Then ")]).strip()
+
+
+def _interventions_text(acts: list[Act], begins: str) -> str:
+    """Return the interventions at the current step: the last one, and the number of others."""
+    emitted = [act for act in acts if act.act == "emit"]
+    shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
+    more = len(emitted or acts) - len(shown)
+    words = "; ".join([*([f"{more} more by hand"] if more else []), *map(told, shown)])
+    return f"{begins}{words}." if words else ""
+
+
+def _failure_text(session: Session, step: SimulationStep) -> str:
+    """Return that a step failed, with the error only if the recipe handled it; otherwise a card shows it."""
+    words = clean(step.error or "")[:_THOUGHT].rstrip(".") if session.error is None else ""
+    return f"Step {step.step}: {step.node_id!r} failed{f': {words}' if words else ''}."
+
+
+def _done(step: SimulationStep, given: Act | None) -> str:
+    named = f"Step {step.step}: {step.node_id!r}"
+    if step.status in _NOT_RUN:
+        return f"{named} {_NOT_RUN[step.status]}."
+    if step.thought:
+        thought = clean(step.thought)[:_THOUGHT].rstrip(".")
+        return f"{named}: {thought}."
+    wrote = [f"{key} = {text_of(key, value, _VALUE)}" for key, value in list(step.outputs.items())[:3]]
+    wrote += [f"{len(step.outputs) - 3} more"] if len(step.outputs) > 3 else []
+    did = [_GIVEN.get(given.act if given else "", ""), _PHASES.get(step.phase, "")]
+    did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
+    return f"{named} {' and '.join(filter(None, did))}."
+
+
+__all__ = ["said"]

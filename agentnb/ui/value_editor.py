@@ -1,0 +1,240 @@
+"""The value editor below a key of the board: the parts of its value, a value in full, and typed replacements.
+
+A path is the key and the names of the parts below it, as texts; for items of a list, their indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import hide_found
+from agentnb.board.paths import SET, changed
+from agentnb.board.values import ABSENT, freeze, thaw
+from agentnb.draw.label_text import clean
+from agentnb.errors import AgentNbError, Problem, RecipeError
+from agentnb.expressions.paths import resolve_path
+from agentnb.secrets import MASK, has_secret, hide, is_secret
+from agentnb.session.checks import check_inputs
+from agentnb.ui.board_view import VALUE_WIDTH, is_masked, parts_of, text_of, type_of
+from agentnb.ui.fields import Field, field_of, retyped
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+PAGE: Final = 100  # parts of a value sent at once
+_WHERE: Final = "the cockpit's editor"
+_FILLED: Final = "it holds a secret, which is not shown; what is typed here takes its place"
+_HIDDEN_PART: Final = "part of what a secret's name stands for, which is not shown"
+_UNNAMED: Final = "no path names it: change what it is part of"
+
+
+def branch(session: Session, which: Any) -> dict[str, Any]:
+    """Return parts of a value, one page beginning at `start`: {rows, total}; a row is [name, text, type, label].
+
+    A name is None if no path can address it.
+    """
+    asked = which if isinstance(which, dict) else {}
+    path, start = path_of(session, asked.get("path")), max(int(asked.get("start") or 0), 0)
+    if any(is_secret(name) for name in path):
+        return {"rows": [], "total": 0}
+    parts = parts_of(_at(session, path))
+    rows = [_row(name, item) for name, item in islice(_named(parts), start, start + PAGE)]
+    return {"rows": rows, "total": len(parts)}
+
+
+def _row(name: object, value: Any) -> list[Any]:
+    label = str(name)
+    told = name is not None and not has_secret(label)
+    return [label if told else None, text_of(label, value, VALUE_WIDTH), type_of(value, name), clean(label)]
+
+
+def _named(parts: Any) -> Iterator[tuple[object, Any]]:
+    return iter(parts.items()) if isinstance(parts, Mapping) else enumerate(parts)
+
+
+def looked(session: Session, which: Any) -> dict[str, Any]:
+    """Return a value of the board in full, to read or edit, with its type and the step that wrote it."""
+    path = path_of(session, which)
+    value = _at(session, path)
+    text = _text(session, path)
+    step = None
+    if value is not ABSENT:
+        with suppress(AgentNbError):  # no path addresses this key
+            step = session.who_wrote(path[0] if text is None else text)
+    known = session.writers().get(path[0])
+    return {
+        "path": path,
+        "type": type_of(value, path[-1]),
+        "by": None if step is None else list(known) if known and known.step == step else [step, _node(session, step)],
+        "field": _field(session, path, value, text),
+    }
+
+
+def _node(session: Session, step: int) -> str:
+    return session.trace.steps[step - 1].node_id if step else ""
+
+
+def _field(session: Session, path: list[str], value: Any, text: str | None) -> Field:
+    """Return the field of a value: fixed if it cannot be edited here, empty if it contains a secret."""
+    found = {**_shown(value, path), "label": clean(".".join(path))}
+    fast = _read_only_reason(session, path, text)
+    if fast:
+        return {**found, "as": "fixed", "note": fast}
+    if is_secret(path[-1]) or (isinstance(value, str) and is_masked(value, path[-1])):
+        return {**found, "text": "", "as": "secret", "note": "" if value is ABSENT else _FILLED}
+    return found
+
+
+def _read_only_reason(session: Session, path: list[str], text: str | None) -> str:
+    """Return why a path cannot be written to; empty if it can."""
+    if any(is_secret(name) for name in path[:-1]):
+        return _HIDDEN_PART
+    if text is None or has_secret(text) or MASK in text:
+        return _UNNAMED
+    around = next((type(one).__name__ for one in list(_values_on(session, path))[:-1] if isinstance(one, tuple)), None)
+    return "" if around is None else f"it is part of a {around}, which is changed as a whole"
+
+
+def _shown(value: Any, path: list[str]) -> Field:
+    if any(is_secret(name) for name in path):
+        return {"path": path, "label": "", "text": "", "as": "secret", "note": ""}
+    try:
+        return {**field_of(thaw(value), [], path[-1]), "path": path}
+    except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
+        text = f"<{type(thaw(value)).__name__} that cannot be shown: {type(error).__name__}>"
+        return {"path": path, "label": "", "text": text, "as": "fixed", "note": ""}
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def path_of(session: Session, target: Any) -> list[str]:
+    """Return the path named by a page: a list of parts, or a text as `session.edit` accepts it.
+
+    Raises:
+        AgentNbError: U321, it is neither.
+    """
+    if isinstance(target, str):
+        return list(resolve_path(target, session.view().board))
+    if isinstance(target, list) and target and all(isinstance(part, str) for part in target):
+        return target
+    raise AgentNbError(
+        Problem("U321", f"{target!r} names nothing on the board", "a message from the page",
+                "a place is named by a text, or by the list of the parts of its path",
+                "reload the page, so that it fits this version")
+    )  # fmt: skip
+
+
+def _text(session: Session, path: list[str]) -> str | None:
+    """Return the text that `session.edit` accepts for a path; None if that text means another path."""
+    text = ".".join(path)
+    return text if list(resolve_path(text, session.view().board)) == path else None
+
+
+def _values_on(session: Session, path: list[str]) -> Iterator[Any]:
+    """Yield the values along a path, from the value of its key to the addressed one."""
+    value = session.view().board.get(path[0], ABSENT)
+    yield value
+    for name in path[1:]:
+        value = _part(value, name)
+        yield value
+
+
+def _at(session: Session, path: list[str]) -> Any:
+    return list(_values_on(session, path))[-1]
+
+
+def _part(value: Any, name: str) -> Any:
+    parts = parts_of(value)
+    if isinstance(parts, Mapping):
+        return parts[name] if name in parts else next((item for key, item in parts.items() if str(key) == name), ABSENT)
+    return parts[int(name)] if name.isdecimal() and int(name) < len(parts) else ABSENT
+
+
+# -- typed values
+# ----------------------------------------------------------------------------------------------------------
+
+
+def edit(session: Session, typed: Any, target: Any) -> None:
+    """Replace the value at a path by a typed one.
+
+    Raises:
+        AgentNbError: U305, U306, U320, U321, it cannot be written there; see `meant`.
+    """
+    path = path_of(session, target)
+    value = meant(session, typed, path)
+    if is_secret(path[-1]):
+        hide_found(freeze(value), path[-1])
+    elif looked(session, path)["field"]["as"] == "secret":
+        hide(str(value))
+    session.edit({".".join(path): value})
+
+
+def delete(session: Session, _: Any, target: Any) -> None:
+    """Delete the value at a path from the board.
+
+    Raises:
+        AgentNbError: U306, no path addresses it.
+    """
+    path = path_of(session, target)
+    fast = _read_only_reason(session, path, _text(session, path))
+    if fast:
+        retyped({"label": ".".join(path), "as": "fixed", "note": fast}, "")
+    session.edit({".".join(path): ABSENT})
+
+
+def meant(session: Session, typed: Any, path: list[str]) -> Any:
+    """Parse the value typed for a path.
+
+    U320: a typed value does not match the recipe's declaration of an input
+
+    Raises:
+        AgentNbError: U305, the text does not parse; U306, the value cannot be changed here; U320, it does not match the
+            recipe's declaration.
+    """
+    found = looked(session, path)["field"]
+    value = retyped({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
+    broken = _violation(session, path, value)
+    if broken is not None:
+        raise AgentNbError(
+            Problem("U320", broken.what, _WHERE, broken.why, "type what fits; session.edit(...) in a cell asks nothing")
+        )
+    return value
+
+
+def _is_mask(typed: Any) -> bool:
+    return (typed.get("text") if isinstance(typed, dict) else typed) == MASK
+
+
+def wrong_with(session: Session, which: Any) -> str:
+    """Return what is wrong with a typed value, in words; empty if it can be written."""
+    asked = which if isinstance(which, dict) else {}
+    try:
+        meant(session, asked.get("typed"), path_of(session, asked.get("path")))
+    except AgentNbError as error:
+        return "; ".join(f"{problem.what}: {problem.why}" for problem in error.problems)
+    return ""
+
+
+def _violation(session: Session, path: list[str], value: Any) -> Problem | None:
+    """Return how a new value violates the recipe's declaration of an input; None if it adds no violation."""
+    declared, board = session.recipe.inputs, session.view().board
+    if path[0] not in declared:
+        return None
+    before = {key: thaw(board[key]) for key in declared if key in board}
+    with suppress(AgentNbError):
+        whole = thaw(changed(board.get(path[0], ABSENT), tuple(path[1:]), SET, value, tuple(path)))
+        known = {problem.what for problem in _faults(session, before)}
+        return next((one for one in _faults(session, {**before, path[0]: whole}) if one.what not in known), None)
+    return None
+
+
+def _faults(session: Session, inputs: Mapping[str, Any]) -> tuple[Problem, ...]:
+    try:
+        check_inputs(session.recipe, inputs)
+    except RecipeError as error:
+        return error.problems
+    return ()

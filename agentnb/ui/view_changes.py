@@ -1,0 +1,70 @@
+"""Differences between two states of the page: only these are sent. The page applies them; see cockpit.js.
+
+Unchanged parts are left out. For the board, `gone` lists the removed keys, and the changed rows are sent: new or moved
+ones follow at its end. All its `keys` are sent only if many have moved. For the picture,
+`agentnb.draw.svg_patch.changed` returns the changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agentnb.draw.svg_patch import changed
+from agentnb.secrets import mask_text, needs_masking
+
+Screen = dict[str, Any]
+_MOVED: Final = 20  # moved rows that are sent again rather than all keys
+
+
+def changes(before: Screen, after: Screen) -> Screen:
+    """Return the changes that turn `before` into `after`; empty if nothing differs.
+
+    Example:
+        >>> changes({"said": "a", "board": [["n", "1", []]]}, {"said": "a", "board": [["n", "2", []]]})
+        {'board': {'rows': [['n', '2', []]]}}
+    """
+    found = {part: value for part, value in after.items() if part not in before or before[part] != value}
+    if "board" in found and "board" in before:
+        found["board"] = _rows(before["board"], after["board"])
+    if "picture" in found and "picture" in before:
+        found["picture"] = changed(before["picture"], after["picture"])
+    return found
+
+
+def without_secrets(content: Any) -> Any:
+    """Return a message for the page with the secrets in its texts masked; numbers and field names are unchanged.
+
+    Example:
+        >>> without_secrets({"said": "https://ann:pw@host", "number": 1})
+        {'said': 'https://ann:********@host', 'number': 1}
+    """
+    kind = type(content)
+    if kind is str:
+        return str(mask_text(content)) if needs_masking(content) else content
+    if kind is dict:
+        return {name: without_secrets(item) for name, item in content.items()}
+    if kind is list or kind is tuple:
+        return [without_secrets(item) for item in content]
+    return content
+
+
+def _rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any]:
+    known = {row[0]: row for row in before}
+    stays = _staying(list(known), after)
+    if sum(row[0] in known for row in after[stays:]) > _MOVED:
+        return {"rows": [row for row in after if known.get(row[0]) != row], "keys": [row[0] for row in after]}
+    kept = {row[0] for row in after[:stays]}
+    gone = [key for key in known if key not in kept]
+    found = {"rows": [row for row in after[:stays] if known[row[0]] != row] + after[stays:]}
+    return {**found, "gone": gone} if gone else found
+
+
+def _staying(keys: list[str], rows: list[list[Any]]) -> int:
+    """Return how many leading rows have these keys in their order; keys may be missing."""
+    places, last = {key: place for place, key in enumerate(keys)}, -1
+    for number, row in enumerate(rows):
+        place = places.get(row[0], -1)
+        if place <= last:
+            return number
+        last = place
+    return len(rows)

@@ -1,0 +1,113 @@
+"""The view model: what a cockpit shows of a session, as plain values for its page. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.draw.diagram import reacts
+from agentnb.draw.label_text import clean
+from agentnb.errors import Problem
+from agentnb.ui.actions import limit_of, means
+from agentnb.ui.board_view import rows_of
+from agentnb.ui.fork_tree import run_of
+from agentnb.ui.graph_view import marks
+from agentnb.ui.positions import places
+from agentnb.ui.prompts import asked
+from agentnb.ui.status_line import said
+from agentnb.ui.timeline import line_of
+
+if TYPE_CHECKING:
+    from agentnb.draw.drawing import Drawing
+    from agentnb.session import Session
+
+RUNNING: Final = frozenset({"running", "pausing"})
+
+
+def screen(
+    session: Session, drawing: Drawing, problems: tuple[Problem, ...] = (), *, at_work: bool = False
+) -> dict[str, Any]:
+    """Return everything that a page needs to show the current step, as JSON, truncated and masked.
+
+    Args:
+        drawing: the drawing shown on the page; `picture` is what the run changes in it.
+        problems: those of the last command.
+        at_work: whether a single step is in flight.
+    """
+    view, status = session.view(), str(session.status)
+    at_work = at_work and status != "pausing"
+    status = "running" if at_work else status
+    rows, more = rows_of(session, view)
+    return {
+        "name": clean(session.recipe.name),
+        "status": status,
+        "chips": [*(["read-only"] if session.locked else []), *(["simulated model"] if session.simulated else [])],
+        "run": run_of(session),
+        "line": line_of(session),
+        "forks": len(session.forks),
+        "speed": session.speed,
+        "position": session.position,
+        "length": len(session.trace),
+        "current": session.current,
+        "said": f"{session.current!r} is at work." if at_work else said(session),
+        "picture": marks(drawing, view),
+        "reactive": reacts(session.recipe),
+        "board": rows,
+        "more": more,
+        "pending": [asked(pending) for pending in session.pending],
+        "limit": limit_of(session),
+        "problems": [asdict(problem) for problem in (*_failure(session), *problems)],
+        "can": [verb for verb, able in abilities(session, at_work=at_work).items() if able],
+        **places(session),
+    }
+
+
+def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
+    """Return which commands are available at the current step."""
+    status, position, length = session.status, session.position, len(session.trace)
+    running, closed = status in RUNNING or at_work, session.locked is not None
+    rests = not (running or closed)
+    alone = len(session.frontier) < 2
+    open_here = not closed or session.recorded
+    onwards = not running and open_here and session.current is not None and not (status == "waiting" and alone)
+    onwards = onwards and status != "exhausted"
+    kinds = {pending.kind for pending in session.pending}
+    return {
+        "step": onwards,
+        "into": onwards,
+        "over": onwards,
+        "out": onwards and len(session.stack) > 1,
+        "back": position > 0,
+        "goto": length > 0,
+        "run": onwards,
+        "run_to": onwards,
+        "run_back": position > 0 and not running,
+        "pause": status == "running",
+        "stop": running or (rests and status in {"waiting", "in_flight"}),
+        "reset": at_work or (rests and (length > 0 or status != "ready")),
+        "answer": rests and bool(kinds - {"call"}),
+        "change": rests and bool(kinds - {"answer"}),
+        "edit": rests,
+        **{verb: rests and able for verb, able in means(session).items()},
+        "fork": rests,
+        "switch": True,
+    }
+
+
+def _failure(session: Session) -> Iterator[Problem]:
+    """Yield the failure of the current step and what stopped a background run; the kernel does not show them."""
+    if session.error is not None:
+        yield session.error
+    if session.crash is not None:
+        name = type(session.crash).__name__
+        yield Problem(
+            "U303",
+            f"the run broke off: {name}",
+            f"{session.recipe.name!r}, after step {session.position}",
+            str(session.crash) or f"{name} was raised and said no more",
+            "`await session.wait()` in a cell shows where it comes from",
+        )
+
+
+__all__ = ["RUNNING", "abilities", "said", "screen"]

@@ -1,0 +1,166 @@
+"""Fault injection: a world with latency and failures, reproducible from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
+from math import isfinite
+from typing import Any, Final, Self
+
+from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+
+Key = tuple[str, str, int, int]
+PER_TOKENS: Final = 100  # this number of tokens of an answer takes the latency once more
+CHARACTERS_A_TOKEN: Final = 4  # if a model does not report its usage
+SPARED: Final = frozenset({"human", "approval", "sleep"})  # a person and a pause are not services that could be down
+
+
+class ChaosError(RuntimeError):
+    """An injected failure: nothing was called, and nothing is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chaos:
+    """The faults injected into the calls of a run: each is delayed, and some fail.
+
+    Human input and pauses are not affected.
+
+    Each decision depends on the seed and on the call's key alone (node id, kind of effect, number of the node's earlier
+    calls, attempt). So a run fails at the same points again, and a retry of a call may succeed.
+
+    Args:
+        latency_ms: how long each call waits before it goes out, in milliseconds: exactly so long, without jitter.
+        error_rate: the share of attempts that fail, 0 to 1.
+        token_throttle: whether a model's answer takes the latency once more for each 100 of its tokens.
+        seed: decides which attempts fail.
+
+    Raises: ExecutionError: X415, a word or a value is wrong; all of them at once
+
+    Example:
+        >>> chaos = Chaos(latency_ms=200, error_rate=0.5, seed=1)
+        >>> chaos.delay(("fetch", "tool", 0, 1))
+        0.2
+        >>> [attempt for attempt in range(1, 6) if chaos.strikes(("fetch", "tool", 0, attempt))]
+        [1, 2, 3, 5]
+    """
+
+    latency_ms: float = 0
+    error_rate: float = 0.0
+    token_throttle: bool = False
+    seed: int | str = 0
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem("X415", f"{word} {getattr(self, word)!r} is wrong", f"chaos, {word}", rule, order)
+            for word, (fits, rule, order) in _RULES.items()
+            if not fits(getattr(self, word))
+        ]
+        if problems:
+            raise ExecutionError(*problems)
+
+    @classmethod
+    def of(cls, given: Any, seed: int | str = 0) -> Self | None:
+        """Return a Chaos from a Chaos, a mapping or an object with its fields, or None.
+
+        `seed` applies if the value names none.
+
+        Raises:
+            ExecutionError: X415, a word or a value is wrong.
+        """
+        if given is None or isinstance(given, cls):
+            return given
+        words = [field.name for field in fields(cls)]
+        asked = _mapping(given, words)
+        unknown = [
+            Problem("X415", f"chaos has no word {word!r}", "chaos", f"its words are: {', '.join(words)}",
+                    did_you_mean(word, words, f"remove {word!r}"))
+            for word in asked if word not in words
+        ]  # fmt: skip
+        if unknown:
+            raise ExecutionError(*unknown)
+        return cls(**{"seed": seed, **asked})
+
+    def apart(self, name: str) -> Self:
+        """Return a chaos like this one with other random decisions: one for each name."""
+        return replace(self, seed=f"{self.seed}/{name}")
+
+    def delay(self, key: Key) -> float:
+        """Return the delay of an attempt in seconds."""
+        return 0.0 if key[1] in SPARED else self.latency_ms / 1000
+
+    def strikes(self, key: Key) -> bool:
+        """Return True if an attempt fails."""
+        return key[1] not in SPARED and _share(self.seed, key) < self.error_rate
+
+    def strike(self, key: Key) -> None:
+        """Raise if an attempt must fail.
+
+        Raises:
+            ChaosError: it must.
+        """
+        if self.strikes(key):
+            node, kind, _, attempt = key
+            raise ChaosError(
+                f"chaos struck attempt {attempt} of this {kind} call of node {node!r} "
+                f"(made on purpose: error_rate {self.error_rate:g}, seed {self.seed})"
+            )
+
+    def throttled(self, key: Key, tokens: float) -> float:
+        """Return how many more seconds a model's answer of so many tokens takes: in proportion, so 50 take half."""
+        if not self.token_throttle or key[1] in SPARED:
+            return 0.0
+        return self.latency_ms / 1000 * tokens / PER_TOKENS
+
+
+def tokens_of(answer: Any) -> float:
+    """Return the number of tokens of an answer: from its `usage`, else a quarter of its characters."""
+    told = getattr(getattr(answer, "usage", None), "tokens_out", None)
+    if told is not None:
+        return float(told)
+    content = getattr(answer, "content", answer)
+    return len(content if isinstance(content, str) else repr(content)) / CHARACTERS_A_TOKEN
+
+
+def _share(seed: int | str, key: Key) -> float:
+    """Return a number from 0 to below 1 that is the same in each process and on each machine."""
+    digest = blake2b(repr((str(seed), *key)).encode("utf-8", "surrogatepass"), digest_size=7)
+    return int.from_bytes(digest.digest()) / 2**56
+
+
+def _mapping(given: Any, words: list[str]) -> Mapping[str, Any]:
+    """Return the argument as a mapping.
+
+    Raises:
+        ExecutionError: X415, it says nothing of chaos.
+    """
+    if isinstance(given, Mapping):
+        return given
+    found = {word: getattr(given, word) for word in words if hasattr(given, word)}
+    if isinstance(given, type) or not found.keys() - {"seed"}:
+        raise ExecutionError(
+            Problem("X415", f"{with_article(type(given).__name__)} is no chaos", "chaos",
+                    f"its words are: {', '.join(words)}",
+                    "give a mapping, for example {'latency_ms': 200, 'error_rate': 0.1}")
+        )  # fmt: skip
+    return {word: value for word, value in found.items() if word != "seed" or value is not None}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+
+
+_RULES: Final = {
+    "latency_ms": (_number, "it is a number of milliseconds, 0 or more", "write for example latency_ms=200"),
+    "error_rate": (
+        lambda value: _number(value) and value <= 1,
+        "it is a share of all attempts, from 0 to 1",
+        "write for example error_rate=0.1 for one in ten",
+    ),
+    "token_throttle": (lambda value: isinstance(value, bool), "it is true or false", "write token_throttle=true"),
+    "seed": (
+        lambda value: isinstance(value, int | str) and not isinstance(value, bool),
+        "it is a whole number or a text",
+        "write for example seed=1",
+    ),
+}

@@ -1,0 +1,117 @@
+"""Human input: on a terminal at once; in a notebook the session waits for `session.answer`."""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+from agentnb.board.values import freeze
+from agentnb.errors import ExecutionError, Problem
+from agentnb.text import safe_repr
+
+WAIT: Final = object()  # the answer that means: wait for a person
+_ALONE: Final = ContextVar("_ALONE", default=False)
+_VERDICT: Final = frozenset({"approved", "by", "reason", "arguments"})
+_TYPED: Final = dict.fromkeys(("y", "yes", "approve"), True) | dict.fromkeys(("n", "no", "deny"), False)
+
+
+@contextmanager
+def unattended() -> Iterator[None]:
+    """Disable human input in this context, also in the threads and loops that a run starts meanwhile.
+
+    A request with a timeout then times out at once, so that the handling can be tested.
+    """
+    token = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+def in_kernel() -> bool:
+    """Return True if this process is a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def on_terminal() -> bool:
+    """Return True if a person can be asked for a line of text here and now."""
+    if _ALONE.get() or in_kernel() or sys.stdin is None or sys.stdin.closed:
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
+    """Return the line that is typed, or WAIT if there is no terminal.
+
+    Args:
+        timeout: how many seconds to wait for a line; not supported by the terminal of Windows, which waits on.
+
+    Raises:
+        TimeoutError: no line was typed in time, or human input is disabled.
+    """
+    if timeout is not None and _ALONE.get():
+        raise TimeoutError(f"nobody has answered within {timeout:g} s: no scripted answer is left, and nobody is asked")
+    if not on_terminal():
+        return WAIT
+    if timeout is not None and sys.platform != "win32":
+        print(f"{prompt} (within {timeout:g} s)\n> ", end="", flush=True)  # noqa: T201  (a person is asked)
+        if not select.select([sys.stdin], [], [], max(timeout, 0))[0]:
+            print(flush=True)  # noqa: T201  (what comes next begins a line)
+            raise TimeoutError(f"nobody has answered within {timeout:g} s")
+        line = sys.stdin.readline()
+        return line.removesuffix("\n") if line else WAIT
+    try:
+        return input(f"{prompt}\n> ")
+    except EOFError:
+        return WAIT
+
+
+# -- approvals ---------------------------------------------------------------------------------------------------------
+
+
+def verdict(*, approved: bool, by: str | None = None, reason: str = "", arguments: Any = None) -> Any:
+    """Return the answer to an approval request, frozen: `approved`, `by`, and `reason`.
+
+    If a person approves other `arguments` than those requested, the verdict has them too.
+    """
+    changed = {} if arguments is None else {"arguments": arguments}
+    return freeze({"approved": approved, "by": by, "reason": reason, **changed})
+
+
+def verdict_of(given: Any, where: str = "answers=...") -> Any:
+    """Return the verdict for an answer: True, False, the verdict as a mapping, or a line of text.
+
+    A mapping may have `arguments`, which are approved in place of those requested.
+
+    Raises:
+        ExecutionError: X124, it is not a verdict.
+    """
+    found = typed_verdict(given) if isinstance(given, str) else {"approved": given}
+    found = given if isinstance(given, Mapping) else found
+    if isinstance(found, Mapping) and isinstance(found.get("approved"), bool) and found.keys() <= _VERDICT:
+        by, reason, arguments = found.get("by"), found.get("reason"), found.get("arguments")
+        by, reason = None if by is None else str(by), "" if reason is None else str(reason)
+        arguments = dict(arguments) if isinstance(arguments, Mapping) else None
+        return verdict(approved=found["approved"], by=by, reason=reason, arguments=arguments)
+    raise ExecutionError(
+        Problem(
+            "X124",
+            f"{safe_repr(given)} approves nothing and denies nothing",
+            where,
+            "an approval is answered yes or no, True or False, or by a mapping of `approved`, `by` and `reason`",
+            "write True, or 'no, and why', or {'approved': False, 'reason': '...'}",
+        )
+    )
+
+
+def typed_verdict(line: str) -> Any:
+    """Return the verdict of a typed line, with a reason after the word; None if it is neither yes nor no."""
+    word, _, reason = line.strip().partition(" ")
+    decided = _TYPED.get(word.lower().rstrip(",.:;"))
+    return None if decided is None else verdict(approved=decided, reason=reason.strip())

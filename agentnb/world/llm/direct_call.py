@@ -1,0 +1,266 @@
+"""Calls of a client outside a run: blocking or awaited, with the answer as a whole or in pieces.
+
+    client = as_client("openai:gpt-4o")
+    request = LLMRequest((LLMMessage("user", "Hello"),))
+    complete(client, request).content          # also where a loop is running already
+    (await acomplete(client, request)).content
+    for piece in Pieces(client, request): ...  # or `async for`
+
+The seconds that an answer may take (`timeout` of the request, else its setting `request_timeout`) hold for every
+client. A client that blocks is called in a thread where it must not block a loop, or may be cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any, Final
+
+from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse, preparing
+from agentnb.world.llm.text import in_words
+
+_END: Final = object()
+
+
+def limit_of(request: LLMRequest) -> float | None:
+    """Return the timeout of an answer in seconds; None for no limit."""
+    seconds = request.timeout or request.settings.get("request_timeout")
+    return None if seconds is None else float(seconds)
+
+
+def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
+    """Return the response to one request; blocks until it is there.
+
+    Raises: TimeoutError: there was none in time; and what the client itself raises
+    """
+    if limit_of(request) is None:
+        answer = client.complete(request)
+        return (
+            _BackgroundCoroutine(lambda: _awaited(answer)).result()
+            if inspect.isawaitable(answer)
+            else _response(answer)
+        )
+    return _BackgroundCoroutine(lambda: acomplete(client, request)).result()
+
+
+async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
+    """Return the answer to one request.
+
+    Raises: TimeoutError: there was none in time; and what the client itself raises
+    """
+    if (ready := preparing(client, request)) is not None:
+        await ready
+    limit = limit_of(request)
+    scope = asyncio.timeout(limit)
+    try:
+        async with scope:
+            answer, error = await _call_client(client, request)
+            if error is not None:
+                raise error
+            return await _awaited(answer)
+    except TimeoutError:
+        if not scope.expired():
+            raise
+    provider, model = getattr(client, "provider", None), request.model or getattr(client, "model", None)
+    who = f"{provider}:{model}" if provider and model else "the model"
+    raise TimeoutError(f"{who} has not answered within {limit:g} s")
+
+
+class Pieces(Iterator[str], AsyncIterator[str]):
+    """The pieces of an answer as they arrive, for `for` or `async for`; joined they are the whole answer.
+
+    The request is sent when the first piece is requested. A client that does not stream returns its answer as one
+    piece. Errors are raised where the next piece was requested. `close`, `aclose`, or deleting this object ends the
+    request early.
+
+    Raises:
+        AgentRuntimeError: X466, the client streamed other pieces than its answer has; and what it raises itself
+    """
+
+    def __init__(self, client: LLMClient, request: LLMRequest) -> None:
+        self._end = _PieceReceiver(request)
+        self._now: Generator[str] = _pieces(client, self._end)
+        self._later: AsyncGenerator[str] = _apieces(client, self._end)
+
+    def __iter__(self) -> Pieces:
+        return self
+
+    def __aiter__(self) -> Pieces:
+        return self
+
+    def __next__(self) -> str:
+        return next(self._now)
+
+    async def __anext__(self) -> str:
+        return await anext(self._later)
+
+    @property
+    def response(self) -> LLMResponse | None:
+        """The whole answer, with its model and usage; None before the last piece has come."""
+        return self._end.response
+
+    def close(self) -> None:
+        """End the request, if it is still running."""
+        self._now.close()
+
+    async def aclose(self) -> None:
+        """End the request, if it is still running."""
+        await self._later.aclose()
+
+
+@dataclass(slots=True)
+class _PieceReceiver:
+    """The receiving end of a streamed answer.
+
+    It has no reference to Pieces, so that deleting those ends the request.
+    """
+
+    request: LLMRequest
+    response: LLMResponse | None = None
+    left: bool = False
+
+    def telling(self, put: Callable[[str], None]) -> LLMRequest:
+        """Return the request to send, with a listener that queues each piece."""
+        heard = self.request.tell
+
+        def tell(piece: str) -> None:
+            if self.left:  # the only way to end a client that blocks
+                raise asyncio.CancelledError("nobody waits for this answer any more")
+            if heard is not None:
+                heard(piece)
+            put(piece)
+
+        return replace(self.request, tell=tell)
+
+    def rest(self, response: LLMResponse, told: list[str]) -> str:
+        """Return the part of an answer that was not streamed."""
+        self.response, so_far = response, "".join(told)
+        text = "" if response.content is None else in_words(response.content)
+        if isinstance(response.content, str) and not text.startswith(so_far):
+            raise AgentRuntimeError(
+                Problem("X466", "a model told other pieces than its answer has", "a stream of its answer",
+                        f"{len(so_far)} characters were told, and the answer does not begin with them",
+                        "mend the client: `request.tell` is given the text of the answer, in order")
+            )  # fmt: skip
+        return text[len(so_far) :] if isinstance(response.content, str) or not told else ""
+
+
+def _pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
+    queue: SimpleQueue[Any] = SimpleQueue()
+    request, told = end.telling(queue.put), list[str]()
+    asked = _BackgroundCoroutine(lambda: acomplete(client, request))
+    asked.outcome.add_done_callback(lambda _: queue.put(_END))
+    try:
+        while (piece := queue.get()) is not _END:
+            told.append(piece)
+            yield piece
+        if rest := end.rest(asked.outcome.result(), told):
+            yield rest
+    finally:
+        end.left = True
+        asked.end()
+
+
+async def _apieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerator[str]:
+    loop, queue, told = asyncio.get_running_loop(), asyncio.Queue[Any](), list[str]()
+    request = end.telling(lambda piece: _in(loop, queue.put_nowait, piece))
+    asked = loop.create_task(acomplete(client, request))
+    asked.add_done_callback(lambda _: queue.put_nowait(_END))
+    try:
+        while (piece := await queue.get()) is not _END:
+            told.append(piece)
+            yield piece
+        if rest := end.rest(asked.result(), told):
+            yield rest
+    finally:
+        end.left = True
+        asked.cancel()
+        await asyncio.wait([asked])  # resources that it has opened are closed then
+        if not asked.cancelled():
+            asked.exception()  # it was reported, or nothing waits for it
+
+
+async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, BaseException | None]:
+    """Call a client in a thread; return its answer, or its exception."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(answer: Any, error: BaseException | None) -> None:
+        if not outcome.done():
+            outcome.set_result((answer, error))
+        elif inspect.iscoroutine(answer):  # it was cancelled meanwhile
+            answer.close()
+
+    def call() -> None:
+        try:
+            answer, error = client.complete(request), None
+        except BaseException as raised:  # noqa: BLE001  (raised again where it is waited for)
+            answer, error = None, raised
+        _in(loop, settle, answer, error)
+        del answer, error  # an error refers to this frame, and would keep its objects alive
+
+    threading.Thread(target=contextvars.copy_context().run, args=(call,), name="agentnb-ask", daemon=True).start()
+    return await outcome
+
+
+def _in(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *given: Any) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nothing waits
+        loop.call_soon_threadsafe(function, *given)
+
+
+async def _awaited(answer: Any) -> LLMResponse:
+    return _response(await answer if inspect.isawaitable(answer) else answer)
+
+
+def _response(answer: Any) -> LLMResponse:
+    return answer if isinstance(answer, LLMResponse) else LLMResponse(answer)
+
+
+class _BackgroundCoroutine:
+    """A coroutine in a separate event loop and thread, which can be awaited and cancelled from outside."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, LLMResponse]]) -> None:
+        self.outcome: Future[LLMResponse] = Future()
+        self._begun = threading.Event()
+        self._going: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self._run, work), name="agentnb-ask", daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, LLMResponse]]) -> None:
+        async def main() -> LLMResponse:
+            task = asyncio.current_task()
+            assert task is not None
+            self._going = asyncio.get_running_loop(), task
+            self._begun.set()
+            return await work()
+
+        try:
+            self.outcome.set_result(asyncio.run(main()))
+        except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
+            self.outcome.set_exception(error)
+        finally:
+            self._begun.set()
+
+    def result(self) -> LLMResponse:
+        """Wait for the result; an interrupt cancels it."""
+        try:
+            return self.outcome.result()
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Cancel it, if it is still running, and wait until it has ended."""
+        self._begun.wait()
+        if self._going is not None:
+            loop, task = self._going
+            _in(loop, task.cancel)
+        self._thread.join()

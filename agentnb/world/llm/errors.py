@@ -1,0 +1,173 @@
+"""Translation of SDK errors: failures between a client and its server, independent of the SDK.
+
+X334: a setting is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.text import safe_str
+from agentnb.world.llm.base import LLMError
+
+LONGEST: Final = 500  # characters of a server's message
+_AGAIN: Final = {408, 409, 425, 429}
+_SECONDS: Final = re.compile(r"(\d+(?:\.\d+)?)s")
+_DO: Final = {
+    400: "mend the request: its messages, its settings, its schema",
+    404: "check the model's name and the base_url",
+    429: "wait and try again: give the node a retry with a backoff, or run fewer at a time",
+}
+
+
+class Unreadable(ValueError):
+    """A response does not follow the protocol."""
+
+
+def failure_of(
+    error: Exception, name: str, node: str, variables: Sequence[str] = (), seconds: float | None = None
+) -> Exception:
+    """Return the error to raise for an SDK's exception.
+
+    A TimeoutError if there was no answer in time; else an LLMError with the server's message, masked and truncated.
+
+    Args:
+        name: who was asked, provider:model.
+        node: the node that asked.
+        variables: the environment variables that may hold the key.
+        seconds: how long the answer was waited for.
+    """
+    where = f"node {node!r}" if node else name
+    status = status_of(error)
+    if status is not None and status >= 400:
+        return _refused(error, status, name, where, variables)
+    if isinstance(error, Unreadable | ValueError) or (status is not None and not _told_in_stream(error)):
+        return LLMError(
+            Problem("X338", f"{name} answered what cannot be read: {said(error)}", where,
+                    "it is not what its protocol says", "try again; check that base_url is of such a server"),
+            status=status, again=True,
+        )  # fmt: skip
+    if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
+        ours = isinstance(error, TimeoutError) and seconds  # the package has a different limit of its own
+        return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if ours else 'in time'}")
+    if isinstance(error, TypeError) and "argument" in str(error):
+        return unfit(name, error)
+    if _told_in_stream(error):
+        return LLMError(
+            Problem("X336", f"{name} broke off with an error: {said(error)}", where, _kind(error),
+                    "try again: give the node a retry with a backoff"),
+            status=status, again=True,
+        )  # fmt: skip
+    return LLMError(
+        Problem("X337", f"the connection to {name} failed: {said(error)}", where,
+                "the server was not reached, or the connection was cut before its answer was whole",
+                "check that it runs and the base_url, then try again"),
+        again=True,
+    )  # fmt: skip
+
+
+def unfit(name: str, error: Exception) -> AgentRuntimeError:
+    """Return the error to raise for settings that a vendor's package refuses before it sends anything."""
+    return AgentRuntimeError(
+        Problem("X334", f"{name} cannot be asked: {said(error)}", f"settings of {name!r}",
+                "its package does not take such a setting", "mend `kwargs` or `client_kwargs`")
+    )  # fmt: skip
+
+
+def _refused(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
+    again, wait = status in _AGAIN or status >= 500, retry_after(error)
+    later = "it may be tried again" if again else "the same request would be refused again"
+    why = f"{_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
+    if status in {401, 403}:
+        do = f"check the key ({' or '.join(variables) or 'api_key'}) and what it may do"
+    elif refuses_format(error):
+        do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
+    else:
+        do = _DO.get(status, "try again later" if again else "mend the request")
+    problem = Problem("X336", f"{name} answered {status}: {said(error)}", where, why, do)
+    return LLMError(problem, status=status, again=again, retry_after=wait)
+
+
+def refuses_format(error: BaseException) -> bool:
+    """Return True if a server rejected a request because of its response format."""
+    return status_of(error) in {400, 422} and "response_format" in said(error)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status of an SDK's error, if it has one."""
+    for word in ("status_code", "code"):
+        status = getattr(error, word, None)
+        if isinstance(status, int) and not isinstance(status, bool):
+            return status
+    return None
+
+
+def said(error: BaseException) -> str:
+    """Return the server's message of an error, else the error's own; masked, on one line, truncated."""
+    found = next(_messages(error), "") or str(error)
+    cause = error.__cause__
+    if cause is not None and status_of(error) is None and found.rstrip(".").lower() == "connection error":
+        found = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    text = " ".join(safe_str(found or type(error).__name__).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    body = _body(error)
+    for part in (body.get("error"), body):
+        if isinstance(part, Mapping) and isinstance(part.get("message"), str):
+            yield part["message"]
+        elif isinstance(part, str):
+            yield part
+    try:
+        text = "" if body else str(getattr(getattr(error, "response", None), "text", ""))
+    except Exception:  # noqa: BLE001  (the body was not read, or cannot be)
+        text = ""
+    if text and status_of(error) not in {None, 200}:
+        yield text
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        yield message
+
+
+def _body(error: BaseException) -> Mapping[str, Any]:
+    """Return the JSON object in an error; of a list with one object, that object."""
+    body = getattr(error, "body", None) or getattr(error, "details", None)
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    return body if isinstance(body, Mapping) else {}
+
+
+def _kind(error: BaseException) -> str:
+    """Return the server's identifier of the error, such as `rate_limit_error`."""
+    body = _body(error)
+    inner = body.get("error") if isinstance(body.get("error"), Mapping) else body
+    words = [inner.get(word) for word in ("code", "type", "status")] if isinstance(inner, Mapping) else []
+    return safe_str(next((word for word in words if isinstance(word, str) and word), "the server says no more"))
+
+
+def _told_in_stream(error: BaseException) -> bool:
+    """Return True if a server reported an error after it had started to answer."""
+    return bool(_body(error)) and (status_of(error) or 200) < 400
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Return how many seconds a server asks to wait: from its header, or from Google's RetryInfo."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(str(headers.get(name))) / unit
+        except (TypeError, ValueError):  # not there, or a date
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    inner = _body(error).get("error")
+    for row in inner.get("details") or () if isinstance(inner, Mapping) else ():
+        match = _SECONDS.fullmatch(str(row.get("retryDelay", ""))) if isinstance(row, Mapping) else None
+        if match:
+            return float(match[1])
+    return None

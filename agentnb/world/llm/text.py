@@ -1,0 +1,45 @@
+"""Values as text for a model, and for comparisons: a text unchanged, anything else as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentnb.errors import with_article
+
+
+def in_words(value: Any) -> str:
+    """Return a value as text for a model: a text unchanged, anything else as JSON."""
+    return value if isinstance(value, str) else json_text(value)
+
+
+def json_text(value: Any, *, ordered: bool = False) -> str:
+    """Return a value as JSON, optionally with sorted keys; values that are not JSON-serializable become texts.
+
+    Keys that are not JSON-serializable are left out.
+
+    Raises:
+        TypeError: its keys cannot be put in order.
+        ValueError: it contains itself.
+
+    Example:
+        >>> json_text({"b": {2, 1}, "a": "é"}, ordered=True)
+        '{"a": "é", "b": ["1", "2"]}'
+    """
+    return json.dumps(value, ensure_ascii=False, skipkeys=True, sort_keys=ordered, default=_other)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    return sorted(map(_named, value)) if isinstance(value, set | frozenset) else _named(value)
+
+
+def _named(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  (its own code fails, and what there is can be told all the same)
+        return f"{with_article(type(value).__name__)} that cannot be told"

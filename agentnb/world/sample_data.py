@@ -1,0 +1,320 @@
+"""Deterministic sample data for a JSON Schema, as used for simulated answers."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from random import Random
+from typing import Any, Final
+from urllib.parse import unquote
+
+from agentnb.errors import ExecutionError, Problem
+from agentnb.expressions.json_schema import Fault, Schema
+from agentnb.expressions.paths import path_text
+from agentnb.world.sample_text import CannotError, text
+from agentnb.world.schema_merge import merged
+
+ATTEMPTS: Final = 20  # a random choice may not fit together: then it is made anew
+DEEPEST: Final = 50  # levels of a value, and references in a row
+MOST: Final = 10_000  # the number of schema parts visited in one attempt
+_REFS: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+# The type implied by the keywords of a schema without `type`.
+_SPEAKS_OF: Final = (
+    ("object", ("properties", "required", "additionalProperties", "patternProperties", "minProperties")),
+    ("array", ("items", "prefixItems", "minItems", "maxItems", "contains", "uniqueItems")),
+    ("number", ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")),
+)
+_SIMPLEST: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+def filled(schema: Any, seed: object, name: str = "value", where: str = "a JSON Schema") -> Any:
+    """Return a value that fits a schema, deterministic for a seed.
+
+    Every property is filled, a text with its own name and a number ("summary 7"), so that a reader sees what it is.
+    `const`, `enum`, `default` and `examples` are taken where there are any. Of a schema that refers to itself, the
+    inner one gets only what it requires.
+
+    Args:
+        schema: a JSON Schema, or a Schema (then it is not compiled again).
+        name: the word for a text outside of a property.
+        where: the place for the Problem.
+
+    Raises:
+        ExecutionError: X408, no value that fits was found.
+
+    Example:
+        >>> filled({"properties": {"title": {"type": "string"}, "ok": {"const": True}}}, seed=1)
+        {'title': 'title 93', 'ok': True}
+    """
+    checker = schema if isinstance(schema, Schema) else Schema(schema)
+    why, brief = f"its schema is wrong: {told(checker.wrong)}" if checker.wrong else "", False
+    for attempt in range(0 if checker.wrong else ATTEMPTS):
+        filler = _Filler(checker.rules, Random(f"{seed}:{attempt}"), attempt, brief)  # noqa: S311  (it shall repeat)
+        try:
+            value = filler.value(checker.rules, name, ("#",))
+        except CannotError as error:
+            why, brief = str(error), brief or filler.left < 0
+            continue
+        except (OverflowError, ValueError):
+            why = "it has a number without an end"
+            continue
+        fault = next(checker.faults(value), None)
+        if fault is None:
+            return value
+        why = f"what was tried does not fit: {told(fault)}"
+    raise ExecutionError(
+        Problem("X408", "no answer can be made up for this JSON Schema", where, why,
+                "bind a callable to the node, or give the session an llm: Session(recipe, llm=...)")
+    )  # fmt: skip
+
+
+def told(fault: Fault) -> str:
+    """Return an error as one line: its path and the rule; an error of the whole value has no path."""
+    return f"{path_text(fault.path)}: {fault.message}" if fault.path else fault.message
+
+
+class _Filler:
+    """One attempt. `left` is the remaining number of schema parts it may visit.
+
+    `brief` leaves out optional properties.
+    """
+
+    def __init__(self, root: Any, random: Random, attempt: int, brief: bool) -> None:
+        self.root, self.random, self.attempt, self.brief, self.left = root, random, attempt, brief, MOST
+
+    def value(self, schema: Any, name: str, opened: tuple[str, ...], depth: int = 0) -> Any:
+        """Return a value for a schema; `opened` are the references being resolved."""
+        refs: list[str] = []
+        flat = self.flat(schema, refs, depth)
+        small = self.brief or any(ref in opened for ref in refs)
+        opened = (*opened, *refs)
+        for word in ("anyOf", "oneOf"):
+            if word in flat:
+                return self.member(flat, flat.pop(word), name, opened, depth, small)
+        given = [[flat["const"]]] if "const" in flat else [flat["enum"]] if "enum" in flat else []
+        if self.attempt < ATTEMPTS // 2:  # they need not fit
+            given += [[flat["default"]]] if "default" in flat else [flat["examples"]] if flat.get("examples") else []
+        if given:
+            if not given[0]:
+                raise CannotError("an empty enum allows nothing")
+            return copy.deepcopy(self.random.choice(list(given[0])))
+        match self.type_of(flat, small):
+            case "object":
+                return self.object(flat, name, opened, depth, small)
+            case "array":
+                return self.array(flat, name, opened, depth, small)
+            case "integer" | "number" as type:
+                return self.number(flat, whole=type == "integer")
+            case "boolean":
+                return self.random.random() < 0.5
+            case "null":
+                return None
+        return text(flat, name, self.random)
+
+    # -- parts of a schema ------------------------------------------------------------------------------------
+
+    def flat(self, schema: Any, refs: list[str], depth: int) -> dict[str, Any]:
+        """Return a schema as one level of rules: with its references, `allOf` and one branch of an `if` merged in."""
+        self.left -= 1
+        if self.left < 0 or depth > DEEPEST:
+            raise CannotError("it refers to itself without an end" if depth > DEEPEST else "it has too many parts")
+        if schema is False:
+            raise CannotError("a part of it allows nothing")
+        if not isinstance(schema, Mapping):
+            return {}
+        parts: list[Any] = [*schema.get("allOf", ())]
+        for word in _REFS:
+            if word in schema:
+                refs.append(str(schema[word]))
+                parts.append(self.referred(str(schema[word])))
+        if "if" in schema:
+            parts += [schema["if"], schema.get("then", True)] if self.attempt % 2 == 0 else [schema.get("else", True)]
+        flat = {word: rule for word, rule in schema.items() if word not in ("allOf", "if", "then", "else", *_REFS)}
+        for part in parts:
+            flat = merged(self.flat(part, refs, depth + 1), flat)
+        return flat
+
+    def referred(self, ref: str) -> Any:
+        """Return the part of the schema that a reference leads to."""
+        if not ref.startswith("#"):
+            raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
+        if ref[1:] and not ref.startswith("#/"):
+            return self.anchored(ref[1:])
+        here = self.root
+        for word in unquote(ref).split("/")[1:]:
+            key = word.replace("~1", "/").replace("~0", "~")
+            if isinstance(here, list | tuple) and key.isdecimal() and int(key) < len(here):
+                here = here[int(key)]
+            elif isinstance(here, Mapping) and key in here:
+                here = here[key]
+            else:
+                raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
+        return here
+
+    def anchored(self, anchor: str) -> Any:
+        waiting = [self.root]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Mapping):
+                if anchor in (part.get("$anchor"), part.get("$dynamicAnchor")):
+                    return part
+                waiting += part.values()
+            elif isinstance(part, list | tuple):
+                waiting += part
+        raise CannotError(f"it refers to '#{anchor[:80]}', which is not in it")
+
+    def type_of(self, flat: Mapping[str, Any], small: bool) -> str:
+        given = flat.get("type")
+        if isinstance(given, str):
+            return given
+        if given:
+            return str(min(given, key=_SIMPLEST.index) if small else
+                       self.random.choice([kind for kind in given if kind != "null"] or ["null"]))  # fmt: skip
+        return next((kind for kind, words in _SPEAKS_OF if any(word in flat for word in words)), "string")
+
+    # -- values -----------------------------------------------------------------------------------------------
+
+    def member(
+        self, rest: Mapping[str, Any], members: Any, name: str, opened: tuple[str, ...], depth: int, small: bool
+    ) -> Any:
+        """Return a value for one of several schemas and the keywords beside them."""
+        order = list(members)
+        self.random.shuffle(order)
+        if small or any(opened.count(ref) > 1 for ref in opened):  # an inner one of its kind has already been filled
+            order.sort(key=_weight)
+        elif self.attempt % 2 == 0:  # null carries the least information; it is used if nothing else fits
+            order.sort(key=lambda member: isinstance(member, Mapping) and member.get("type") == "null")
+        why = "none of its alternatives can be filled"
+        for member in order:
+            try:
+                return self.value({"allOf": [rest, member]}, name, opened, depth + 1)
+            except CannotError as error:
+                why = str(error)
+                if self.left < 0:
+                    break
+        raise CannotError(why)
+
+    def object(
+        self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool
+    ) -> dict[str, Any]:
+        properties, required = flat.get("properties", {}), flat.get("required", ())
+        rest = flat.get("additionalProperties", True)
+        most = max(int(flat.get("maxProperties", MOST)), len(required))
+        optional = [key for key in properties if key not in required][: most - len(required)]
+        keys = dict.fromkeys(
+            key for key in (*properties, *required) if key in required or (key in optional and not small)
+        )
+        if not keys and isinstance(rest, Mapping) and rest and not small:
+            keys = {f"{name} 1": None}
+        extra = (new for number in range(MOST) if (new := f"{name} {number + 1}") not in properties)
+        while len(keys) < flat.get("minProperties", 0):
+            key = next((key for key in optional if key not in keys), None) or next(extra, None)
+            if key is None:
+                raise CannotError(f"no object has as many keys as {name!r} has to have")
+            keys[key] = None
+        found = {}
+        for key in keys:
+            try:
+                found[key] = self.value(properties.get(key, rest), str(key), opened, depth + 1)
+            except CannotError:
+                if key in required or self.left < 0:
+                    raise
+        return found
+
+    def array(self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool) -> list[Any]:
+        items = flat.get("items", True)
+        first = flat.get("prefixItems", ())
+        if isinstance(items, list | tuple):  # as drafts before 2020 write it
+            first, items = items, flat.get("additionalItems", True)
+        low, high = int(flat.get("minItems", 0)), int(flat.get("maxItems", MOST))
+        contains = int(flat.get("minContains", 1)) if "contains" in flat else 0
+        low = max(low, len(first) + contains if contains else 0)
+        if low > min(high, MOST):
+            raise CannotError(f"no list is as long as {name!r} has to be")
+        wanted = low if small else max(low, len(first), self.random.randint(1, 3))
+        if items is False:
+            wanted = min(wanted, len(first))
+        made: list[Any] = []
+        for number in range(min(wanted, high)):
+            rule = first[number] if number < len(first) else items
+            if contains and len(first) <= number < len(first) + contains:
+                rule = {"allOf": [rule, flat["contains"]]}
+            try:
+                made.append(self.item(rule, name, opened, depth, made if flat.get("uniqueItems") else ()))
+            except CannotError:
+                if number < low or self.left < 0:
+                    raise
+                break
+        return made
+
+    def item(self, rule: Any, name: str, opened: tuple[str, ...], depth: int, others: Any) -> Any:
+        """Return an item of a list that differs from the others."""
+        known = set(map(_key, others))
+        for _ in range(50):
+            found = self.value(rule, name, opened, depth + 1)
+            if _key(found) not in known:
+                return found
+        raise CannotError(f"there are not enough different values for {name!r}")
+
+    def number(self, flat: Mapping[str, Any], *, whole: bool) -> int | float:
+        low, high = (
+            _limits(flat, "minimum", "exclusiveMinimum", max),
+            _limits(flat, "maximum", "exclusiveMaximum", min),
+        )
+        step = Fraction(str(flat["multipleOf"])) if "multipleOf" in flat else None
+        if whole:
+            step = Fraction(1 if step is None else step.numerator)  # of 3/2 every second multiple is whole
+        span = 99 * (step or 1)
+        least = low[0] if low else high[0] - span if high else Fraction(1 if whole else 0)
+        most = high[0] if high else least + span
+        if least > most:
+            raise CannotError("its smallest number is larger than its largest")
+        if step is not None:
+            return self.multiple(least, most, step, bool(low and low[1]), bool(high and high[1]))
+        for digits in (2, 4, 8):
+            found = round(self.random.uniform(float(least), float(most)), digits)
+            if (
+                (least < found < most)
+                or (found == least and not (low and low[1]))
+                or (found == most and not (high and high[1]))
+            ):
+                return found
+        return float((least + most) / 2)
+
+    def multiple(self, least: Fraction, most: Fraction, step: Fraction, above: bool, below: bool) -> int | float:
+        """Return a multiple of `step` between two numbers; `above` and `below` mark them as exclusive."""
+        first, last = math.ceil(least / step), math.floor(most / step)
+        first += above and first * step == least
+        last -= below and last * step == most
+        if first > last:
+            raise CannotError(f"no multiple of {step} lies between its limits")
+        found = self.random.randint(first, last) * step
+        return int(found) if found.denominator == 1 else float(found)
+
+
+def _limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -> tuple[Fraction, bool] | None:
+    """Return a limit, and whether it is exclusive. Draft 4 expresses the latter by a boolean."""
+    limit, other = flat.get(word), flat.get(beyond)
+    if isinstance(other, bool):
+        return None if limit is None else (Fraction(limit), other)
+    found = [(Fraction(value), value is other) for value in (limit, other) if value is not None]
+    if len(found) == 2 and found[0][0] == found[1][0]:
+        return found[1]
+    return tighter(found) if found else None
+
+
+def _weight(member: Any) -> int:
+    """Return how much data a schema may require: options that end a recursion come first."""
+    if not isinstance(member, Mapping) or any(word in member for word in ("const", "enum")):
+        return 0
+    if any(word in member for word in (*_REFS, "allOf", "anyOf", "oneOf")):
+        return len(_SIMPLEST)
+    kinds = member.get("type", "string")
+    return min(map(_SIMPLEST.index, [kinds] if isinstance(kinds, str) else kinds))
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,165 @@
+"""Readable sample text for a string's JSON Schema: its format, its pattern, its length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from agentnb.expressions.regex import EndlessError, pattern_of
+
+LONGEST: Final = 10_000  # characters; a schema that requires more is not filled
+_DAY: Final = datetime(2024, 1, 1, 9, tzinfo=UTC)
+_REPEATS: Final = 3  # how many more than the fewest a pattern's open repeat gets
+# Signs that a pattern is written out with, readable ones first; a class without any of them is not filled.
+_SIGNS: Final = [*map(chr, range(97, 123)), *map(chr, range(65, 91)), *map(chr, range(48, 58)),
+                 *(sign for sign in map(chr, range(32, 127)) if not sign.isalnum())]  # fmt: skip
+
+
+class CannotError(Exception):
+    """This part of a schema cannot be filled; states why."""
+
+
+def text(schema: Mapping[str, Any], name: str, random: Random) -> str:
+    """Return a text for a schema of type string; `name` is the word to use in it.
+
+    Raises:
+        CannotError: its lengths contradict each other or are too large, or its pattern cannot be written out.
+    """
+    low, high = int(schema.get("minLength", 0)), schema.get("maxLength")
+    if low > LONGEST or (high is not None and high < low):
+        raise CannotError(f"no text is as long as {name!r} has to be")
+    if "pattern" in schema:
+        return written(str(schema["pattern"]), random)
+    made = _FORMATS.get(str(schema.get("format")), _words)(random, name)
+    if len(made) < low:
+        made = (made + f" {made}" * (low // (len(made) + 1) + 1))[:low]
+    made = made if high is None else made[: int(high)]
+    return f"{made[:-1]}." if made.endswith(" ") else made
+
+
+def _words(random: Random, name: str) -> str:
+    return f"{name.replace('_', ' ').strip() or 'text'} {random.randint(1, 99)}"
+
+
+def _word(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "text"
+
+
+def _moment(random: Random) -> datetime:
+    return _DAY + timedelta(minutes=random.randrange(365 * 24 * 60))
+
+
+_FORMATS: Final[Mapping[str, Callable[[Random, str], str]]] = {
+    "date-time": lambda random, _name: f"{_moment(random):%Y-%m-%dT%H:%M:%SZ}",
+    "date": lambda random, _name: f"{_moment(random):%Y-%m-%d}",
+    "time": lambda random, _name: f"{_moment(random):%H:%M:%SZ}",
+    "duration": lambda random, _name: f"PT{random.randint(1, 59)}M",
+    "uuid": lambda random, _name: str(UUID(int=random.getrandbits(128), version=4)),
+    "email": lambda random, name: f"{_word(name)}.{random.randint(1, 99)}@example.org",
+    "idn-email": lambda random, name: f"{_word(name)}.{random.randint(1, 99)}@example.org",
+    "uri": lambda random, name: f"https://example.org/{_word(name)}/{random.randint(1, 99)}",
+    "url": lambda random, name: f"https://example.org/{_word(name)}/{random.randint(1, 99)}",
+    "iri": lambda random, name: f"https://example.org/{_word(name)}/{random.randint(1, 99)}",
+    "uri-reference": lambda random, name: f"/{_word(name)}/{random.randint(1, 99)}",
+    "hostname": lambda random, name: f"{_word(name)}-{random.randint(1, 99)}.example.org",
+    "ipv4": lambda random, _name: f"192.0.2.{random.randint(1, 254)}",
+    "ipv6": lambda random, _name: f"2001:db8::{random.randint(1, 9999)}",
+}  # names and addresses that are reserved and unused
+
+
+def written(pattern: str, random: Random) -> str:
+    """Return a text of readable characters that a regular expression matches.
+
+    Raises:
+        CannotError: it is not valid, looks ahead or back, or requires too much.
+    """
+    try:
+        made = _Written(random).all(_parser().parse(pattern))
+        known = pattern_of(pattern)
+        fits = len(made) <= known.longest and known.search(made)
+    except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
+        fits = False
+    if not fits:
+        raise CannotError(f"no text was found for the pattern {pattern[:80]!r}")
+    return made
+
+
+def _parser() -> Any:
+    # The standard library's own reader of patterns; it has no public name.
+    return import_module("re._parser")
+
+
+class _Written:
+    """Generates text for a parsed pattern, one part after the other."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, self.size = random, 0
+        self.groups: dict[int, str] = {}
+
+    def all(self, parts: Any) -> str:
+        return "".join(self.part(str(op), given) for op, given in parts)
+
+    def part(self, op: str, given: Any) -> str:
+        self.size += 1
+        if self.size > LONGEST:
+            raise CannotError("a pattern asks for a text that is too long")
+        match op:
+            case "LITERAL":
+                return chr(given)
+            case "NOT_LITERAL" | "ANY":
+                return self.sign(lambda sign: op == "ANY" or ord(sign) != given)
+            case "IN":
+                wanted = [(str(kind), what) for kind, what in given]
+                negated = wanted[0][0] == "NEGATE"
+                return self.sign(lambda sign: _among(sign, wanted) != negated)
+            case "AT":  # an anchor; it is checked at the end
+                return ""
+            case "BRANCH":
+                return self.all(self.random.choice(given[1]))
+            case "SUBPATTERN":
+                made = self.groups[given[0]] = self.all(given[-1])
+                return made
+            case "GROUPREF":
+                return self.groups.get(given, "")
+            case "ATOMIC_GROUP":
+                return self.all(given)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                least, most, inner = given
+                return "".join(
+                    self.all(inner) for _ in range(self.random.randint(least, min(int(most), least + _REPEATS)))
+                )
+        raise CannotError(f"a pattern's {op.lower()} cannot be written out")
+
+    def sign(self, fits: Any) -> str:
+        found = [sign for sign in _SIGNS if fits(sign)]
+        if not found:
+            raise CannotError("a pattern asks for signs that are not plain ones")
+        letters = [sign for sign in found if sign.islower()]
+        return self.random.choice(letters or found)
+
+
+def _among(sign: str, wanted: list[tuple[str, Any]]) -> bool:
+    """Return True if a character is in a class; categories are tested by the regex engine itself."""
+    for kind, what in wanted:
+        if kind == "LITERAL" and ord(sign) == what:
+            return True
+        if kind == "RANGE" and what[0] <= ord(sign) <= what[1]:
+            return True
+        if kind == "CATEGORY" and re.match(_CATEGORIES.get(str(what), r"[^\s\S]"), sign):
+            return True
+    return False
+
+
+_CATEGORIES: Final = {
+    "CATEGORY_DIGIT": r"\d",
+    "CATEGORY_NOT_DIGIT": r"\D",
+    "CATEGORY_SPACE": r"\s",
+    "CATEGORY_NOT_SPACE": r"\S",
+    "CATEGORY_WORD": r"\w",
+    "CATEGORY_NOT_WORD": r"\W",
+}

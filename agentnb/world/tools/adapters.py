@@ -1,0 +1,137 @@
+"""Adapters that make tools of what an `impl` names.
+
+Functions, objects with `invoke` or `run` (langchain's, or any), classes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_line, with_article
+from agentnb.recipe.model import ToolSpec
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
+from agentnb.world.tools.invocation import LISTS, Tool, bound, named
+
+
+def as_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
+    """Return an object as a tool: by its `invoke` or `run` if it has one, else called with keyword arguments.
+
+    R161: the object that a tool's `impl` names cannot be used as one.
+
+    Raises:
+        RecipeError: R161, it can be neither invoked nor called, or its class cannot be instantiated.
+    """
+    rest = dict(config)
+    init, key = rest.pop("init", None), rest.pop("input_key", None)
+    if spec.mode == "class" or (spec.kind == "langchain" and inspect.isclass(found)):
+        found = _made(spec, found, init)
+    elif init is not None:
+        rest["init"] = init  # an argument like any other
+    method = _method(spec, found)
+    if method is not None:
+        return _invoked(spec, method, rest, key)
+    if not callable(found):
+        raise RecipeError(
+            _wrong(spec, f"{spec.impl!r} is {with_article(type(found).__name__)}, and cannot be called",
+                   "a tool is a function, or an object with __call__, invoke or run",
+                   "name a function after the '#', or set `mode: class` for a class")
+        )  # fmt: skip
+    if is_generator(found):
+        raise RecipeError(_wrong(spec, f"{spec.impl or spec.id!r} is a generator function", GENERATES, COLLECT))
+    return bound(spec, found, rest if key is None else rest | {"input_key": key})
+
+
+def _made(spec: ToolSpec, cls: Any, init: Any) -> Any:
+    """R161: the object that a tool's `impl` names cannot be used as one."""
+    if not inspect.isclass(cls):
+        raise RecipeError(
+            _wrong(spec, f"{spec.impl!r} is no class, and the tool's mode is class",
+                   f"it is {with_article(type(cls).__name__)}",
+                   "name a class after the '#', or leave `mode` out")
+        )  # fmt: skip
+    if init is not None and not isinstance(init, Mapping):
+        raise RecipeError(
+            _wrong(spec, f"`init` of tool {spec.id!r} is {with_article(type(init).__name__)}",
+                   "it holds the keyword arguments that the class is made with", "write a mapping under `config.init`")
+        )  # fmt: skip
+    try:
+        return cls(**{str(name): value for name, value in (init or {}).items()})
+    except Exception as error:
+        told = error_line(error)
+        problem = _wrong(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", told,
+                         f"see `config.init`, which gives: {', '.join(map(str, init or {})) or 'nothing'}")  # fmt: skip
+        raise RecipeError(problem) from error
+
+
+def _method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
+    """Return the method that takes an object's whole payload.
+
+    None for a function, a class, or an object without one.
+    """
+    if inspect.isroutine(found) or inspect.isclass(found):
+        return None
+    later = _own_attribute(found, "ainvoke")
+    only_later = getattr(found, "coroutine", None) is not None and getattr(found, "func", None) is None
+    if callable(later) and (only_later or not callable(_own_attribute(found, "invoke"))):
+        return later  # type: ignore[no-any-return]  # of an object that nobody has typed
+    names = ("invoke", "run") if spec.kind == "langchain" or not callable(found) else ("invoke",)
+    methods = (_own_attribute(found, name) for name in names)
+    return next((method for method in methods if callable(method)), None)
+
+
+def _own_attribute(found: Any, name: str) -> Any:
+    """Return an object's attribute; None for one that is created on access, as a Mock has every name."""
+    return None if inspect.getattr_static(found, name, None) is None else getattr(found, name)
+
+
+def _invoked(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:
+    def payload(inputs: Mapping[str, Any]) -> Any:
+        given = {**config, **inputs}
+        given.pop("timeout", None)
+        if key is None:
+            return given
+        if key in given:
+            return given[key]
+        raise ExecutionError(
+            Problem("X352", f"tool {spec.id!r} is given no {key!r}", str(spec.place or f"tool {spec.id!r}"),
+                    f"its `input_key` is {key!r}, and it got: {', '.join(given) or 'nothing'}",
+                    did_you_mean(key, given, f"give {key!r} in the node's inputs, or in the tool's config"))
+        )  # fmt: skip
+
+    if is_async(method):
+
+        async def acall(**inputs: Any) -> dict[str, Any]:
+            return told_alike(await method(payload(inputs)))
+
+        return named(acall, spec, takes=False)
+
+    def call(**inputs: Any) -> dict[str, Any]:
+        return told_alike(method(payload(inputs)))
+
+    return named(call, spec, takes=False)
+
+
+def told_alike(value: Any) -> dict[str, Any]:
+    """Return the answer of an invoked object under the keys that every tool's result has.
+
+    Example:
+        >>> told_alike({"output": "42"})["text"]
+        '42'
+    """
+    text, json, items = None, None, None
+    if isinstance(value, Mapping):
+        json = dict(value)
+        text = next((value[key] for key in ("text", "output") if isinstance(value.get(key), str)), None)
+        items = value[LISTS[0]] if isinstance(value.get(LISTS[0]), list) else None
+    elif isinstance(value, list):
+        items = value
+    elif value is not None:
+        text = value if isinstance(value, str) else str(value)
+    return {"status": 200, "json": json, "text": text, "items": items, "result": value, "error": None}
+
+
+def _wrong(spec: ToolSpec, what: str, why: str, do: str) -> Problem:
+    """R161: the object that a tool's `impl` names cannot be used as one."""
+    return Problem("R161", what, str(spec.place or f"tool {spec.id!r}"), why, do)

@@ -1,0 +1,89 @@
+"""The allowed sources of tools: the recipe's own folder, and the folders and packages that the user allows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentnb.world.llm.env import allowed_variables
+
+NO_PATH = (ValueError, OSError, RuntimeError)  # a null character, a name too long, links that lead in a circle, no home
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The allowed sources of tools; paths are resolved, so that a link cannot lead outside unnoticed.
+
+    `own` is the recipe's folder (None: it has no file), `folders` are the allowed ones, `packages` dotted prefixes,
+    `variables` names of environment variables, `words` the user's entries.
+    """
+
+    own: Path | None
+    folders: tuple[Path, ...]
+    packages: tuple[str, ...]
+    words: tuple[str, ...]
+    variables: frozenset[str]
+
+    @classmethod
+    def of(cls, folder: Path | None, allow: Sequence[str]) -> Allowed:
+        """Return what a recipe's folder and its `allow` permit; an entry may name both a package and a folder."""
+        words = tuple(dict.fromkeys(text for text in map(str, allow) if text.strip()))
+        own = None if folder is None else resolved(Path(folder))
+        folders = tuple(path for path in map(_existing, words) if path is not None)
+        return cls(own, folders, tuple(word for word in words if is_dotted(word)), words, allowed_variables(words))
+
+    def holds_file(self, path: Path) -> bool:
+        """Return True if a resolved path is in the recipe's own folder or in an allowed one, or is allowed itself."""
+        return self.is_own(path) or any(path.is_relative_to(folder) for folder in self.folders)
+
+    def is_own(self, path: Path) -> bool:
+        """Return True if a resolved path is in the recipe's own folder."""
+        return self.own is not None and path.is_relative_to(self.own)
+
+    def holds_package(self, module: str) -> bool:
+        """Return True if a dotted name is an allowed one, or a submodule of one.
+
+        Example:
+            >>> own = Allowed.of(None, ["mytools"])
+            >>> own.holds_package("mytools.web"), own.holds_package("mytools_evil")
+            (True, False)
+        """
+        return any(module == prefix or module.startswith(f"{prefix}.") for prefix in self.packages)
+
+    def bases(self) -> Iterable[Path]:
+        """Return the base folders of relative paths: the recipe's own, else each allowed one."""
+        return self.folders if self.own is None else (self.own,)
+
+
+def allow_entries(allow: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """Return the user's `allow` as texts: folders are resolved now, so that changing the current one has no effect."""
+    return tuple(map(_entry, (allow,) if isinstance(allow, str | os.PathLike) else allow))
+
+
+def _entry(entry: str | os.PathLike[str]) -> str:
+    text = os.fspath(entry)
+    folder = isinstance(entry, os.PathLike) or os.sep in text or text.startswith((".", "~"))
+    return str(Path(text).expanduser().resolve()) if folder else text
+
+
+def is_dotted(text: str) -> bool:
+    """Return True if a text is a module's dotted name."""
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def resolved(path: Path) -> Path | None:
+    """Return a path with links and dots resolved; None for an invalid path."""
+    try:
+        return path.expanduser().resolve()
+    except NO_PATH:
+        return None
+
+
+def _existing(word: str) -> Path | None:
+    path = resolved(Path(word))
+    try:
+        return path if path is not None and path.exists() else None
+    except NO_PATH:
+        return None

@@ -1,0 +1,71 @@
+"""The decorator `@tool`: makes a tool of a Python function with type hints and a docstring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from agentnb.errors import Problem, RecipeError, with_article
+from agentnb.world.tools.tool_config import MARK, ToolConfig, from_function
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def tool(function: F, /) -> F: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    retry_count: int = 0,
+    backoff: float = 0.0,
+    input_schema: Any = None,
+    type: str | None = None,
+    capabilities: tuple[str, ...] = (),
+) -> Callable[[F], F]: ...
+
+
+def tool(function: Any = None, /, **words: Any) -> Any:
+    """Make a tool of a function: `@tool`, or `@tool(name=..., timeout=...)`; it can still be called directly.
+
+    Its name is the function's, its description the docstring's first paragraph, its parameters those of the hints, with
+    what the Args section or `Annotated[..., "text"]` says of each. The tool is called with one dict, converts it by the
+    hints (a text "3" for an int is 3) and refuses what is no parameter; it is async where the function is.
+
+    Args:
+        words: of a ToolConfig, in place of what the function says of itself.
+
+    Raises:
+        RecipeError: R191, a parameter cannot be passed by name, or a hint has no JSON Schema; R114 and R190, an option.
+
+    Example:
+        >>> @tool
+        ... def add(a: int, b: int = 1) -> int:
+        ...     \"\"\"Add two numbers.\"\"\"
+        ...     return a + b
+        >>> add(2), add.__agentnb_tool__.description
+        (3, 'Add two numbers.')
+    """
+    if function is None:
+        return lambda given: _marked(given, words)
+    return _marked(function, words)
+
+
+def _marked(function: Any, words: dict[str, Any]) -> Any:
+    """R191: a function cannot be made a tool from its type hints."""
+    config = from_function(function, hints=True, **words)
+    config = ToolConfig.of(config.name, config)
+    try:
+        setattr(function, MARK, config)
+    except AttributeError:
+        raise RecipeError(Problem(
+            "R191",
+            f"{config.name!r} cannot be made a tool: nothing can be noted on {with_article(type(function).__name__)}",
+            f"function {config.name!r}", "the decorator notes the tool on the function itself",
+            "give it to the registry as it is: register_tool(name, function)",
+        )) from None  # fmt: skip
+    return function

@@ -1,0 +1,162 @@
+"""One attempt of a tool, with its timeout: for blocking and for async callers.
+
+An async tool is cancelled when its time is over. A plain function cannot be: it continues in its thread, and its result
+is discarded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Call = Callable[[], Any]
+
+
+class Way(Protocol):
+    """How the parts of an execution are waited for."""
+
+    async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
+        """Return the result of a call. Raises what it raises; TimeoutError: it took longer than so many seconds."""
+
+    async def settled(self, answer: Any) -> Any:
+        """Return an answer, awaited if necessary."""
+
+    def cancelled(self) -> bool:
+        """Return True if the execution itself is being cancelled, rather than the tool."""
+
+
+class Awaiting:
+    """For async callers: a plain function runs in a thread, so that the loop is not blocked."""
+
+    async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
+        """Return the result of a call; see Way."""
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                answer = await self.settled(call() if is_async else await _in_thread(call))
+        except TimeoutError:
+            if limit.expired():
+                raise _late(seconds) from None
+            raise
+        if limit.expired():  # it was cancelled, and returned something all the same
+            raise _late(seconds)
+        return answer
+
+    async def settled(self, answer: Any) -> Any:
+        """Return an answer, awaited if necessary."""
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def cancelled(self) -> bool:
+        """Return True if the executing task is being cancelled."""
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+
+
+class Blocking:
+    """For callers that block a thread, whether an event loop runs in it or not: nothing here suspends."""
+
+    async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
+        """Return the result of a call; see Way."""
+        if is_async:
+            return in_own_loop(lambda: Awaiting().call(call, seconds, is_async=True))
+        if seconds is None:
+            return _awaited(call())
+        answer: Future[tuple[Any, BaseException | None]] = begun(lambda: _awaited(call()))
+        try:
+            value, error = answer.result(seconds)
+        except TimeoutError:
+            raise _late(seconds) from None
+        if error is not None:
+            raise error
+        return value
+
+    async def settled(self, answer: Any) -> Any:
+        """Return an answer, awaited if necessary."""
+        return _awaited(answer)
+
+    def cancelled(self) -> bool:
+        """Return False: a blocking caller cannot be cancelled."""
+        return False
+
+
+def driven(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise AssertionError("what is driven so must not suspend")
+
+
+def begun(call: Call) -> Future[tuple[Any, BaseException | None]]:
+    """Call a function in a new thread, with the current context variables.
+
+    Return a container for (return value, exception): a future would refuse to carry a StopIteration.
+    """
+    future: Future[tuple[Any, BaseException | None]] = Future()
+    future.set_running_or_notify_cancel()  # it cannot be cancelled any more: a caller that stops waiting abandons it
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            done = context.run(call), None
+        except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
+            future.set_result((None, error))
+        else:
+            future.set_result(done)
+
+    threading.Thread(target=work, name="agentnb-tool", daemon=True).start()
+    return future
+
+
+def in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end in a new event loop; in another thread if a loop is already running here."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def main() -> T:
+        tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await make()
+
+    future = begun(lambda: asyncio.run(main()))
+    try:
+        value, error = future.result()
+    except BaseException:  # an interrupt: what runs there must end too
+        for loop, task in tasks:
+            if task is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(task.cancel)
+        future.result()
+        raise
+    if error is not None:
+        raise error
+    result: T = value
+    return result
+
+
+async def _in_thread(call: Call) -> Any:
+    value, error = await asyncio.wrap_future(begun(call))
+    if error is not None:
+        raise error
+    return value
+
+
+def _awaited(answer: Any) -> Any:
+    return in_own_loop(lambda: _coroutine(answer)) if inspect.isawaitable(answer) else answer
+
+
+async def _coroutine(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _late(seconds: float | None) -> TimeoutError:
+    return TimeoutError(f"it took longer than {seconds:g} s")

@@ -1,0 +1,285 @@
+"""Tool parameters and descriptions from a Python function's signature, type hints and docstring."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import typing
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from agentnb.bounds import excess
+from agentnb.errors import Problem, RecipeError, told, with_article
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Handler = Callable[[dict[str, Any]], Any]
+
+_ARGS: Final = re.compile(r"^(?:args|arguments|parameters|params):\s*$", re.IGNORECASE)
+_ARG: Final = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
+_OF: Final = "__agentnb_of__"
+_METHOD: Final = ("self", "cls")
+
+
+def by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseModel]]:
+    """Return a function as a handler of one dict of parameters, and the model of the parameters.
+
+    The handler converts the parameters by the type hints and calls the function with keyword arguments; missing ones
+    get the function's defaults. It is async if and only if the function is.
+
+    Raises:
+        RecipeError: R191, the function cannot be called with keyword arguments.
+    """
+    model, names = _model_of(function)
+
+    def words(params: Mapping[str, Any]) -> dict[str, Any]:
+        filled = model.model_validate(dict(params))
+        return {names[name]: getattr(filled, name) for name in filled.model_fields_set}
+
+    if is_async(function):
+
+        async def acall(params: dict[str, Any]) -> Any:
+            return await function(**words(params))
+
+        acall.__dict__[_OF] = function
+        return acall, model
+
+    def call(params: dict[str, Any]) -> Any:
+        return function(**words(params))
+
+    call.__dict__[_OF] = function
+    return call, model
+
+
+def made_of(handler: Any) -> Any:
+    """Return the function that `by_keyword` wrapped in a handler; None for any other handler."""
+    return getattr(handler, "__dict__", {}).get(_OF)
+
+
+def spread(function: Callable[..., Any]) -> Handler:
+    """Return a function with arbitrary keyword arguments as a handler of one dict.
+
+    Async if and only if the function is.
+    """
+    if is_async(function):
+
+        async def acall(params: dict[str, Any]) -> Any:
+            return await function(**params)
+
+        return acall
+    return lambda params: function(**params)
+
+
+def takes_any_words(function: Callable[..., Any]) -> bool:
+    """Return True if a callable takes arbitrary keyword arguments."""
+    try:
+        kinds = [each.kind for each in inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        return False
+    return inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.POSITIONAL_ONLY not in kinds
+
+
+def takes_one_dict(function: Callable[..., Any]) -> bool:
+    """Return True if a callable is already a handler: called with one dict of parameters, not with keyword arguments.
+
+    It is if only its first parameter is required and is annotated as a mapping or a model, or nothing is annotated. A
+    callable without a signature counts as one too.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    if not parameters or parameters[0].kind in {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}:
+        return False
+    first, rest = parameters[0], parameters[1:]
+    if first.kind is inspect.Parameter.VAR_POSITIONAL:
+        return True
+    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if any(each.default is each.empty and each.kind not in starred for each in rest):
+        return False
+    hint = _hints(function).get(first.name, first.annotation)
+    if hint is first.empty or hint is Any:
+        return all(each.annotation is each.empty for each in rest)
+    base = typing.get_origin(hint) or hint
+    return isinstance(base, type) and (issubclass(base, Mapping) or typing.is_typeddict(base) or is_model(base))
+
+
+def model_hinted(function: Callable[..., Any]) -> type[BaseModel] | None:
+    """Return the pydantic model that a handler expects; None if it expects a dict."""
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except (TypeError, ValueError):
+        return None
+    hint = None if first is None else _hints(function).get(first.name)
+    return hint if is_model(hint) else None
+
+
+def is_model(value: Any) -> typing.TypeGuard[type[BaseModel]]:
+    """Return True for a pydantic model class."""
+    if not isinstance(value, type) or not hasattr(value, "model_validate"):
+        return False
+    from pydantic import BaseModel
+
+    return issubclass(value, BaseModel)
+
+
+def described(function: Callable[..., Any]) -> str:
+    """Return the first paragraph of a function's docstring, as one line."""
+    text = inspect.getdoc(function) if inspect.isroutine(function) else None
+    return " ".join((text or "").strip().split("\n\n")[0].split())
+
+
+def of_args(text: str | None) -> dict[str, str]:
+    r"""Return the descriptions of parameters in the Args section of a docstring.
+
+    Example:
+        >>> of_args("Look it up.\n\nArgs:\n    city (str): where\n        to look\n    days: how many")
+        {'city': 'where to look', 'days': 'how many'}
+    """
+    said: dict[str, str] = {}
+    name, margin, inside = "", -1, False
+    for line in inspect.cleandoc(text or "").splitlines():
+        if not inside or not line.strip():
+            inside = inside or _ARGS.match(line) is not None
+            continue
+        depth = len(line) - len(line.lstrip())
+        if depth == 0:
+            break
+        margin = depth if margin < 0 else margin
+        found = _ARG.match(line.strip()) if depth <= margin else None
+        if found:
+            name, said[found[1]] = found[1], found[2].strip()
+        elif name:
+            said[name] = f"{said[name]} {line.strip()}".strip()
+    return said
+
+
+# -- the model of a function's parameters ----------------------------------------------------------------------------
+
+
+def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, str]]:
+    """Return the model of a function's parameters, and the parameter of each field.
+
+    The fields have generated names, because a parameter's name may not be allowed as a field name.
+
+    R191: a function cannot be made a tool from its type hints.
+
+    R191: a function cannot be made a tool by its hints.
+    """
+    from pydantic import Field
+
+    if not callable(function) or isinstance(function, type):
+        raise RecipeError(
+            _wrong(function, f"{with_article(type(function).__name__)} is no function", "", "give a function")
+        )
+    if is_generator(function):
+        raise RecipeError(_wrong(function, "it is a generator function", GENERATES, COLLECT))
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = typing.get_type_hints(_plain(function), include_extras=True)
+    except (TypeError, ValueError, NameError, AttributeError, SyntaxError) as error:
+        raise RecipeError(_wrong(function, "its hints cannot be read", str(error), "mend its signature")) from None
+    problems = [_uncallable(function, each) for each in parameters]
+    if any(problems):
+        raise RecipeError(*filter(None, problems))
+    args = of_args(inspect.getdoc(function))
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for number, each in enumerate(parameters):
+        hint = hints.get(each.name, Any)
+        words: dict[str, Any] = {"alias": each.name, **_default(each.default)}
+        said = _said(hint) or args.get(each.name)
+        if said:
+            words["description"] = said
+        fields[f"p{number}"] = (hint, Field(**words))
+        names[f"p{number}"] = each.name
+    return _made(function, fields), names
+
+
+def _made(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseModel]:
+    """R191: a function cannot be made a tool from its type hints."""
+    from pydantic import ConfigDict, create_model
+    from pydantic.errors import PydanticUserError
+
+    config = ConfigDict(extra="forbid", json_schema_extra=_untitled)
+    try:
+        model: type[BaseModel] = create_model(getattr(function, "__name__", "tool"), __config__=config, **fields)
+        model.model_json_schema()
+    except (PydanticUserError, NameError) as error:  # a hint that has no rules, or no JSON Schema
+        why = told(error).partition("\n")[0]
+        do = "hint at what JSON has: str, int, float, bool, list, dict, or a model"
+        raise RecipeError(_wrong(function, "a hint says nothing of what may be sent", why, do)) from None
+    return model
+
+
+def _uncallable(function: Callable[..., Any], parameter: inspect.Parameter) -> Problem | None:
+    """R191: a parameter cannot be passed by name."""
+    name = parameter.name
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        return _wrong(
+            function, f"{name!r} is positional-only", "a tool's parameters are given by name", "remove the `/`"
+        )
+    if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+        return _wrong(function, f"`{stars}{name}` takes any number of values", "a tool's parameters are known by name",
+                      "name each parameter, or take a list or a dict")  # fmt: skip
+    if name in _METHOD and parameter.annotation is parameter.empty:
+        return _wrong(function, f"it is a method: {name!r} would be a parameter", "a model cannot send it",
+                      "register the bound method of an object")  # fmt: skip
+    return None
+
+
+def _default(value: Any) -> dict[str, Any]:
+    """Return the default of a field, as a JSON Schema default only if it is JSON."""
+    if value is inspect.Parameter.empty:
+        return {}
+    try:
+        if excess(value):
+            raise ValueError
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return {"default_factory": lambda: value}
+    return {"default": value}
+
+
+def _said(hint: Any) -> str | None:
+    if typing.get_origin(hint) is not Annotated:
+        return None
+    return next((extra for extra in typing.get_args(hint)[1:] if isinstance(extra, str)), None)
+
+
+def _untitled(schema: dict[str, Any]) -> None:
+    """Remove the titles: they repeat the field names, and each costs tokens."""
+    schema.pop("title", None)
+    for rules in schema.get("properties", {}).values():
+        rules.pop("title", None)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(_plain(function))
+    except (TypeError, ValueError, NameError, AttributeError, SyntaxError):
+        return {}
+
+
+def _plain(function: Callable[..., Any]) -> Any:
+    """Return the object with the type hints of a callable.
+
+    The `__call__` of an object, the function of a bound method.
+    """
+    while hasattr(function, "func"):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return inspect.unwrap(function)
+    return type(function).__call__
+
+
+def _wrong(function: Any, what: str, why: str, do: str) -> Problem:
+    """R191: a function cannot be made a tool from its type hints."""
+    name = getattr(function, "__name__", type(function).__name__)
+    code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)
+    where = f"{code.co_filename}:{code.co_firstlineno}" if code else f"function {name!r}"
+    return Problem("R191", f"{name!r} cannot be made a tool: {what}", where, why or "a tool is a function", do)

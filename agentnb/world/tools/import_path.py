@@ -1,0 +1,347 @@
+"""Import the object that a tool's `impl` names. The only module that imports code of a recipe.
+
+`tools/search.py#run` is a file, resolved from the recipe's folder; `mytools.web#search` is a package, which the user
+must allow. Files are executed again for each session, so that the next session sees changes on disk; each gets a
+private module name derived from its path, so that it cannot hide another module or be imported by its plain name.
+Sibling files are imported by `from .sibling import name`; `import sibling` finds installed modules, as usual.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import inspect
+import re
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from agentnb.errors import Problem, RecipeError, did_you_mean, error_line
+from agentnb.recipe.descriptions import how_to_allow
+from agentnb.recipe.model import ToolSpec
+from agentnb.world.tools.allow_list import NO_PATH, Allowed, is_dotted, resolved
+
+PREFIX: Final = "_agentnb_tools_"
+ONE_AT_A_TIME: Final = threading.RLock()  # held while a session imports its tools: two may start in two threads
+_ODD: Final = re.compile(r"\W")
+
+
+class _UncachedLoader(SourceFileLoader):
+    """Loads the file as it is now: compiled code is neither read from disk nor written there."""
+
+    def path_stats(self, path: Any) -> NoReturn:
+        raise OSError(path)
+
+
+class _Siblings:
+    """Finds the files beside a tool's, under their private names."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, _target: Any = None) -> ModuleSpec | None:
+        if not name.startswith(PREFIX) or not path:
+            return None
+        return FileFinder(next(iter(path)), (_UncachedLoader, [".py"])).find_spec(name)
+
+
+class Modules:
+    """The imports of one session start: each file is executed once, however many tools come from it."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self.allowed = allowed
+        self._folders: set[str] = set()
+
+    def find(self, spec: ToolSpec) -> Any:
+        """Return the object that a tool's `impl` names.
+
+        Raises:
+            RecipeError: R155, it cannot be read; R156, R158, its source is not allowed; R157, there is no such
+                file; R159, its module cannot be imported; R160, the module has no such attribute.
+        """
+        path, attr = _split(spec)
+        target = self._target(spec, path)
+        if isinstance(target, str):
+            return self._attribute(spec, self._package(spec, target), attr, own=False)
+        return self._attribute(spec, self._run(spec, target), attr, own=self.allowed.is_own(target))
+
+    def check(self, spec: ToolSpec) -> None:
+        """Raise for an `impl` that `find` would reject, as far as this can be known without executing code.
+
+        A file is parsed; a package's module is not inspected. Without a base folder (the recipe is a text or a
+        mapping), files are not looked up.
+
+        Raises:
+            RecipeError: R155 to R160, as `find`.
+        """
+        path, attr = _split(spec)
+        target = "" if _is_python(path) and not any(self.allowed.bases()) else self._target(spec, path)
+        if isinstance(target, str):
+            return
+        try:
+            with warnings.catch_warnings(action="ignore"):  # importers get a warning
+                names = _defined(ast.parse(target.read_bytes(), str(target)))
+        except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
+            raise RecipeError(_broken(spec, error, target)) from error
+        if names is not None and attr not in names:
+            raise _no_attribute(spec, attr, sorted(name for name in names if not name.startswith("_")))
+
+    def _target(self, spec: ToolSpec, path: str) -> Path | str:
+        """Return the file, or the dotted name of the module, that the path of an `impl` names, if it is allowed."""
+        return self._file(spec, path) if _is_python(path) else self._allowed_module(spec, path)
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def _file(self, spec: ToolSpec, written: str) -> Path:
+        """Return the resolved path of a tool's file, if it may be executed.
+
+        R156: a tool's file is not in an allowed folder.
+        """
+        paths = [path for base in self.allowed.bases() if (path := resolved(base / written)) is not None]
+        if not paths and Path(written).is_absolute():
+            paths = [path for path in (resolved(Path(written)),) if path is not None]
+        if not paths:
+            self._no_base(spec, written)
+        may = [path for path in paths if self.allowed.holds_file(path)]
+        if not may:
+            here = f"the recipe's folder is {self.allowed.own}" if self.allowed.own else "the recipe has no folder"
+            raise RecipeError(
+                Problem("R156", f"tool {spec.id!r} comes from {_cut(str(paths[0]))}, which is not allowed",
+                        _where(spec), f"{here}; allowed besides: {', '.join(self.allowed.words) or 'nothing'}",
+                        "move the file into the recipe's folder, or allow its own: "
+                        + how_to_allow(_cut(str(paths[0].parent))))
+            )  # fmt: skip
+        found = next((path for path in may if _is_file(path)), None)
+        if found is None:
+            raise RecipeError(_no_file(spec, written, may[0]))
+        return found
+
+    def _no_base(self, spec: ToolSpec, written: str) -> NoReturn:
+        if self.allowed.own is not None or self.allowed.folders or "\0" in written:
+            raise _unreadable(spec, "this cannot be the path of a file")
+        raise RecipeError(
+            Problem("R156", f"tool {spec.id!r} comes from the file {_cut(written)!r}, and the recipe has no folder",
+                    _where(spec), "the recipe was given as text or as a mapping, so there is no place to look from",
+                    f"load it from its file, or allow the folder that the tools are in: {how_to_allow('FOLDER')}")
+        )  # fmt: skip
+
+    def _run(self, spec: ToolSpec, file: Path) -> ModuleType:
+        """Run a file, once a session start.
+
+        R159: a tool's module cannot be imported.
+        """
+        name = f"{self._folder(file.parent)}.{_stem(file)}"
+        if name in sys.modules:  # another tool's module, or one imported by it
+            return sys.modules[name]
+        module_spec = spec_from_loader(name, _UncachedLoader(name, str(file)))
+        assert module_spec is not None
+        assert module_spec.loader is not None
+        module = sys.modules[name] = module_from_spec(module_spec)
+        try:
+            module_spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            sys.modules.pop(name, None)
+            raise RecipeError(_broken(spec, error, file)) from error
+        return module
+
+    def _folder(self, folder: Path) -> str:
+        """Return the private package of a folder's files; its first use in a session discards earlier imports."""
+        name = PREFIX + _digest(str(folder))[:12]
+        if name not in self._folders:
+            self._folders.add(name)
+            for old in [old for old in sys.modules if old == name or old.startswith(f"{name}.")]:
+                del sys.modules[old]
+            package = sys.modules[name] = ModuleType(name)
+            package.__path__ = [str(folder)]
+            if _Siblings not in sys.meta_path:
+                sys.meta_path.append(_Siblings)
+        return name
+
+    # -- packages ------------------------------------------------------------------------------------------------
+
+    def _allowed_module(self, spec: ToolSpec, written: str) -> str:
+        """Return the dotted name of a package's module, if it is allowed.
+
+        R158: a tool comes from a package that is not allowed.
+        """
+        module = written.replace("/", ".")
+        if not is_dotted(module):
+            raise _unreadable(spec, f"{_cut(written)!r} is neither a file ending in .py nor a module's dotted name")
+        if not self.allowed.holds_package(module):
+            raise RecipeError(self._not_allowed(spec, f"the module {_cut(module)!r}", module))
+        return module
+
+    def _package(self, spec: ToolSpec, module: str) -> ModuleType:
+        """Import a package's module.
+
+        R159: a tool's module cannot be imported.
+        """
+        try:
+            return importlib.import_module(module)
+        except (Exception, SystemExit) as error:
+            raise RecipeError(_broken(spec, error, None)) from error
+
+    def _not_allowed(self, spec: ToolSpec, what: str, module: str) -> Problem:
+        """R158: a tool comes from a package that is not allowed."""
+        return Problem(
+            "R158",
+            f"tool {spec.id!r} comes from {what}, which is not allowed",
+            _where(spec),
+            f"packages are imported only if they are allowed; these are: {', '.join(self.allowed.words) or 'none'}",
+            f"if you trust it, allow it: {how_to_allow(_cut(module))}",
+        )
+
+    def _attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, own: bool) -> Any:
+        """Return a module's attribute.
+
+        Outside the recipe's own folder it must be defined in the module or in another allowed one; otherwise a recipe
+        could reach whatever an allowed module imports.
+        """
+        try:
+            found = getattr(module, attr)
+        except Exception:  # noqa: BLE001  (a module may have a __getattr__ of its own)
+            found = _MISSING
+        if found is _MISSING:
+            known = [name for name in vars(module) if not name.startswith("_")]
+            raise _no_attribute(spec, attr, known)
+        home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
+        if own or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
+            return found
+        raise RecipeError(self._not_allowed(spec, f"{home}.{attr}, that {module.__name__} imports,", f"{home}.{attr}"))
+
+
+_MISSING: Final = object()
+
+
+def _split(spec: ToolSpec) -> tuple[str, str]:
+    """Return the path and the attribute of an `impl`."""
+    path, _, attr = spec.impl.rpartition("#")
+    if not path or not attr.isidentifier() or (attr.startswith("__") and attr.endswith("__")):
+        raise _unreadable(spec, f"{attr!r} is no name" if path else "it has no '#'")
+    return path, attr
+
+
+def _is_python(path: str) -> bool:
+    return path.lower().endswith(".py")
+
+
+def _where(spec: ToolSpec) -> str:
+    return str(spec.place or f"tool {spec.id!r}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+def _unreadable(spec: ToolSpec, why: str) -> RecipeError:
+    """R155: a tool's impl cannot be parsed."""
+    return RecipeError(
+        Problem("R155", f"the impl of tool {spec.id!r} cannot be read: {_cut(spec.impl)!r}", _where(spec), why,
+                "write module.py#name (from the recipe's folder), or package.module#name (of an allowed package)")
+    )  # fmt: skip
+
+
+def _no_attribute(spec: ToolSpec, attr: str, known: list[str]) -> RecipeError:
+    """R160: a tool's module has no such attribute."""
+    return RecipeError(
+        Problem("R160", f"there is no {_cut(attr)!r} in {_cut(spec.impl.rpartition('#')[0])!r}", _where(spec),
+                f"it has: {', '.join(known[:12]) or 'nothing public'}",
+                did_you_mean(attr, known, "name what the module defines after the '#'"))
+    )  # fmt: skip
+
+
+def _defined(module: ast.Module) -> set[str] | None:
+    """Return the names that a module may bind at its top level; None if only executing it would show."""
+    names = {name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names}
+    border: list[ast.AST] = [*module.body]
+    while border:
+        node = border.pop()
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+                continue  # names bound in nested scopes are not attributes of the module
+            case ast.Lambda():
+                continue
+            case ast.Import(names=found) | ast.ImportFrom(names=found):
+                names.update((each.asname or each.name).partition(".")[0] for each in found)
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+            case ast.Name(id="globals" | "vars" | "locals" | "setattr" | "exec" | "eval"):
+                return None  # names may be created dynamically
+        border += ast.iter_child_nodes(node)
+    return None if {"*", "__getattr__"} & names else names
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()  # not a pipe or a device: reading those may never end
+    except NO_PATH:
+        return False
+
+
+def _stem(file: Path) -> str:
+    """Return a module name for a file.
+
+    Its stem if that is an identifier, so that `from .name` finds the same module.
+    """
+    if file.stem.isidentifier():
+        return file.stem
+    return f"{_ODD.sub('_', file.stem)}_{_digest(file.name)[:6]}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _no_file(spec: ToolSpec, written: str, wanted: Path) -> Problem:
+    """R157: the file of a tool does not exist."""
+    near = {Path(written).with_name(name).as_posix(): None for name in _neighbours(wanted.parent)}
+    return Problem(
+        "R157",
+        f"there is no file {_cut(written)!r} for tool {spec.id!r}",
+        _where(spec),
+        f"looked for {_cut(str(wanted))}; beside it: {', '.join(islice(near, 8)) or 'no Python files'}",
+        did_you_mean(written, near, "write its path from the recipe's folder"),
+    )
+
+
+def _neighbours(folder: Path) -> Iterator[str]:
+    try:
+        yield from islice((path.name for path in sorted(folder.iterdir()) if path.suffix == ".py"), 200)
+    except NO_PATH:
+        return
+
+
+def _broken(spec: ToolSpec, error: BaseException, file: Path | None) -> Problem:
+    """R159: a tool's module cannot be imported."""
+    line = _line(error, file)
+    module = spec.impl.rpartition("#")[0]
+    told = error_line(error).splitlines()[0]
+    order = "mend the module"
+    if isinstance(error, ModuleNotFoundError):
+        sibling = file is not None and error.name is not None and _is_file(file.with_name(f"{error.name}.py"))
+        order = f"write `from .{error.name} import ...` for a file beside it" if sibling else f"install {error.name!r}"
+        if file is None and f"{module.replace('/', '.')}.".startswith(f"{error.name}."):
+            order = "see that it is installed, and that it is written so"
+    return Problem(
+        "R159", f"the module {_cut(module)!r} of tool {spec.id!r} cannot be imported", line or _where(spec), told, order
+    )
+
+
+def _line(error: BaseException, file: Path | None) -> str:
+    """Return the line of a tool's file where its import failed; nothing if it is not known."""
+    if file is None:
+        return ""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f"{file}:{error.lineno}"
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(file)]
+    return f"{file}:{lines[-1]}" if lines else str(file)

@@ -1,0 +1,240 @@
+"""The symphony system's own form of tool parameters: a mapping name -> rules.
+
+    {"city": {"type": "string", "required": True, "minLength": 2}, "days": {"type": "number"}}
+
+Parameters that are not described are allowed; None counts as an object, NaN as a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agentnb.errors import Problem, did_you_mean, with_article
+from agentnb.expressions.regex import EndlessError, pattern_of
+from agentnb.secrets import MASK, is_secret
+from agentnb.text import safe_repr
+from agentnb.world.tools.tool_result import Detail
+
+TYPES: Final = ("string", "number", "boolean", "object", "array", "any")
+MISSING: Final = "Parameter is required."
+DEEPEST: Final = 50
+_RULES: Final = ("type", "required", "minLength", "maxLength", "pattern", "objectSchema", "arrayItemSchema")
+_REMARKS: Final = ("description", "default", "title", "example", "examples")  # shown to a model, but not checked
+_SNAKE: Final = {"min_length": "minLength", "max_length": "maxLength", "object_schema": "objectSchema",
+                 "array_item_schema": "arrayItemSchema"}  # fmt: skip
+_FLAGS: Final = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x", re.ASCII: "a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The rules of one parameter."""
+
+    type: str
+    required: bool = False
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    inside: Mapping[str, Parameter] | None = None
+    items: Parameter | None = None
+    remarks: Mapping[str, Any] = field(default_factory=dict)
+
+
+# -- reading it ------------------------------------------------------------------------------------------------------
+
+
+def read_parameters(
+    source: Mapping[str, Any], where: str, depth: int = 0
+) -> tuple[dict[str, Parameter], list[Problem]]:
+    """Parse a mapping of parameters; return the rules and all errors.
+
+    R190: a tool's input schema has none of the supported forms, or is not valid in its form.
+    """
+    found: dict[str, Parameter] = {}
+    problems: list[Problem] = []
+    if depth > DEEPEST:
+        return found, [
+            _wrong("the input schema is nested too deep", where, f"{DEEPEST} levels are enough", "flatten it")
+        ]
+    for name, given in source.items():
+        if not isinstance(name, str):
+            problems.append(_wrong(f"{safe_repr(name)} names no parameter", where, "names are texts", "write a text"))
+            continue
+        parameter, wrong = _read(given, f"{where}.{name}", depth)
+        found[name] = parameter
+        problems += wrong
+    return found, problems
+
+
+def _read(given: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]:
+    if not isinstance(given, Mapping):
+        what = f"a parameter is described by {with_article(type(given).__name__)}"
+        return Parameter("any"), [_wrong(what, where, "it is a mapping with a type", "write {'type': 'string'}")]
+    words = {_SNAKE.get(word, word) if isinstance(word, str) else word: value for word, value in given.items()}
+    problems = [
+        _wrong(f"{safe_repr(word)} is no rule of a parameter", where, f"its rules are: {', '.join(_RULES)}",
+               did_you_mean(str(word), _RULES, "for other rules write a JSON Schema"))
+        for word in words if word not in _RULES and word not in _REMARKS
+    ]  # fmt: skip
+    problems += _unfit(words, where)
+    pattern, wrong = _pattern(words.get("pattern"), where)
+    problems += wrong
+    inside, items = words.get("objectSchema"), words.get("arrayItemSchema")
+    nested: dict[str, Parameter] | None = None
+    item: Parameter | None = None
+    if isinstance(inside, Mapping):
+        nested, wrong = read_parameters(inside, f"{where}.objectSchema", depth + 1)
+        problems += wrong
+    if items is not None:
+        held, wrong = read_parameters({"arrayItemSchema": items}, where, depth + 1)
+        item, problems = held.get("arrayItemSchema"), problems + wrong
+    kind = words.get("type")
+    parameter = Parameter(
+        kind if kind in TYPES else "any",
+        words.get("required") is True,
+        words.get("minLength"),
+        words.get("maxLength"),
+        pattern,
+        nested,
+        item,
+        {word: words[word] for word in _REMARKS if word in words},
+    )
+    return parameter, problems
+
+
+def _unfit(words: Mapping[str, Any], where: str) -> Iterator[Problem]:
+    """R190: a rule of a parameter has an invalid value."""
+    kind = words.get("type")
+    if not isinstance(kind, str) or kind not in TYPES:
+        what = "a parameter has no type" if kind is None else f"{safe_repr(kind)} is no type of a parameter"
+        yield _wrong(
+            what, where, f"its types are: {', '.join(TYPES)}", did_you_mean(str(kind), TYPES, "write one of these")
+        )
+    if not isinstance(words.get("required", False), bool):
+        yield _wrong(
+            "`required` is neither true nor false", where, "each parameter says so for itself", "write true or false"
+        )
+    for word in ("minLength", "maxLength"):
+        length = words.get(word)
+        if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
+            yield _wrong(
+                f"`{word}` is {safe_repr(length)}", where, "it counts characters", "write a whole number from 0 on"
+            )
+    if words.get("objectSchema") is not None and not isinstance(words["objectSchema"], Mapping):
+        yield _wrong("`objectSchema` is no mapping", where, "it describes parameters by their names", "write a mapping")
+
+
+def _pattern(given: Any, where: str) -> tuple[str | None, list[Problem]]:
+    if given is None:
+        return None, []
+    if isinstance(given, re.Pattern) and isinstance(given.pattern, str):
+        flags = "".join(sign for flag, sign in _FLAGS.items() if given.flags & flag)
+        given = f"(?{flags}){given.pattern}" if flags else given.pattern
+    if not isinstance(given, str):
+        return None, [
+            _wrong(f"a pattern is {with_article(type(given).__name__)}", where, "a pattern is a text", "write a text")
+        ]
+    try:
+        pattern_of(given)
+    except (EndlessError, re.error) as error:
+        why = f"it might be tried without an end: {error}" if isinstance(error, EndlessError) else str(error)
+        return None, [_wrong(f"the pattern {safe_repr(given)} cannot be used", where, why, "write a simpler pattern")]
+    return given, []
+
+
+def _wrong(what: str, where: str, why: str, do: str) -> Problem:
+    """R190: a tool's input schema has none of the supported forms, or is not valid in its form."""
+    return Problem("R190", what, where, why, do)
+
+
+# -- holding parameters against it -----------------------------------------------------------------------------------
+
+
+def broken(parameters: Mapping[str, Parameter], given: Any, path: str, *, secret: bool = False) -> Iterator[Detail]:
+    """Yield all errors of parameters, each with its path; `path` is that of the whole. None has no parts.
+
+    Values under a secret's name are not shown; with `secret`, no values are.
+    """
+    for name, parameter in parameters.items():
+        here = f"{path}.{name}"
+        if isinstance(given, Mapping) and name in given:
+            yield from _broken(parameter, given[name], here, secret=secret or is_secret(name))
+        elif parameter.required:
+            yield _detail(here, MISSING, parameter.type, "undefined")
+
+
+def _broken(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:
+    received = type_of(value)
+    if parameter.type not in {"any", received}:
+        message = f"Invalid type. Expected {parameter.type} but received {received}."
+        yield _detail(path, message, parameter.type, received)
+    elif parameter.type == "string":
+        yield from _broken_text(parameter, value, path, secret=secret)
+    elif parameter.type == "object" and parameter.inside is not None:
+        yield from broken(parameter.inside, value, path, secret=secret)
+    elif parameter.type == "array" and parameter.items is not None:
+        for number, item in enumerate(value):
+            yield from _broken(parameter.items, item, f"{path}[{number}]", secret=secret)
+
+
+def _broken_text(parameter: Parameter, text: str, path: str, *, secret: bool) -> Iterator[Detail]:
+    least, most, length = parameter.min_length, parameter.max_length, len(text)
+    long = f"length: {length}"
+    if least is not None and length < least:
+        yield _detail(path, f"String is too short. Minimum length: {least}", f"minLength: {least}", long)
+    if most is not None and length > most:
+        yield _detail(path, f"String is too long. Maximum length: {most}", f"maxLength: {most}", long)
+    if parameter.pattern is None:
+        return
+    pattern, rule = pattern_of(parameter.pattern), f"pattern: {parameter.pattern}"
+    if length > pattern.longest:
+        yield _detail(path, f"String is too long for a pattern. Maximum length: {pattern.longest}", rule, long)
+    elif not pattern.search(text):
+        shown = MASK if secret else safe_repr(text)
+        yield _detail(path, f"String does not match the pattern: {parameter.pattern}", rule, shown)
+
+
+def _detail(path: str, message: str, expected: str, received: str) -> Detail:
+    return {"path": path, "message": message, "expected": expected, "received": received}
+
+
+def type_of(value: Any) -> str:
+    """Return the type of a value in the terms of this form; if it has none, its class.
+
+    Example:
+        >>> [type_of(value) for value in ("a", True, 1, None, (1, 2))]
+        ['string', 'boolean', 'number', 'object', 'array']
+    """
+    for cls, name in ((str, "string"), (bool, "boolean"), (int | float, "number"), (list | tuple, "array")):
+        if isinstance(value, cls):
+            return name
+    return "object" if value is None or isinstance(value, Mapping) else type(value).__name__
+
+
+# -- showing it ------------------------------------------------------------------------------------------------------
+
+
+def as_json_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return parameters as one JSON Schema of an object, as shown to a model.
+
+    Example:
+        >>> as_json_schema({"city": Parameter("string", required=True)})
+        {'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}
+    """
+    schema: dict[str, Any] = {"type": "object", "properties": {name: _shown(each) for name, each in parameters.items()}}
+    required = [name for name, each in parameters.items() if each.required]
+    return {**schema, "required": required} if required else schema
+
+
+def _shown(parameter: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = {} if parameter.type == "any" else {"type": parameter.type}
+    if parameter.type == "object" and parameter.inside is not None:
+        schema = as_json_schema(parameter.inside)
+    elif parameter.type == "array" and parameter.items is not None:
+        schema["items"] = _shown(parameter.items)
+    elif parameter.type == "string":
+        rules = {"minLength": parameter.min_length, "maxLength": parameter.max_length, "pattern": parameter.pattern}
+        schema.update((word, rule) for word, rule in rules.items() if rule is not None)
+    return {**schema, **parameter.remarks}

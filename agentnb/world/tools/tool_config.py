@@ -1,0 +1,271 @@
+"""ToolConfig: the configuration of a tool for the registry, from any supported representation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from agentnb.board.masking import hide_found
+from agentnb.errors import Problem, RecipeError, did_you_mean, with_article
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
+from agentnb.secrets import hide
+from agentnb.text import safe_repr
+from agentnb.world.tools.function_schema import (
+    by_keyword,
+    described,
+    made_of,
+    model_hinted,
+    spread,
+    takes_any_words,
+    takes_one_dict,
+)
+from agentnb.world.tools.parameters import Parameters, parameters_of
+from agentnb.world.tools.tool_result import ToolMetrics, ToolResult
+
+__all__ = ["CONTEXT", "MARK", "ToolConfig", "ToolMetrics", "ToolResult", "from_function"]
+
+MARK: Final = "__agentnb_tool__"  # the attribute of a decorated function that holds its ToolConfig
+CONTEXT: Final = "context_management"  # the type of tools that look after the context themselves
+_CAMEL: Final = {"inputSchema": "input_schema", "retryCount": "retry_count", "apiKey": "api_key", "maxSize": "max_size"}
+_LISTS: Final = ("inputs", "outputs", "capabilities")
+_LIFTED: Final = ("handler", "input_schema", "inputs", "outputs")  # fields that may also be in `config`
+
+
+@dataclass(frozen=True)
+class ToolConfig:
+    """A tool: its description for a model, its parameters, its handler, and its retries and timeout.
+
+    Attributes:
+        handler: called with one dict of parameters; returns a ToolResult or any value; may be async. Where its
+            parameter is annotated as a pydantic model, it gets that.
+        input_schema: a JSON Schema of an object, a pydantic model, or a mapping name -> {type, required, ...}.
+        type: defined by its owner; runs of type "context_management" are not passed to the context.
+        inputs: names of its parameters, shown if there is no schema.
+        timeout: seconds for each attempt; None for no limit.
+        retry_count: how often it is retried after a failure.
+        backoff: seconds between two attempts.
+        repeatable: whether it may be called again after a crash, if it is not known whether it was done.
+        capabilities: what it can do, as text.
+        config: its own settings; `handler`, `inputSchema`, `inputs` and `outputs` are looked for there too.
+        nlp: stored and shown, as are `max_size` and `api_key` (never shown); nothing here uses them.
+    """
+
+    name: str
+    description: str = ""
+    handler: Callable[[dict[str, Any]], Any] | None = None
+    input_schema: Any = None
+    type: str = "custom"
+    inputs: Sequence[str] | None = None
+    outputs: Sequence[str] | None = None
+    timeout: float | None = None
+    retry_count: int = 0
+    backoff: float = 0.0
+    repeatable: bool = False
+    capabilities: Sequence[str] = ()
+    config: Mapping[str, Any] | None = field(default=None, repr=False)
+    nlp: Any = None
+    max_size: int | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, name: str | None, given: Any) -> ToolConfig:
+        """Return a tool from any supported representation, under this name; None for its own name.
+
+        A ToolConfig; a mapping of its fields, in snake_case or camelCase; a decorated function; a handler; any other
+        function, which becomes a tool by its type hints, as with `@tool`.
+
+        Raises:
+            RecipeError: all that is wrong with it: R112, R114 (its fields), R190 (its schema), R191 (its type hints).
+        """
+        config = _read(cls, name, given)
+        if name is not None and config.name != name:
+            config = replace(config, name=name)
+        config = _lifted(config)
+        problems = config.check()
+        if problems:
+            raise RecipeError(*problems)
+        hide(config.api_key)
+        if config.config is not None:
+            hide_found(config.config)
+        return config
+
+    def check(self) -> list[Problem]:
+        """Return all that is wrong with it."""
+        problems = list(_unfit(self))
+        try:
+            self.parameters()
+        except RecipeError as error:
+            problems += error.problems
+        return problems
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its parameters as one JSON Schema, whatever form they are written in.
+
+        Raises:
+            RecipeError: R190, its schema is wrong.
+        """
+        return self.parameters().json_schema()
+
+    def parameters(self) -> Parameters:
+        """Return its parameters, ready to validate values.
+
+        Raises:
+            RecipeError: R190, its schema is wrong.
+        """
+        names = [name for name in self.inputs or () if isinstance(name, str)]
+        return parameters_of(self.input_schema, f"tool {self.name!r}, input_schema", names)
+
+
+def _read(cls: type[ToolConfig], name: str | None, given: Any) -> ToolConfig:
+    if isinstance(given, ToolConfig):
+        return given
+    if isinstance(given, Mapping):
+        return _from_mapping(cls, name, given)
+    if not callable(given) or isinstance(given, type):
+        what, why = (
+            f"a tool is given as {with_article(type(given).__name__)}",
+            "it is a ToolConfig, a mapping, or a function",
+        )
+        raise RecipeError(_wrong(name, what, why, "give one of these"))
+    return _marked(given) or from_function(given)
+
+
+def _marked(function: Any) -> ToolConfig | None:
+    """Return the decorator's settings of a function.
+
+    A wrapper shares the settings of the function it wraps, not its code.
+    """
+    noted = getattr(function, MARK, None)
+    if not isinstance(noted, ToolConfig):
+        return None
+    return noted if made_of(noted.handler) is function else replace(noted, handler=by_keyword(function)[0])
+
+
+def from_function(function: Callable[..., Any], *, hints: bool = False, **words: Any) -> ToolConfig:
+    """Return a function as a tool, with its name and its description; `words` override them.
+
+    A function of one dict is used as the handler, one with arbitrary keyword arguments gets them all; any other, and
+    each with `hints`, is called with keyword arguments that are converted by its type hints.
+
+    Raises:
+        RecipeError: R191, it cannot be made a tool.
+    """
+    handler: Any = function
+    schema: Any = None
+    if hints or not (takes_one_dict(function) or takes_any_words(function)):
+        handler, schema = by_keyword(function)
+    elif not (takes_one_dict(function) or is_generator(function)):  # a generator function is rejected as such
+        handler = spread(function)
+    given = {"name": getattr(function, "__name__", "tool"), "description": described(function), "input_schema": schema}
+    given |= {word: value for word, value in words.items() if value is not None}
+    return ToolConfig(**given, handler=handler)
+
+
+def _from_mapping(cls: type[ToolConfig], name: str | None, given: Mapping[Any, Any]) -> ToolConfig:
+    """Return the fields of a tool's mapping.
+
+    R112: a key is not known there.
+    R114: a value is not valid there.
+    """
+    known = {each.name for each in fields(cls)}
+    words: dict[str, Any] = {"name": given.get("name") if name is None else name}
+    problems = []
+    for word, value in given.items():
+        own = _CAMEL.get(word, word) if isinstance(word, str) else word
+        if own not in known:
+            do = did_you_mean(str(word), known, "put settings of its own into `config`")
+            why = f"its words are: {', '.join(sorted(known))}"
+            problems.append(
+                Problem("R112", f"{safe_repr(word)} is no word of a tool", f"tool {safe_repr(name)}", why, do)
+            )
+        elif own in words and own != "name":
+            problems.append(
+                _wrong(name, f"`{own}` is given twice", "it is written in two ways", "leave one of them out")
+            )
+        elif value is not None and own != "name":
+            words[own] = value
+    if problems:
+        raise RecipeError(*problems, *_lifted(cls(**words)).check())
+    return cls(**words)
+
+
+def _lifted(config: ToolConfig) -> ToolConfig:
+    """Return a tool with the fields in its `config` moved to the top, and completed from its handler."""
+    found: dict[str, Any] = {}
+    if isinstance(config.config, Mapping):
+        there = {_CAMEL.get(word, word): value for word, value in config.config.items() if isinstance(word, str)}
+        found = {word: there[word] for word in _LIFTED if getattr(config, word) is None and there.get(word) is not None}
+    handler = found.get("handler", config.handler)
+    marked = _marked(handler)
+    if marked is not None:
+        found["handler"] = marked.handler
+        found["description"] = config.description or marked.description
+    if config.input_schema is None and "input_schema" not in found and callable(handler):
+        found["input_schema"] = model_hinted(handler) if marked is None else marked.input_schema
+    return replace(config, **found) if found else config
+
+
+def _unfit(config: ToolConfig) -> Iterator[Problem]:
+    """R114: a value is not valid there."""
+    name = config.name
+    if not isinstance(name, str) or not name.strip():
+        yield _wrong(name, f"{safe_repr(name)} is no name of a tool", "a model calls it by its name", "write a text")
+    for word in ("description", "type"):
+        if not isinstance(getattr(config, word), str):
+            yield _wrong(
+                name,
+                f"`{word}` is {with_article(type(getattr(config, word)).__name__)}",
+                "it is a text",
+                "write a text",
+            )
+    yield from _unfit_handler(config)
+    for word in _LISTS:
+        listed = getattr(config, word)
+        if listed is not None and (isinstance(listed, str) or not isinstance(listed, Sequence)
+                                   or not all(isinstance(each, str) for each in listed)):  # fmt: skip
+            yield _wrong(name, f"`{word}` is {safe_repr(listed)}", "it is a list of texts", "write a list")
+    if config.timeout is not None and not (_is_number(config.timeout) and config.timeout > 0):
+        yield _wrong(
+            name, f"`timeout` is {safe_repr(config.timeout)}", "it is a number of seconds above 0", "write a number"
+        )
+    if not _is_number(config.backoff) or config.backoff < 0:
+        yield _wrong(
+            name, f"`backoff` is {safe_repr(config.backoff)}", "it is a number of seconds", "write a number from 0 on"
+        )
+    retries = config.retry_count
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        yield _wrong(
+            name, f"`retry_count` is {safe_repr(retries)}", "it counts attempts", "write a whole number from 0 on"
+        )
+    if not isinstance(config.repeatable, bool):
+        yield _wrong(
+            name, f"`repeatable` is {safe_repr(config.repeatable)}", "it says yes or no", "write True or False"
+        )
+    if config.config is not None and not isinstance(config.config, Mapping):
+        yield _wrong(
+            name,
+            f"`config` is {with_article(type(config.config).__name__)}",
+            "it holds names and values",
+            "write a mapping",
+        )
+
+
+def _unfit_handler(config: ToolConfig) -> Iterator[Problem]:
+    """R114: a value is not valid there."""
+    name, handler = config.name, config.handler
+    if handler is not None and (not callable(handler) or isinstance(handler, type)):
+        yield _wrong(name, f"`handler` is {safe_repr(handler)}", "it is called with the parameters", "give a function")
+    elif is_generator(handler):
+        yield _wrong(name, "`handler` is a generator function", GENERATES, COLLECT)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _wrong(name: Any, what: str, why: str, do: str) -> Problem:
+    """R114: a value is not valid there."""
+    return Problem("R114", what, f"tool {safe_repr(name)}", why, do)

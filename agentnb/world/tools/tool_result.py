@@ -1,0 +1,133 @@
+"""ToolResult: the outcome of a tool's run, from any return value or exception, with its times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from agentnb.errors import told
+from agentnb.recipe.user_functions import unrun
+from agentnb.world.tools.invocation import failure_of
+
+Detail = dict[str, Any]  # path and message, and if they are known the expected and the received type
+
+_WORDS: Final = frozenset({"success", "result", "error", "details", "metrics"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMetrics:
+    """How long something took, in seconds, and when it began and ended, in UTC."""
+
+    duration: float
+    start_time: datetime
+    end_time: datetime
+
+    @classmethod
+    def between(cls, start: datetime, end: datetime) -> ToolMetrics:
+        """Return the metrics of the interval between two times."""
+        return cls((end - start).total_seconds(), start, end)
+
+    @classmethod
+    def of_ns(cls, start: int, end: int) -> ToolMetrics:
+        """Return the metrics of the interval between two readings of a clock, in nanoseconds since the epoch."""
+        return cls((end - start) / 1e9, *(datetime.fromtimestamp(at / 1e9, UTC) for at in (start, end)))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The outcome of a tool's run.
+
+    Attributes:
+        error: why it failed, for a person to read; None where it did not.
+        details: of parameters that do not fit one mapping each: `path`, `message`, and where they are known `expected`
+            and `received`; else what the tool itself gave.
+        metrics: how long it took, attempts and the waits between them included.
+    """
+
+    success: bool
+    result: Any = None
+    error: str | None = None
+    details: Any = None
+    metrics: ToolMetrics | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a dict, its metrics too; the result and the details are the same objects."""
+        metrics = None if self.metrics is None else asdict(self.metrics)
+        return {"success": self.success, "result": self.result, "error": self.error, "details": self.details,
+                "metrics": metrics}  # fmt: skip
+
+
+def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
+    """Return a tool's return value or exception as a ToolResult.
+
+    A ToolResult stays what it is but for its metrics; a mapping with `success` is one written as a dict (where it has
+    no `result`, its further keys are that). Any other value is the result of a success, and None is one too: a Python
+    function that returns nothing has done what it was asked. A failure always says something.
+
+    Args:
+        metrics: the measured ones; None keeps those that the answer brings.
+
+    Example:
+        >>> result_of({"success": False, "error": "sold out"}, "order").error
+        'sold out'
+        >>> result_of(ValueError("no such city"), "weather").error
+        "Tool 'weather' failed: ValueError: no such city"
+        >>> result_of(None, "notify").success
+        True
+    """
+    if isinstance(answer, BaseException):
+        return failed(f"Tool {name!r} failed: {_raised(answer)}", metrics)
+    if unrun(answer) is not None:
+        return failed(f"Tool {name!r} failed: it returned {unrun(answer)}, of which nothing has run", metrics)
+    if isinstance(answer, Mapping) and "success" in answer:
+        answer = _from_mapping(answer)
+    if not isinstance(answer, ToolResult):
+        return ToolResult(success=True, result=answer, metrics=metrics)
+    success, error = bool(answer.success), _text(answer.error)
+    if not success and error is None:
+        error = f"Tool {name!r} failed, and did not say why"
+    return replace(answer, success=success, error=error, metrics=metrics or answer.metrics)
+
+
+def failed(error: str, metrics: ToolMetrics | None = None, details: Any = None) -> ToolResult:
+    """Return the result of a tool that could not be run, or has failed."""
+    return ToolResult(success=False, error=error, details=details, metrics=metrics)
+
+
+def _from_mapping(answer: Mapping[str, Any]) -> ToolResult:
+    rest = {key: value for key, value in answer.items() if key not in _WORDS}
+    metrics = answer.get("metrics")
+    return ToolResult(
+        answer["success"],
+        answer.get("result", rest or None),
+        answer.get("error"),
+        answer.get("details"),
+        metrics if isinstance(metrics, ToolMetrics) else _metrics(metrics),
+    )
+
+
+def _metrics(given: Any) -> ToolMetrics | None:
+    """Return metrics written by `to_dict`; None for anything else."""
+    known = given if isinstance(given, Mapping) else {}
+    duration, start, end = (known.get(word) for word in ("duration", "start_time", "end_time"))
+    if isinstance(duration, int | float) and isinstance(start, datetime) and isinstance(end, datetime):
+        return ToolMetrics(duration, start, end)
+    return None
+
+
+def _raised(error: BaseException) -> str:
+    if isinstance(error.__cause__, StopIteration) and told(error) == "coroutine raised StopIteration":
+        error = error.__cause__  # Python's substitute for it in a coroutine
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({error.code!r})"
+    said, kind = told(error), type(error).__name__
+    if not said:
+        return kind
+    return said if type(error) is TimeoutError else f"{kind}: {said}"
+
+
+def _text(error: Any) -> str | None:
+    """Return a tool's error as text: it may be an exception, or a mapping with a message."""
+    return failure_of({"error": error})

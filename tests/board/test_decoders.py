@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from datetime import UTC
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import pytest
+from pydantic import BaseModel
+
+from agentnb.board.codec import TAG, decode
+from agentnb.board.decoders import Record, class_of, fields_of, name_of, zone_of
+from agentnb.board.masking import shown
+from agentnb.board.paths import look
+from agentnb.board.values import freeze
+from agentnb.secrets import MASK
+
+
+class Outer:
+    class Inner:
+        pass
+
+
+def test_a_class_is_found_by_the_name_it_is_written_with():
+    assert class_of(name_of(Outer.Inner)) is Outer.Inner
+
+
+@pytest.mark.parametrize("name", ["no_such_module:X", f"{__name__}:Nobody", "os:system"])
+def test_what_is_no_class_here_is_not_found(name):
+    with pytest.raises(KeyError):
+        class_of(name)
+
+
+def test_only_a_zone_with_a_name_is_named():
+    assert zone_of(ZoneInfo("Europe/Berlin")) == "Europe/Berlin"
+    assert zone_of(UTC) is None
+    assert zone_of(None) is None
+
+
+def test_a_record_shows_its_tag_its_class_and_its_value_masked():
+    record = Record("thing", {"$": "thing", "type": "a:B", "v": {"api_key": "s3cret", "n": 1}})
+    assert repr(record) == "<thing a:B: {'api_key': '********', 'n': 1}>"
+
+
+def test_the_fields_of_a_class_that_is_not_known_here_are_there():
+    inner = {"$": "dataclass", "type": "gone:In", "v": {"n": 1}}
+    outer = decode({"$": "model", "type": "gone:Out", "v": {"items": [inner], "api_key": "s3cret"}, "extra": {"x": 2}})
+    assert isinstance(outer, Record)
+    kept = freeze(outer)
+    assert fields_of(kept)["x"] == 2
+    assert shown(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
+    assert look(kept, ("items", 0, "n")) == 1
+
+
+def test_what_else_is_not_known_here_stays_a_record():
+    kept = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
+    assert fields_of(kept) is None
+    assert shown(kept).tag == "enum"
+    assert fields_of(freeze(Record("dataclass", {"$": "dataclass"}))) is None
+
+
+def test_extra_fields_of_a_model_are_fields_too():
+    class Open(BaseModel, extra="allow"):
+        n: int
+
+    assert shown(freeze(Open(n=1, more=[2]))) == {"n": 1, "more": [2]}
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "1e-99999999", "1/0", "x"])
+def test_a_fraction_in_a_damaged_file_costs_nothing(text):
+    document = {TAG: "fraction", "v": text}
+    assert isinstance(decode(document), Record)
+    assert decode({TAG: "fraction", "v": "-3/4"}) == Fraction(-3, 4)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pydantic
+import pytest
+
+from agentnb.board import external_types
+from agentnb.board.codec import Record, decode, encode
+
+
+class Person(pydantic.BaseModel):
+    name: str
+
+
+def test_kinds_of_values_are_told_apart():
+    assert external_types.is_scalar(np.int64(1))
+    assert not external_types.is_scalar(1)
+    assert all(map(external_types.is_array, (np.arange(2), pd.Series([1]), pd.DataFrame())))
+    assert not external_types.is_array([1])
+    assert external_types.model_fields(Person(name="a")) == ["name"]
+    assert external_types.model_fields("a") is None
+    assert external_types.is_model(Person)
+    assert not external_types.is_model(dict)
+    assert external_types.is_scalar_of_pandas(pd.NaT)
+    assert not external_types.is_scalar_of_pandas(None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (np.array([1.0, np.nan]), np.array([1.0, np.nan]), True),
+        (np.array([1]), np.array([1.0]), False),
+        (np.array([1, 2]), np.array([[1, 2]]), False),
+        (np.array(["a", None], dtype=object), np.array(["a", None], dtype=object), True),
+        (pd.Series([1, None]), pd.Series([1, None]), True),
+        (pd.Series([1]), pd.DataFrame({"a": [1]}), False),
+    ],
+)
+def test_arrays_are_compared_by_values_and_type(one, other, same):
+    assert external_types.same_array(one, other) is same
+
+
+def test_no_library_is_imported_to_look_at_a_value():
+    program = (
+        "import sys\nfrom agentnb.board import external_types\nfrom agentnb.board.codec import encode\n"
+        "external_types.is_array(1), external_types.is_scalar(1), external_types.model_fields(1)\n"
+        "encode({'a': [1, (2,)]})\n"
+        "print(*sorted({'numpy', 'pandas', 'pydantic'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("value", [pd.arrays.SparseArray([0, 1]), pd.arrays.IntervalArray.from_breaks([0, 1, 2])])
+def test_a_column_type_that_cannot_be_kept_exactly_is_not_kept(value):
+    assert external_types.dump_array(pd.Series(value), lambda item, name=None: item) is None
+
+
+def test_a_structured_array_is_not_kept():
+    assert external_types.dump_array(np.zeros(1, dtype=[("a", "i4")]), lambda item, name=None: item) is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"type": "array", "v": {"secret": 10**12}},
+        {"type": "series", "index": {"range": [0, 10**9, 1], "name": None}, "name": None, "v": {"secret": 10**9}},
+        {"type": "array", "v": {"shape": [10**12], "items": []}},
+        {"type": "array", "v": {"shape": [2], "dtype": "<U500000000", "items": ["a", "b"]}},
+    ],
+)
+def test_sizes_in_a_file_are_bounded(document):
+    assert isinstance(decode({"$": "array", **document}), Record)
+
+
+@pytest.mark.parametrize("value", [np.float32(1.5), np.array(1.5), np.array([1.5]), np.array([["a"]]), np.str_("a")])
+def test_a_scalar_and_an_array_come_back_as_what_they_were(value):
+    again = decode(encode(value))
+    assert type(again) is type(value)
+    assert (again.shape, again.dtype) == (value.shape, value.dtype)
+    assert np.array_equal(again, value)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(3, 9, 2, name="n"),
+        pd.Index(["a", "b", "c"], name="n"),
+        pd.MultiIndex.from_tuples([("a", 1), ("b", 2), ("c", 3)], names=["x", "y"]),
+        pd.DatetimeIndex(["2020-01-01", "2020-01-02", "2020-01-03"], tz="Europe/Berlin"),
+        pd.CategoricalIndex(["a", "b", "a"], categories=["b", "a"], ordered=True),
+    ],
+    ids=lambda index: type(index).__name__,
+)
+def test_an_index_comes_back_as_what_it_was(index):
+    series = pd.Series([1.5, None, 3.0], index=index, name="s")
+    again = decode(encode(series))
+    pd.testing.assert_series_equal(again, series, check_exact=True)
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": pd.array([1, None, 3], dtype="Int64")}, index=index)
+    pd.testing.assert_frame_equal(decode(encode(frame)), frame, check_exact=True)
+
+
+def test_a_column_of_a_secret_has_its_cells_masked_and_the_others_are_as_they_were():
+    frame = pd.DataFrame({"n": [1, 2], "token": ["a", None], "text": ["x", "y"]})
+    masked = external_types.masked_array(frame, lambda item, name=None: "***" if name == "token" and item else item)
+    assert masked["token"].tolist()[0] == "***"
+    assert masked["n"].tolist() == [1, 2]
+    assert masked["text"].tolist() == ["x", "y"]
+    assert frame["token"].tolist()[0] == "a"

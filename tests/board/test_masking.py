@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from agentnb.board.masking import masked, shown
+from agentnb.board.values import freeze
+from agentnb.secrets import MASK, Masked, hide, how_many, is_secret, mask_text, settled
+from agentnb.text import safe_repr
+
+
+@dataclass
+class Client:
+    name: str
+    api_key: str
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("api_key", True), ("apiKey", True), ("x-auth-token", True), ("OPENAI_API_KEY", True), ("Authorization", True),
+        ("password", True), ("token", True), ("tokens_in", False), ("keyboard", False), ("key", False),
+        ("author", False), ("access_key", True), ("api_keys", True), ("cookie", True), ("Set-Cookie", True),
+        ("jwt", True),
+        ("pass", True), ("db_pass", True), ("pwd", True), ("auth", True), ("proxyAuth", True), ("tokens", True),
+        ("connection_string", True), ("connStr", True), ("DBPassword", True), ("JWT_TOKEN", True), ("passwords", True),
+        ("password2", True), ("userpassword", True), (b"api_key", True), ("max_tokens", False), ("compass", False),
+        ("token_count", False), ("tokensUsed", False), ("prompt_tokens", False), ("pass_rate", False),
+        ("authority", False), ("secretary", False), ("passenger", False), ("monkey", False), ("auth_method", False),
+        (7, False), (None, False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_secret_is_known_by_whole_words_of_its_name(key, secret):
+    assert is_secret(key) is secret
+
+
+@pytest.mark.parametrize("key", ["tokens", "pass", "auth", "cookies"])
+def test_a_number_under_a_name_that_may_be_that_of_a_count_is_no_secret(key):
+    assert not is_secret(key, 12)
+    assert not is_secret(key, value=True)
+    assert is_secret(key, "abc")
+    assert is_secret(key, ["abc"])
+    assert is_secret("password", 12)
+    assert masked({key: 12, "n": {key: ["abc"]}}) == {key: 12, "n": {key: MASK}}
+
+
+def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
+    value = {"user": "ann", "login": [{"password": "s3cret", "n": 1}], "token": None}
+    expected = {"user": "ann", "login": [{"password": MASK, "n": 1}], "token": None}
+    assert masked(value) == masked(freeze(value)) == shown(freeze(value)) == expected
+    assert masked("s3cret", "api_key") == shown("s3cret", "api_key") == MASK
+    assert masked(None, "api_key") is None
+
+
+def test_an_object_leaves_as_its_fields_with_its_secrets_masked():
+    client = Client("a", "s3cret")
+    assert shown(freeze(client)) == {"name": "a", "api_key": MASK}
+    assert shown(freeze({"all": [(client,)]})) == {"all": [({"name": "a", "api_key": MASK},)]}
+    assert masked(freeze(client)) == {"name": "a", "api_key": MASK}
+    assert client.api_key == "s3cret"
+
+
+def test_a_text_that_was_told_is_masked_wherever_it_stands(none_hidden):
+    hide("s3cret-4711", None, "ab")
+    assert mask_text("Bearer s3cret-4711") == f"Bearer {MASK}"
+    assert isinstance(mask_text("s3cret-4711"), Masked)
+    assert mask_text("ab") == "ab"
+    value = {"a": ["see s3cret-4711"], "s3cret-4711": ("s3cret-4711",), "b": b"x s3cret-4711", "c": {"s3cret-4711"}}
+    for leaving in (masked(value), masked(freeze(value)), shown(freeze(value))):
+        assert "s3cret" not in repr(leaving)
+    assert "s3cret" not in safe_repr(freeze(value), limit=500)
+
+
+def test_the_longest_secret_is_masked_first(none_hidden):
+    hide("pass", "passphrase")
+    assert mask_text("my passphrase") == f"my {MASK}"
+
+
+def test_a_long_value_is_cut_and_still_masked(none_hidden):
+    hide("s3cret-4711")
+    assert len(safe_repr("x" * 1000)) == 60
+    assert "s3c" not in safe_repr("y" * 195 + "s3cret-4711", limit=400)
+    assert safe_repr("v", key="password") == repr(MASK)
+    assert safe_repr({"a": 1}) == "{'a': 1}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("nothing of it", "nothing of it"), ("it is se77", "it is "), ("it is se77led-4711", "it is se77led-4711"),
+     ("s", ""), ("se77led-4711 and se7", "se77led-4711 and "), ("", "")],
+)  # fmt: skip
+def test_of_a_text_that_grows_only_what_no_secret_can_begin_in_is_settled(text, shown):
+    hide("se77led-4711")
+    assert text[: settled(text)] == shown
+
+
+def test_no_secret_is_cut_in_two_by_what_may_be_the_beginning_of_another():
+    hide("one-abcd", "cd-other")
+    assert settled("it is one-abcd") == len("it is ")
+    assert mask_text("it is one-abcd"[: settled("it is one-abcd ")]) == "it is ********"
+
+
+def test_how_many_texts_are_hidden_grows_with_each():
+    before = how_many()
+    hide("another-one-4714")
+    assert how_many() == before + 1

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.board.paths import APPEND, DELETE, SET, changed, look
+from agentnb.board.values import ABSENT, freeze, thaw
+from agentnb.errors import BoardError
+
+
+def put(value, path, new, op=SET):
+    return thaw(changed(freeze(value), tuple(path), op, new, ("key", *path)))
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (("a", "b"), 1), (("l", 0), "x"), (("l", "1"), "y"), (("l", "-1"), "y"), (("l", -2), "x"), (("l", 2), ABSENT),
+        (("l", "x"), ABSENT), (("n", "7"), "seven"), (("none", "a"), ABSENT), (("a", "b", "c"), ABSENT), ((), ...),
+    ],
+)  # fmt: skip
+def test_looking_below_a_key(path, found):
+    value = freeze({"a": {"b": 1}, "l": ["x", "y"], "n": {7: "seven"}, "none": None})
+    assert look(value, path) == (value if found is ... else found)
+
+
+def test_a_literal_key_wins_over_a_number():
+    assert look(freeze({"0": "text", 0: "number"}), ("0",)) == "text"
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "new", "after"),
+    [
+        ({"a": 1}, ["b"], 2, {"a": 1, "b": 2}), ({"a": None}, ["a", "b"], 2, {"a": {"b": 2}}),
+        ({}, ["a", "b"], 1, {"a": {"b": 1}}),
+        ([1, 2], ["0"], 9, [9, 2]), ([1, 2], [-1], 9, [1, 9]), ([1, 2], [2], 3, [1, 2, 3]), ({7: 1}, ["7"], 2, {7: 2}),
+    ],
+)  # fmt: skip
+def test_setting_below_a_key(value, path, new, after):
+    before = freeze(value)
+    assert put(value, path, new) == after
+    assert thaw(before) == value
+
+
+def test_deleting_and_appending():
+    assert put({"a": {"b": 1, "c": 2}}, ["a", "b"], ABSENT, DELETE) == {"a": {"c": 2}}
+    assert put([1, 2, 3], [1], ABSENT, DELETE) == [1, 3]
+    assert put({"a": 1}, ["x", "y"], ABSENT, DELETE) == {"a": 1}
+    assert put({"l": [1]}, ["l"], 2, APPEND) == {"l": [1, 2]}
+    assert put({"l": None}, ["l"], 2, APPEND) == {"l": [2]}
+    assert changed(freeze([1]), (), DELETE, ABSENT, ("key",)) is ABSENT
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "op", "code"),
+    [
+        ({"a": 1}, ["a", "b"], SET, "B103"),
+        ({"a": 1}, ["a"], APPEND, "B103"),
+        ([1], ["5"], SET, "B104"),
+        ([1], ["x"], SET, "B104"),
+    ],
+)
+def test_where_no_way_leads(value, path, op, code):
+    with pytest.raises(BoardError, match=code):
+        put(value, path, 1, op)
+
+
+TREES = st.recursive(
+    st.integers(),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, min_size=1) | st.lists(inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), TREES), st.lists(st.sampled_from("abc"), min_size=1, max_size=3), TREES)
+def test_what_was_set_is_found_there_and_the_past_holds(value, path, new):
+    before = freeze(value)
+    try:
+        after = changed(before, tuple(path), SET, new, tuple(path))
+    except BoardError:
+        return
+    assert thaw(look(after, tuple(path))) == new
+    assert thaw(before) == value
+    assert all(after[key] is before[key] for key in before if key != path[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "after"),
+    [
+        ({"a": {"b": 1}}, ["a", "x", "y"], {"a": {"b": 1}}),
+        ({"a": {"b": 1}}, ["a", "b"], {"a": {}}),
+        ([1, [2, 3]], [1, "-1"], [1, [2]]),
+        ([1, 2], ["9"], [1, 2]),
+        ({7: 1, "8": 2}, ["7"], {"8": 2}),
+        ({"a": None}, ["a", "b"], {"a": None}),
+    ],
+)
+def test_deleting_takes_what_is_there_and_nothing_else(value, path, after):
+    assert put(value, path, ABSENT, DELETE) == after
+
+
+def test_deleting_nothing_gives_the_value_itself():
+    value = freeze({"a": {"b": 1}})
+    assert changed(value, ("a", "x"), DELETE, ABSENT, ("key", "a", "x")) is value
+    assert changed(value, ("x",), DELETE, ABSENT, ("key", "x")) is value
+
+
+def test_the_items_of_a_list_are_those_that_it_had_when_it_was_frozen():
+    begun = freeze({"l": [1, 2]})
+    changed(begun, ("l",), APPEND, 3, ("key", "l"))
+    assert put(begun, ["l", 0], 9) == {"l": [9, 2]}
+    assert put(begun, ["l", 0], ABSENT, DELETE) == {"l": [2]}
+    assert put(begun, ["l", 2], 9) == {"l": [1, 2, 9]}
+
+
+@pytest.mark.parametrize("index", [3, "3", -3, "-3", "x", "1.0"])
+def test_an_item_that_a_list_cannot_have_is_told_with_what_it_has(index):
+    with pytest.raises(BoardError) as caught:
+        put([1, 2], [index], 9)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("B104", "board key 'key'")
+    assert problem.what == f"there is no item {index!r} in the list on the way to 'key.{index}'"
+    assert problem.do == "use a number from 0 to 2"

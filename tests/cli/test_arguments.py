@@ -1,0 +1,41 @@
+"""test_words: what the command understands, and what it says where it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.cli.arguments import WrongWords, parser_of_all
+
+
+def refused(*words):
+    with pytest.raises(WrongWords) as raised:
+        parser_of_all().parse_args(words)
+    (problem,) = raised.value.problems
+    assert problem.code == "U906"
+    return problem
+
+
+def test_an_unknown_command_is_told_with_those_that_there_are():
+    assert "'rn'" in refused("rn", "x.yaml").what
+    assert "run" in refused("rn", "x.yaml").what
+
+
+@pytest.mark.parametrize("word", ["--input", "--chaos"])
+@pytest.mark.parametrize("value", ["alone", "=1"])
+def test_a_word_that_sets_something_has_a_key_and_a_value(word, value):
+    problem = refused("run", "x.yaml", word, value)
+    assert "KEY=VALUE" in problem.what
+    assert problem.do == "see agentnb run --help"
+
+
+def test_a_value_may_hold_what_separates_it():
+    assert parser_of_all().parse_args(["run", "x.yaml", "-i", "a=b=c"]).inputs == [("a", "b=c")]
+
+
+def test_words_are_not_shortened():
+    assert "--scen" in refused("run", "x.yaml", "--scen").what
+
+
+def test_a_run_by_itself_asks_for_nothing_more():
+    args = parser_of_all().parse_args(["run", "x.yaml"])
+    assert (args.inputs, args.scenarios, args.only, args.chaos, args.seed) == ([], False, [], [], 0)

@@ -1,0 +1,45 @@
+"""test_behaviors: the recipe that a log tells of."""
+
+from __future__ import annotations
+
+import agentnb as nb
+from agentnb.dialects.activegraph.foreign.behaviors import names_of
+from agentnb.dialects.activegraph.foreign.deliveries import Delivery
+from agentnb.dialects.activegraph.foreign.reading import read_log
+
+
+def test_nodes_are_who_fired_and_edges_who_set_off_whom(team_path):
+    recipe = nb.open_activegraph(team_path, "run-team").recipe
+    assert {name: (node.kind, node.on) for name, node in recipe.nodes.items()} == {
+        "planner": ("behavior", ("goal.created",)),
+        "worker": ("behavior", ("object.created",)),
+        "unblock": ("relation_behavior", ("task.completed",)),
+        "breaks": ("behavior", ("task.completed",)),
+        "asks": ("behavior", ("task.completed",)),
+    }
+    assert [(edge.source, edge.target, edge.kind, edge.condition) for edge in recipe.edges] == [
+        ("planner", "worker", "event", "object.created"),
+        ("worker", "unblock", "event", "task.completed"),
+        ("worker", "breaks", "event", "task.completed"),
+        ("worker", "asks", "event", "task.completed"),
+    ]
+    assert recipe.entry == ("planner", "worker")
+    assert (recipe.name, recipe.dialect) == ("Evaluate", "activegraph")
+
+
+def test_a_behavior_that_asked_a_model_is_one_of_a_model(model_path):
+    recipe = nb.open_activegraph(model_path).recipe
+    assert [(name, node.kind) for name, node in recipe.nodes.items()] == [("think", "llm_behavior")]
+
+
+def test_a_behavior_that_was_put_off_and_never_came_is_there(tmp_path):
+    from tests.dialects.activegraph.foreign import programs
+
+    path = tmp_path / "stopped.db"
+    programs.close(programs.run_late(path, budget={"max_events": 3}))
+    assert list(nb.open_activegraph(path).recipe.nodes) == ["start", "hop", "late"]
+
+
+def test_two_of_one_name_are_told_apart(late_path):
+    both = [Delivery("a", "behavior", "e1"), Delivery("a", "relation_behavior", "e1")]
+    assert set(names_of(both, read_log(late_path)).values()) == {"a", "a (relation_behavior)", "late"}

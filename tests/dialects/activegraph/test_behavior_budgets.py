@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.activegraph import Behavior, LLMBehavior, Runtime, Tool
+from agentnb.dialects.activegraph.errors import RegistrationError
+from agentnb.dialects.activegraph.parts.behavior_budgets import used_by
+from agentnb.errors import AgentNbError
+from tests.dialects.activegraph.making import on, on_relation, runtime, thinking
+
+
+def hop(event, graph, ctx):
+    graph.emit("go", {"n": event.payload.get("n", 0) + 1})
+
+
+def hopper(**budget):
+    return Behavior("hop", hop, on=["go"], budget=budget)
+
+
+def went(found):
+    """Return the behaviors that were given an event, in order."""
+    return [step.node_id for step in found.session.trace.steps]
+
+
+def test_a_behavior_is_set_off_no_more_when_its_calls_are_used_up():
+    chain = runtime(hopper(max_behavior_calls=3), budget={"max_behavior_calls": 50})
+    chain.session.emit("go", {})
+    chain.run_until_idle()
+    assert (went(chain), chain.session.status) == (["hop"] * 3, "idle")
+    assert chain.graph.events[-1].payload["used_up"] == {"hop": "max_behavior_calls"}
+    assert "budget: its max_behavior_calls=3 is used up" in str(chain.session.why_not("hop"))
+
+
+def test_others_go_on():
+    @on("go")
+    def note(event, graph, ctx):
+        graph.add_object("note", {})
+
+    both = runtime(hopper(max_behavior_calls=2), note)
+    both.session.emit("go", {})
+    both.run_until_idle()
+    assert went(both) == ["hop", "note", "hop", "note", "note"]
+
+
+def test_events_that_wait_together_do_not_pass_it():
+    found = runtime(hopper(max_behavior_calls=2))
+    for _ in range(5):
+        found.session.emit("go", {})
+    found.run_until_idle()
+    assert went(found) == ["hop", "hop"]
+
+
+def test_relations_of_one_event_do_not_pass_it():
+    @on_relation("near", "go", budget={"max_behavior_calls": 2})
+    def follow(relation, event, graph, ctx):
+        graph.emit("followed", {"target": relation.target})
+
+    found = runtime(follow)
+    middle, *others = [found.graph.add_object("place", {}) for _ in range(4)]
+    for other in others:
+        found.graph.add_relation(middle.id, other.id, "near")
+    found.session.emit("go", {"place": middle.id})
+    found.run_until_idle()
+    assert [event.payload["target"] for event in found.graph.events if event.type == "followed"] == [
+        "place#2",
+        "place#3",
+    ]
+
+
+def test_what_was_put_off_does_not_pass_it():
+    @on("go", activate_after=1, budget={"max_behavior_calls": 1})
+    def later(event, graph, ctx):
+        graph.add_object("note", {})
+
+    found = runtime(later)
+    for type_ in ("go", "go", "other", "other", "other"):
+        found.session.emit(type_, {})
+    found.run_until_idle()
+    assert len(found.graph.objects("note")) == 1
+
+
+def test_patches_are_counted_of_the_one_who_made_them():
+    @on("go", budget={"max_patches": 2})
+    def first(event, graph, ctx):
+        graph.patch_object("book#1", {"n": event.payload["n"]})
+
+    @on("go")
+    def second(event, graph, ctx):
+        graph.patch_object("book#1", {"m": event.payload["n"]})
+
+    found = runtime(first, second)
+    found.graph.add_object("book", {})
+    for number in range(4):
+        found.session.emit("go", {"n": number})
+    found.run_until_idle()
+    assert found.graph.get_object("book#1").data == {"n": 1, "m": 3}
+
+
+def asking(budget, *answers, tools=()):
+    """Return a runtime whose behavior `think` asks a model within this budget."""
+    (think,), options = thinking(*answers, tools=tools)
+    made = LLMBehavior("think", think.fn, on=["goal.created"], handler=think.fn, tools=list(tools), budget=budget)
+    return runtime(made, **options)
+
+
+def test_questions_are_counted_and_none_more_is_asked_within_a_delivery():
+    tool = Tool("look", lambda args, ctx: {"found": 1})
+    calls = [("", None, (("1", "look", {}),)), ("", None, (("2", "look", {}),)), ("done", None, ())]
+    found = asking({"max_llm_calls": 2}, *calls, tools=[tool])
+    found.run_goal("one")
+    found.run_goal("two")
+    assert [event.type for event in found.graph.events].count("llm.requested") == 2
+    assert [(error.behavior, error.reason) for error in found.errors] == [("think", "budget.llm_calls_exhausted")]
+    assert went(found) == ["think"]
+
+
+def test_tools_are_counted():
+    tool = Tool("look", lambda args, ctx: {"found": 1})
+    calls = [("", None, (("1", "look", {}), ("2", "look", {}))), ("done", None, ())]
+    found = asking({"max_tool_calls": 1}, *calls, tools=[tool])
+    found.run_goal("one")
+    assert [event.type for event in found.graph.events].count("tool.requested") == 1
+    assert [error.reason for error in found.errors] == ["budget.tool_calls_exhausted"]
+
+
+def test_what_it_spends_is_counted_in_decimals():
+    tool = Tool("look", lambda args, ctx: {"found": 1}, cost_per_call=Decimal("0.10"))
+    calls = [("", None, (("1", "look", {}),)), ("done", None, ())] * 3
+    found = asking({"max_cost_usd": "0.20"}, *calls, tools=[tool])
+    for text in ("one", "two", "three"):
+        found.run_goal(text)
+    think = found.get_behavior("think")
+    spent = used_by(found.session.engine, "think", think.budget)
+    assert (went(found), spent["max_cost_usd"] >= Decimal("0.20")) == (["think", "think"], True)
+
+
+def test_a_run_that_goes_back_forks_or_is_loaded_has_used_what_it_had_used_there(tmp_path):
+    found = runtime(hopper(max_behavior_calls=3), persist_to=tmp_path / "run.db")
+    found.session.emit("go", {})
+    found.run_until_idle()
+    session = found.session
+    fork = session.fork(at=1)
+    fork.run()
+    assert [step.node_id for step in fork.trace.steps] == ["hop"] * 3
+    session.goto(2)
+    assert used_by(session.engine, "hop", {"max_behavior_calls": 3}) == {"max_behavior_calls": 2}
+    assert found.replay().ok
+    session.close()
+    loaded = Runtime.load(tmp_path / "run.db", behaviors=[hopper(max_behavior_calls=5)], replay_strict=False)
+    loaded.session.emit("go", {})
+    loaded.run_until_idle()
+    assert used_by(loaded.session.engine, "hop", {"max_behavior_calls": 5}) == {"max_behavior_calls": 5}
+    loaded.session.close()
+
+
+def test_a_replay_of_a_run_with_budgets_finds_nothing():
+    chain = runtime(hopper(max_behavior_calls=3))
+    for _ in range(3):
+        chain.session.emit("go", {})
+    chain.run_until_idle()
+    assert chain.replay().ok
+
+
+@pytest.mark.parametrize("limit", ["max_events", "max_depth", "max_seconds", "max_steps", "max_llm_call"])
+def test_what_only_a_run_is_limited_by_is_refused_of_a_behavior(limit):
+    with pytest.raises(RegistrationError, match="R331"):
+        hopper(**{limit: 3})
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "many", True])
+def test_a_limit_that_is_none_is_refused(value):
+    with pytest.raises(AgentNbError, match="R331"):
+        hopper(max_behavior_calls=value)
+
+
+def test_a_session_of_the_recipe_keeps_to_it_too():
+    session = nb.Session(runtime(hopper(max_behavior_calls=2)).session.recipe)
+    session.emit("go", {}).run()
+    assert (session.position, session.status) == (2, "idle")

@@ -1,0 +1,65 @@
+"""test_times: clocks that tell whole seconds, and ids that count on after those of a log."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agentnb.dialects.activegraph import Clock, FrozenClock, Graph, IDGen, TickingClock
+from agentnb.dialects.activegraph.parts.clocks import text_of, time_of
+from tests.dialects.activegraph.making import runtime
+
+
+def test_every_clock_tells_utc_in_whole_seconds():
+    told = [Clock().now(), FrozenClock().now(), TickingClock().now(), FrozenClock("2026-01-01T01:00:00.5+01:00").now()]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", each) for each in told)
+    assert told[-1] == "2026-01-01T00:00:00Z"
+
+
+def test_a_clock_that_ticks_goes_on_each_time_it_is_asked_and_a_frozen_one_does_not():
+    ticking, frozen = TickingClock("2026-01-01T00:00:58Z", step_seconds=2), FrozenClock("2026-01-01T00:00:58Z")
+    assert [ticking.now(), ticking.now()] == ["2026-01-01T00:00:58Z", "2026-01-01T00:01:00Z"]
+    assert frozen.now() == frozen.now()
+
+
+def test_an_object_asks_the_clock_for_its_provenance_then_for_its_event():
+    graph = Graph(clock=TickingClock("2026-01-01T00:00:00Z"))
+    made = graph.add_object("task", {})
+    assert (made.provenance["timestamp"], graph.events[0].timestamp) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z")
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01"])
+def test_what_is_no_time_is_one_that_was_not_said(text):
+    assert text_of(time_of(text)) == ""
+
+
+def test_ids_count_by_their_sort_and_objects_all_together():
+    ids = IDGen()
+    assert [ids.event(), ids.event(), ids.relation(), ids.patch(), ids.frame(), ids.approval()] == [
+        "evt_001",
+        "evt_002",
+        "rel_001",
+        "patch_001",
+        "frame_001",
+        "approval_001",
+    ]
+    assert [ids.object("task"), ids.object("claim"), ids.object("task")] == ["task#1", "claim#2", "task#3"]
+    assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ids.run())
+
+
+def test_ids_go_on_after_the_highest_of_a_log_and_never_go_back():
+    team = runtime()
+    one = team.graph.add_object("task", {})
+    team.graph.add_relation(one.id, one.id, "next")
+    team.graph.patch_object(one.id, {"n": 1})
+    ids = IDGen()
+    ids.reseed_from_events(team.graph.events)
+    assert (ids.event(), ids.object("claim"), ids.relation(), ids.patch()) == (
+        "evt_004",
+        "claim#2",
+        "rel_002",
+        "patch_002",
+    )
+    ids.reseed_from_events(team.graph.events)
+    assert ids.event() == "evt_005"

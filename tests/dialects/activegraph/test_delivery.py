@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+
+from agentnb.dialects.activegraph import Runtime
+from agentnb.store import MemoryLog
+from tests.dialects.activegraph.making import graph, log, on, runtime, tell, types
+
+
+def kept(log):
+    """Return, entry by entry, the types of the events that a log has, those of steps in flight too."""
+    found = []
+    for entry in log.entries("RUN"):
+        body = json.loads(entry.body)
+        rows = [fact[2] for fact in body.get("told", ()) if fact[0] == "emit"]
+        rows += [row for part in body.get("p", ()) for row in part[4].get("events", ())]
+        found.append([row[3] for row in rows if len(row) > 2])
+    return found
+
+
+def test_a_delivery_is_kept_as_it_is_told_and_what_says_nothing_new_with_what_comes_next():
+    place, seen = MemoryLog(), []
+
+    @on("go", "again")
+    def says(event, graph, ctx):
+        begun = kept(place)
+        graph.emit("one", {})
+        seen.append((begun[-1], kept(place)[len(begun) :]))
+        if event.type == "go":
+            graph.emit("again", {})
+
+    team = runtime(says, store=place)
+    tell(team, "go")
+    team.run_until_idle()
+    first, second = seen
+    # What came before is kept when the code of the behavior runs; that it has begun, with what it does first.
+    assert first == (["go"], [["behavior.started", "one"]])
+    assert second == (["behavior.completed"], [["behavior.started", "one"]])
+    assert kept(place)[-2:] == [["behavior.completed"], ["runtime.idle"]]
+
+
+def test_a_delivery_that_fails_is_kept_with_its_failure():
+    place = MemoryLog()
+
+    @on("go")
+    def fails(event, graph, ctx):
+        raise ValueError("at once")
+
+    team = runtime(fails, store=place)
+    tell(team, "go")
+    team.run_until_idle()
+    assert ["behavior.started", "behavior.failed"] in kept(place)
+    team.session.close()
+    loaded = Runtime.load(place, "RUN", behaviors=[fails])
+    assert log(loaded) == log(team)
+
+
+def test_what_is_drawn_and_done_by_another_name_belongs_to_the_step():
+    outer = graph()
+
+    @on("go")
+    def acts(event, graph, ctx):
+        outer.add_object("task", {"luck": ctx.random.random()})
+
+    team = Runtime(outer, behaviors=[acts])
+    tell(team, "go")
+    team.session.step()
+    assert {event.step for event in team.session.engine.events()} == {None, 1}
+    luck = outer.get_object("task#1").data
+    team.session.back()
+    assert outer.all_objects() == []
+    team.session.step()
+    assert outer.get_object("task#1").data == luck
+    assert types(team) == ["go", "object.created"]

@@ -1,0 +1,62 @@
+"""What two runs have in common, and where they differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.activegraph import Diff, DivergentObject, InvalidArgumentType
+from tests.dialects.activegraph.making import on, runtime
+
+
+@pytest.fixture
+def team():
+    @on("goal.created")
+    def plan(event, graph, ctx):
+        first = graph.add_object("task", {"title": "a"})
+        second = graph.add_object("task", {"title": "b"})
+        graph.add_relation(first.id, second.id, "before")
+
+    made = runtime(plan)
+    made.run_goal("go")
+    return made
+
+
+def test_a_fork_that_does_the_same_again_is_identical(team):
+    fork = team.fork(team.graph.events[0].id)
+    fork.session.goto(0)
+    fork.run_until_idle()
+    found = team.diff(fork)
+    assert (found.is_identical, len(found.shared_events)) == (True, 4)
+    assert (found.parent_run_id, found.fork_run_id) == (team.run_id, fork.run_id)
+    assert not [event for event in found.shared_events if event.type.startswith(("behavior.", "runtime."))]
+
+
+def test_what_differs_is_named(team):
+    fork = team.fork(team.graph.events[-1].id)
+    fork.graph.patch_object("task#1", {"title": "other"})
+    extra = fork.graph.add_object("note", {})
+    fork.graph.remove_relation("rel_001")
+    team.graph.add_object("claim", {})
+    found = team.diff(fork)
+    assert {each.id: (each.in_parent is None, each.in_fork is None) for each in found.divergent_objects} == {
+        "task#1": (False, False),
+        "claim#3": (False, True),
+        extra.id: (True, False),
+    }
+    assert [each.id for each in found.divergent_relations] == ["rel_001"]
+    assert [event.type for event in found.parent_only_events] == ["object.created"]
+    assert [event.type for event in found.fork_only_events] == ["patch.applied", "object.created", "relation.removed"]
+    assert not found.is_identical
+    assert "task#1: title: 'a' -> 'other'" in str(found)
+
+
+def test_a_diff_is_built_by_hand_as_well():
+    found = Diff("a", "b")
+    assert found.is_identical
+    found.divergent_objects.append(DivergentObject("task#1", {"id": "task#1"}, None))
+    assert not found.is_identical
+
+
+def test_a_run_is_compared_with_a_run(team):
+    with pytest.raises(InvalidArgumentType, match="X519"):
+        team.diff(team.graph)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from agentnb.dialects.activegraph import LLMBehavior, LLMBehaviorError, LLMResponse, Tool, ToolCall
+from agentnb.errors import Problem
+from agentnb.world.llm.base import LLMError
+from tests.dialects.activegraph.making import runtime
+
+SAID = Problem("X337", "the server said no", "openai:small", "it is so", "ask another")
+
+
+def asked(provider, *tools, **options):
+    """Return a runtime whose behavior has asked a model; nothing is waited for between two attempts."""
+
+    def note(event, graph, ctx, answer):
+        graph.emit("noted", {})
+
+    asks = LLMBehavior("ask", note, on=["goal.created"], handler=note, tools=list(tools))
+    found = runtime(asks, llm_provider=provider, llm_retry_initial_delay_seconds=0.0, **options)
+    found.run_goal("go")
+    return found
+
+
+def failing(error):
+    def answer(request):
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "times"),
+    [
+        (LLMError(SAID, status=401), "llm.auth_error", 1),
+        (LLMError(SAID, status=403), "llm.auth_error", 1),
+        (LLMError(SAID, status=400), "llm.request_error", 1),
+        (LLMError(SAID, status=429), "llm.request_error", 1),
+        (LLMError(SAID, status=429, again=True), "llm.rate_limited", 3),
+        (LLMError(SAID, status=503, again=True), "llm.network_error", 3),
+        (OSError("no way"), "llm.network_error", 3),
+        (LLMBehaviorError("llm.auth_error", "wrong key"), "llm.auth_error", 1),
+    ],
+)
+def test_a_failure_says_what_it_was_and_is_tried_again_where_that_may_help(error, reason, times):
+    found = asked(failing(error))
+    assert [failure.reason for failure in found.errors] == [reason]
+    assert [event.type for event in found.graph.events].count("llm.requested") == times
+
+
+def test_a_script_that_has_ended_is_not_asked_again():
+    found = asked([])
+    assert ([error.reason for error in found.errors], len(found.session.engine.history.calls)) == (
+        ["llm.request_error"],
+        1,
+    )
+
+
+def test_a_server_that_says_when_is_asked_then():
+    found = asked(failing(LLMError(SAID, status=429, again=True, retry_after=0.01)), llm_retry_max_attempts=2)
+    waits = [call.arguments["seconds"] for call in found.session.engine.history.calls if call.kind == "sleep"]
+    assert waits == [0.01]
+
+
+class Query(BaseModel):
+    q: str
+
+
+class Found(BaseModel):
+    n: int
+
+
+class Model:
+    default_model = "model-1"
+
+    def __init__(self, *calls):
+        self.calls = list(calls)
+
+    def complete(self, **words):
+        if not self.calls:
+            return LLMResponse("done")
+        return LLMResponse("", tool_calls=[ToolCall("1", *self.calls.pop(0))])
+
+
+def look(args, ctx):
+    return {"n": len(args.q)} if args.q else {"m": 1}
+
+
+LOOK = Tool("look", look, input_schema=Query, output_schema=Found)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (("look", {"q": "x"}), None),
+        (("look", {}), "tool.invalid_input"),
+        (("look", {"q": ""}), "tool.invalid_output"),
+        (("other", {}), "tool.unknown_tool"),
+        (("breaks", {}), "tool.execution_error"),
+    ],
+)
+def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason):
+    breaks = Tool("breaks", lambda args, ctx: 1 / 0)
+    found = asked(Model(call), LOOK, breaks)
+    assert [error.reason for error in found.errors] == ([] if reason is None else [reason])
+    answers = [event.payload for event in found.graph.events if event.type == "tool.responded"]
+    assert [bool(answer["error"]) for answer in answers] == (
+        [] if reason == "tool.unknown_tool" else [reason is not None]
+    )
+
+
+def test_a_tool_may_be_one_of_the_runtimes_by_its_name():
+    found = asked(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
+    (answer,) = (event.payload["output"] for event in found.graph.events if event.type == "tool.responded")
+    assert answer == {"n": 3}
+
+
+def test_a_question_that_costs_more_than_is_left_is_not_asked():
+    class Dear(Model):
+        def count_tokens(self, **words):
+            return 100
+
+        def estimate_cost(self, **words):
+            return words["input_tokens"]
+
+    found = asked(Dear(), budget={"max_cost_usd": 5})
+    assert [error.reason for error in found.errors] == ["budget.cost_exhausted"]
+    assert [event.type for event in found.graph.events].count("llm.requested") == 0

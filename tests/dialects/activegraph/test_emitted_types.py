@@ -1,0 +1,135 @@
+"""test_drawing: what is known of a program's events before it runs, and how the samples are drawn."""
+
+from __future__ import annotations
+
+import agentnb as nb
+from agentnb.dialects.activegraph import Graph, LLMBehavior, Runtime
+from agentnb.dialects.activegraph.parts.emitted_types import events_of
+from agentnb.samples import reactive
+from tests.dialects.activegraph.making import on, on_relation
+
+TEAM = """team (activegraph): 6 behaviors, 6 types of events
+  plan (behavior)
+      -> object.created [task]
+  search (behavior)
+      -> object.created [note]
+      -> task.done (its code names it)
+  unblock (relation_behavior)
+      -> task.ready (its code names it)
+  write (llm_behavior)
+      -> object.created [draft]
+  review (behavior)
+      -> draft.accepted (its code names it)
+      -> draft.returned (its code names it)
+  publish (behavior)
+      -> object.created [memo]
+  goal.created (event)
+      -> plan
+  object.created (event)
+      -> search [object.type = 'task', object…]
+      -> review [object.type = 'draft']
+  task.done (event)
+      -> unblock [-[blocks]-]
+  task.ready (event)
+      -> write
+  draft.returned (event)
+      -> write
+  draft.accepted (event)
+      -> publish"""
+
+
+def test_what_is_declared_and_what_code_names_is_known_before_it_runs():
+    @on("go", creates=["task", "note"])
+    def plan(event, graph, ctx):
+        graph.add_object("task", {})
+
+    @on("object.created")
+    def work(event, graph, ctx):
+        def inner():
+            graph.emit("done", {})
+
+        inner()
+        graph.patch_object("x", {})
+        graph.emit("nobody.hears", {})
+
+    @on_relation("next", "done", "patch.applied")
+    def follow(relation, event, graph, ctx):
+        """Follow: this text names "go", and is none of the types."""
+
+    found = events_of([plan, work, follow])
+    assert found["tells"] == {"plan": {"object.created": "task, note"}}
+    assert found["may"] == {"plan": ("object.created",), "work": ("done", "patch.applied"), "follow": ()}
+    assert "behavior." in found["own"]
+
+
+def test_of_one_that_asks_a_model_the_handler_is_looked_at():
+    def tell(event, graph, ctx, answer):
+        graph.emit("told", {})
+
+    made = [LLMBehavior("ask", tell, on=["go"], handler=tell), on("told")(lambda event, graph, ctx: None)]
+    assert events_of(made)["may"]["ask"] == ("told",)
+
+
+class Tells:
+    """Callable, and without code that could be looked at."""
+
+    def __call__(self, event, graph, ctx):
+        graph.emit("told", {})
+
+
+def test_what_has_no_code_names_nothing():
+    from agentnb.dialects.activegraph import Behavior
+
+    assert events_of([Behavior("odd", Tells(), on=["told"])])["may"] == {"odd": ()}
+
+
+def test_the_team_before_it_runs():
+    assert nb.load(reactive.team()).draw().text == TEAM
+
+
+def test_the_incident_board_where_a_change_was_denied():
+    board = reactive.incident()
+    for service, text in (("shop", "low memory"), ("shop", "no memory")):
+        board.session.emit("alert.raised", {"service": service, "text": text})
+    board.run_until_idle()
+    board.deny("approval_001", "no", "ann")
+    board.run_until_idle()
+    text = board.draw().text
+    assert "  approval.denied (event)  <last, ×1>\n      -> call" in text
+    assert "  call (behavior)  <last, ×1>" in text
+    assert "  patch.applied (event)  <×2>\n      -> propose [diff.alerts.new = 2, (a:aler…]" in text
+
+
+def test_failures_are_told_of_by_everybody_who_may_fail_and_surely_by_who_has():
+    @on("go")
+    def breaks(event, graph, ctx):
+        raise ValueError("no")
+
+    @on("go")
+    def works(event, graph, ctx):
+        pass
+
+    @on("behavior.failed")
+    def mend(event, graph, ctx):
+        pass
+
+    run = Runtime(Graph(), behaviors=[breaks, works, mend])
+    before = run.draw().text
+    assert before.count("-> behavior.failed (its code names it)") == 3
+    run.session.emit("go")
+    run.run_until_idle()
+    after = run.draw().text
+    assert "breaks (behavior)  <×1>\n      -> behavior.failed\n" in after
+    assert "behavior.failed (event)  <last, ×1>" in after
+
+
+def test_one_who_hears_of_everything_stands_behind_any_event():
+    @on("*")
+    def log(event, graph, ctx):
+        pass
+
+    run = Runtime(Graph(), behaviors=[log])
+    run.session.emit("this")
+    run.session.emit("that")
+    run.run_until_idle()
+    assert "  * (event)  <last, ×2>\n      -> log" in run.draw().text

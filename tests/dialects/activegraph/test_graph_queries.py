@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from agentnb.dialects.activegraph.errors import GraphError
+from agentnb.dialects.activegraph.parts.graph_queries import Then, chains, near
+from tests.dialects.activegraph.making import graph
+
+
+@pytest.fixture(params=["as it is", "as a board told it"])
+def read(request):
+    """A row of four places, each leading to the next, and one that a relation leads to nothing from."""
+    kept = graph()
+    places = [kept.add_object("place" if number % 2 else "stop", {}) for number in range(4)]
+    for here, there in pairwise(places):
+        kept.add_relation(here.id, there.id, "to")
+    kept.add_relation(places[3].id, "gone#9", "to")
+    ledger = kept.ledger
+    return ledger if request.param == "as it is" else Then({id_: ledger.get(id_) for id_ in kept.session.board})
+
+
+def ids(things):
+    return [thing["id"] for thing in things]
+
+
+@pytest.mark.parametrize(
+    ("centre", "depth", "objects", "relations"),
+    [
+        ("place#2", 0, ["place#2"], []),
+        ("place#2", 1, ["stop#1", "place#2", "stop#3"], ["rel_001", "rel_002"]),
+        ("place#4", 9, ["stop#1", "place#2", "stop#3", "place#4"],
+         ["rel_001", "rel_002", "rel_003", "rel_004"]),
+        ("gone#9", 2, [], []),
+    ],
+)  # fmt: skip
+def test_what_lies_near_comes_in_the_order_of_making(read, centre, depth, objects, relations):
+    found = near(read, centre, depth)
+    assert (ids(found[0]), ids(found[1])) == (objects, relations)
+
+
+def test_what_a_missing_object_joins_lies_near_too():
+    kept = graph()
+    one, other = kept.add_object("place", {}), kept.add_object("place", {})
+    for place in (one, other):
+        kept.add_relation("gone#9", place.id, "to")
+    assert [[each.id for each in found] for found in kept.neighborhood(one.id, depth=1)] == [[one.id], ["rel_001"]]
+    assert [[each.id for each in found] for found in kept.neighborhood(one.id, depth=2)] == [
+        [one.id, other.id],
+        ["rel_001", "rel_002"],
+    ]
+
+
+def test_a_chain_follows_relations_the_way_that_it_says(read):
+    there = chains(read, ["stop", "place"], [("to", "out")])
+    assert [[each.id for each in chain.objects] for chain in there] == [["stop#1", "place#2"], ["stop#3", "place#4"]]
+    assert chains(read, ["stop", "place"], [("to", "right")]) == there
+    back = chains(read, ["stop", None], [(None, "left")])
+    assert [[each.id for each in chain.objects] for chain in back] == [["stop#3", "place#2"]]
+    assert [each.id for each in back[0].relations] == ["rel_002"]
+    assert chains(read, ["stop", "place"], [("from", "out")]) == chains(read, [], []) == []
+    with pytest.raises(GraphError, match=r"X517.*'letf'[\s\S]*left"):
+        chains(read, ["stop", "place"], [("to", "letf")])

@@ -1,0 +1,148 @@
+"""test_stored: runs that are kept, opened again and forked, wherever they are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.dialects.activegraph import Graph, Policy, Runtime
+from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
+from agentnb.errors import ExecutionError, StoreError
+from tests.dialects.activegraph.making import log, on, research, runtime
+
+__all__ = ["research"]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.needs_postgres)])
+def place(request, tmp_path):
+    return tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@on("goal.created")
+def asks(event, graph, ctx):
+    ctx.propose_object("memo", {"goal": event.payload["goal"]}, reason="it is asked for")
+
+
+def test_what_waited_for_a_person_waits_in_the_run_that_is_opened_again(place):
+    team = runtime(asks, persist_to=place, policy=Policy(requires_approval=["memo"]))
+    team.run_goal("one")
+    team.session.close()
+    loaded = Runtime.load(str(place), behaviors=[asks], policy=Policy(requires_approval=["memo"]))
+    assert [each.reason for each in loaded.pending_approvals()] == ["it is asked for"]
+    made = loaded.approve("approval_001", "ann")
+    loaded.run_until_idle()
+    loaded.session.close()
+    again = Runtime.load(str(place), behaviors=[asks])
+    assert (again.graph.get_object(made).data, again.pending_approvals()) == ({"goal": "one"}, [])
+    again.session.close()
+
+
+def test_without_an_id_the_run_that_was_written_last_is_loaded(place, research):
+    for goal in ("one", "two"):
+        team = Runtime(Graph(), behaviors=research, persist_to=place)
+        team.run_goal(goal)
+        team.session.close()
+    loaded = Runtime.load(str(place), behaviors=research)
+    assert loaded.graph.events[0].payload == {"goal": "two"}
+    loaded.session.close()
+
+
+def test_a_fork_of_a_kept_run_is_kept_and_forks_work_alike(place, research):
+    team = runtime(*research, persist_to=place)
+    team.run_goal("go")
+    whole = log(team)
+    fork = team.fork("evt_005", "one")
+    deeper = fork.fork("evt_004", "two")
+    deeper.run_until_idle()
+    fork.run_until_idle()
+    assert log(fork) == log(deeper) == whole
+    assert len({team.run_id, fork.run_id, deeper.run_id}) == 3
+    kept = deeper.run_id
+    for each in (deeper, fork, team):
+        each.session.close()
+    loaded = Runtime.load(str(place), kept, behaviors=research)
+    assert log(loaded) == whole
+    loaded.session.close()
+
+
+def test_a_fork_has_no_budget_and_goes_by_other_behaviors_where_they_are_given(research):
+    team = runtime(*research, budget={"max_behavior_calls": 50})
+    team.run_goal("go")
+    fork = team.fork("evt_001", behaviors=[asks])
+    assert (fork.budget.limits, fork.session.limits.budget.max_behavior_calls) == ({}, None)
+    assert [each.name for each in fork.behaviors] == ["asks"]
+    with pytest.raises(LookupError, match="X515"):
+        team.fork("evt_999")
+
+
+def test_a_graph_knows_its_store_and_what_was_in_the_log_before(tmp_path, research):
+    team = runtime(*research)
+    assert (team.graph.store, team.graph.replayed_ids) == (None, set())
+    team.run_goal("go")
+    team.save_state(tmp_path / "run.db")
+    assert team.graph.store is not None
+    before = {event.id for event in team.graph.events}
+    team.session.close()
+    loaded = Runtime.load(tmp_path / "run.db", behaviors=research)
+    loaded.run_goal("more")
+    assert loaded.graph.replayed_ids == before < {event.id for event in loaded.graph.events}
+
+
+def test_without_a_store_the_errors_are_those_that_python_programs_catch(tmp_path, research):
+    with pytest.raises(FileNotFoundError, match="L410") as missing:
+        Runtime.load(tmp_path / "nothing.db")
+    assert isinstance(missing.value, StoreError)
+    assert not (tmp_path / "nothing.db").exists()
+    with pytest.raises(ValueError, match=r"R265[\s\S]*runtime\.save_state\('run\.db'\)"):
+        runtime(*research).save_state()
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_a_loaded_run_is_exhausted_until_it_goes_on(place, research, limit):
+    team = runtime(*research, persist_to=place, budget={"max_behavior_calls": limit})
+    team.run_goal("one")
+    assert team.status().state == "exhausted"
+    team.session.close()
+    loaded = Runtime.load(str(place), behaviors=research)
+    assert (loaded.status().state, loaded.status().budget.exhausted_by) == ("exhausted", None)
+    loaded.session.step()
+    assert loaded.status().state == "stopped"
+    loaded.run_until_idle()
+    assert loaded.status().state == "idle"
+    loaded.session.close()
+
+
+def test_a_loaded_run_goes_on_while_the_first_runtime_lives(place, research):
+    first = runtime(*research, persist_to=place)
+    first.run_goal("one")
+    loaded = Runtime.load(str(place), behaviors=research)
+    assert loaded.graph.replayed_count == len(first.graph.events)
+    loaded.run_goal("two")
+    for act in (lambda: first.run_goal("three"), lambda: first.graph.add_object("task", {})):
+        with pytest.raises(ExecutionError, match="L471"):
+            act()
+    assert [event.payload for event in first.graph.events[:1]] == [{"goal": "one"}]  # it can still be looked at
+    again = Runtime.load(str(place), behaviors=research)
+    assert log(again) == log(loaded)
+    again.run_goal("three")
+    with pytest.raises(ExecutionError, match="L471"):
+        loaded.run_goal("four")
+    again.session.close()
+
+
+def test_what_the_first_runtime_does_before_the_loaded_one_is_not_mixed_with_it(place, research):
+    first = runtime(*research, persist_to=place)
+    first.run_goal("one")
+    loaded = Runtime.load(str(place), behaviors=research)
+    first.run_goal("two")
+    with pytest.raises(StoreError):
+        loaded.run_goal("other two")
+    again = Runtime.load(str(place), behaviors=research)
+    assert [each.payload["goal"] for each in again.graph.events if each.type == "goal.created"] == ["one", "two"]
+
+
+def test_the_store_of_a_forks_graph_is_filled_at_once(research):
+    team = runtime(*research)
+    team.run_goal("go")
+    store = InMemoryGraphStore()
+    team.fork(team.graph.events[-1].id, graph_store=store)
+    assert len(list(store.all_objects())) == len(team.graph.objects()) > 0

@@ -1,0 +1,113 @@
+"""Providers and tool invokers that record answers to files, and answer from them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import BaseModel
+
+from agentnb.dialects.activegraph import (
+    CachedToolResponse,
+    DirectToolInvoker,
+    LLMBehaviorError,
+    LLMMessage,
+    RecordedLLMProvider,
+    RecordedToolProvider,
+    RecordingLLMProvider,
+    RecordingToolProvider,
+    Tool,
+    ToolContext,
+    ToolError,
+)
+from tests.dialects.activegraph.making import log, runtime, thinking
+
+
+class Note(BaseModel):
+    text: str
+
+
+class Add(BaseModel):
+    a: int
+    b: int = 1
+
+
+CONTEXT = ToolContext("b", "evt_001", None, "key", 1.0)
+ADD = Tool("add", lambda args, ctx: {"sum": args.a + args.b}, input_schema=Add)
+
+
+def test_a_recorded_run_is_repeated_without_its_provider(tmp_path):
+    behaviors, options = thinking(("one", None, ()))
+    provider = RecordingLLMProvider(options.pop("llm_provider"), tmp_path / "answers")
+    first = runtime(*behaviors, llm_provider=provider, **options)
+    first.run_goal("go")
+    (file,) = (tmp_path / "answers").iterdir()
+    fields = json.loads(file.read_text())
+    requested = next(event for event in first.graph.events if event.type == "llm.requested")
+    assert file.stem == fields["prompt_hash"] == requested.payload["prompt_hash"]
+    assert "recorded_at" in fields
+    assert "recorded_at" not in fields["prompt"]
+    recorded = RecordedLLMProvider(tmp_path / "answers", default_model=provider.default_model)
+    again = runtime(*behaviors, llm_provider=recorded, **options)
+    again.run_goal("go")
+    answered = [[event.payload["raw_text"] for event in team.graph.events if event.type == "llm.responded"]
+                for team in (first, again)]  # fmt: skip
+    assert answered[0] == answered[1] == ["one"]
+    assert len(log(again)) == len(log(first))
+
+
+def test_what_was_not_recorded_fails_and_says_so(tmp_path):
+    request = {"system": "", "messages": [LLMMessage("user", "hi")], "model": "m", "max_tokens": 1, "temperature": 0.0,
+               "top_p": 1.0, "output_schema": Note, "timeout_seconds": 1.0}  # fmt: skip
+    with pytest.raises(LLMBehaviorError) as raised:
+        RecordedLLMProvider(tmp_path).complete(**request)
+    assert (raised.value.reason, "prompt_hash" in raised.value.payload_extras) == ("llm.fixture_missing", True)
+    with pytest.raises(ToolError) as failed:
+        RecordedToolProvider(tmp_path).invoke(ADD, Add(a=1), CONTEXT)
+    assert failed.value.reason == "tool.fixture_missing"
+
+
+def test_a_tool_is_recorded_and_repeated(tmp_path):
+    recording = RecordingToolProvider(DirectToolInvoker(), tmp_path)
+    assert recording.invoke(ADD, Add(a=2), CONTEXT).output == {"sum": 3}
+    assert RecordedToolProvider(tmp_path).invoke(ADD, {"b": 1, "a": 2}, CONTEXT).output == {"sum": 3}
+
+
+def test_an_invoker_maps_what_a_tool_raises():
+    def fails(args, ctx):
+        raise args
+
+    with pytest.raises(ToolError) as raised:
+        DirectToolInvoker().invoke(Tool("fails", fails), ValueError("no"), CONTEXT)
+    assert raised.value.reason == "tool.execution_error"
+    with pytest.raises(ToolError) as raised:
+        DirectToolInvoker().invoke(Tool("fails", fails), ToolError("tool.timeout", "slow"), CONTEXT)
+    assert raised.value.reason == "tool.timeout"
+
+
+class Invoker:
+    def __init__(self, answer):
+        self.answer, self.calls = answer, []
+
+    def invoke(self, tool, args, ctx):
+        self.calls.append((tool.name, args, ctx.behavior_name))
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "reason"),
+    [
+        (CachedToolResponse({"sum": 9}), {"sum": 9}, None),
+        (CachedToolResponse(None, {"reason": "tool.network_error", "message": "down"}), None, "tool.network_error"),
+    ],
+)
+def test_a_runtime_calls_tools_through_its_invoker(answer, output, reason):
+    behaviors, options = thinking(("", None, (("c1", "add", {"a": 1}),)), ("done", None, ()), tools=[ADD])
+    invoker = Invoker(answer)
+    team = runtime(*behaviors, tool_invoker=invoker, **options)
+    team.run_goal("go")
+    responded = next(event.payload for event in team.graph.events if event.type == "tool.responded")
+    assert invoker.calls == [("add", Add(a=1), "think")]
+    assert (responded.get("output"), (responded.get("error") or {}).get("reason")) == (output, reason)
+    assert team.replay().ok
+    assert len(invoker.calls) == 1

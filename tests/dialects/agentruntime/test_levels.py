@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from tests.dialects.agentruntime.making import codes, edges, line, problems, ran, text
+
+# -- the order in which nodes run ---------------------------------------------------------------------------------
+
+
+def order(tmp_path, names, *pairs, **options):
+    done = ran(tmp_path, text("\n".join([line(*names), edges(*pairs)])), **options)
+    assert done.state["log"] == done.path
+    return "".join(done.path)
+
+
+def test_a_diamonds_tail_runs_once_for_each_way_in(tmp_path):
+    assert order(tmp_path, "SLRJ", "S-L", "S-R", "L-J", "R-J") == "SLRJJ"
+
+
+def test_two_sources_run_their_target_and_what_follows_twice(tmp_path):
+    assert order(tmp_path, "ABCD", "A-C", "B-C", "C-D") == "ABCCDD"
+
+
+def test_an_edge_that_is_there_twice_leads_there_twice(tmp_path):
+    assert order(tmp_path, "ABC", "A-B", "A-B", "B-C") == "ABBCC"
+
+
+def test_the_queue_is_first_in_first_out(tmp_path):
+    assert order(tmp_path, "SABCD", "S-A", "S-B", "A-C", "B-D") == "SABCD"
+
+
+def test_all_nodes_that_nothing_leads_to_are_entries_in_their_order(tmp_path):
+    assert order(tmp_path, "CABD", "C-D") == "CABD"
+
+
+def test_an_edge_is_taken_where_its_rule_holds_and_an_empty_one_always_does(tmp_path):
+    graph = (
+        line("S", "one", "two", "empty", "result")
+        + """
+edges:
+  - {from: S, to: one, when: {"==": [{var: state.x}, 1]}}
+  - {from: S, to: two, when: {"==": [{var: state.x}, 2]}}
+  - {from: S, to: empty, when: {}}
+  - {from: S, to: two, when: false}
+  - {from: S, to: result, when: {"==": [{var: state.log.0}, S]}}
+"""
+    )
+    assert ran(tmp_path, text(graph)).path == ["S", "one", "empty", "result"]  # rules see what the map has written
+
+
+def test_a_fallback_that_only_failures_lead_to_is_no_entry(tmp_path):
+    graph = """
+    nodes:
+      - {id: rescue, type: noop, map: {merge: {log: [rescue]}}}
+      - {id: try, type: tool, uses: echo, on_error: {to: rescue}}
+    """
+    done = ran(tmp_path, text(graph))
+    assert (done.path, done.state["log"]) == (["try"], [])
+
+
+def test_targets_of_routers_and_bodies_of_loops_are_no_entries(tmp_path):
+    graph = (
+        line("case", "other", "body")
+        + """
+  - {id: route, type: router, cases: [{when: {"==": [1, 1]}, to: case}], default: other}
+  - {id: loop, type: loop, body: body, max_iterations: 1}
+"""
+    )
+    assert ran(tmp_path, text(graph)).path == ["route", "loop enter", "body", "loop leave", "case"]
+
+
+def test_a_graph_without_an_entry_is_refused():
+    round_ = line("a") + '\n  - {id: r, type: router, cases: [{when: {"==": [1, 1]}, to: a}]}\n' + edges("a-r")
+    assert "R105" in codes(text(round_))
+    inside = "\n  ".join(round_.splitlines())
+    nested = f"subgraphs:\n  one:\n    inputs: [x]\n    outputs: [a]\n    {inside.replace(chr(10), chr(10) + '  ')}"
+    assert "R116" in codes(text("nodes: [{id: s, type: subgraph, graph: one}]") + nested)
+
+
+# -- ids, and where a node stands ---------------------------------------------------------------------------------
+
+INNER = """
+subgraphs:
+  one:
+    inputs: [x]
+    outputs: [a]
+    nodes:
+      - {id: same, type: noop, map: {set: {a: 1}}}
+      - {id: own, type: noop}
+    edges: [{from: same, to: own}]
+  two:
+    inputs: [x]
+    outputs: [b]
+    nodes: [{id: same, type: noop, map: {set: {b: 2}}}]
+"""
+
+
+def test_nodes_of_one_name_in_several_graphs_have_names_of_their_own(tmp_path):
+    graph = """
+    nodes:
+      - {id: same, type: noop}
+      - {id: one, type: subgraph, graph: one}
+      - {id: two, type: subgraph, graph: two}
+    edges: [{from: same, to: one}, {from: one, to: two}]
+    """
+    done = ran(tmp_path, text(graph, INNER))
+    assert done.path == [
+        "same", "one enter", "one/same", "own", "one leave", "two enter", "two/same", "two leave",
+    ]  # fmt: skip
+    assert (done.state["a"], done.state["b"]) == (1, 2)
+    assert [done.session.recipe.nodes[id].label for id in ("same", "one/same", "own")] == ["", "same", ""]
+
+
+def test_a_body_that_is_reached_otherwise_too_is_copied_into_the_loop(tmp_path):
+    graph = (
+        line("first", "work")
+        + """
+  - {id: loop, type: loop, body: work, max_iterations: 2}
+edges: [{from: first, to: work}]
+"""
+    )
+    done = ran(tmp_path, text(graph))
+    assert done.path == ["first", "loop enter", "loop/work", "loop again", "loop/work", "loop leave", "work"]
+    assert done.state["log"] == ["first", "work", "work", "work"]
+    assert done.session.recipe.nodes["loop/work"].label == "work"
+
+
+def test_two_loops_may_run_one_body(tmp_path):
+    graph = (
+        line("work")
+        + """
+  - {id: one, type: loop, body: work, max_iterations: 2}
+  - {id: two, type: loop, body: work, max_iterations: 1}
+edges: [{from: one, to: two}]
+"""
+    )
+    done = ran(tmp_path, text(graph))
+    assert done.state["log"] == ["work"] * 3
+
+
+def test_the_ways_of_a_body_are_not_followed_and_that_is_told(tmp_path):
+    graph = (
+        line("work", "after")
+        + """
+  - {id: loop, type: loop, body: work, max_iterations: 2}
+edges: [{from: work, to: after}, {from: loop, to: after}]
+"""
+    )
+    assert ("R119", "warning") in problems(text(graph))
+    done = ran(tmp_path, text(graph))
+    assert done.state["log"] == ["work", "work", "after"]
+
+
+# -- what does not hang together ----------------------------------------------------------------------------------
+
+
+def cycle_of(graph, *more):
+    with pytest.raises(RecipeError) as caught:
+        load(text(graph, *more))
+    assert isinstance(caught.value, ValueError)
+    return [problem.what for problem in caught.value.problems if "cycle" in problem.what]
+
+
+def test_edges_that_lead_round_are_a_cycle():
+    assert cycle_of("\n".join([line("a", "b", "c"), edges("a-b", "b-c", "c-b")])) == [
+        "the graph has a cycle: b -> c -> b"
+    ]
+
+
+def test_an_edge_to_itself_is_one():
+    assert cycle_of("\n".join([line("a"), edges("a-a")])) == ["the graph has a cycle: a -> a"]
+
+
+def test_a_loop_whose_body_is_itself_is_one():
+    assert cycle_of("nodes:\n  - {id: l, type: loop, body: l}") == ["the graph has a cycle: l -> l"]
+
+
+def test_a_body_that_leads_back_to_its_loop_is_one():
+    graph = line("w") + "\n  - {id: l, type: loop, body: w}\n" + edges("w-l")
+    assert cycle_of(graph) == ["the graph has a cycle: w -> l -> w"]
+
+
+def test_subgraphs_that_contain_one_another_are_one():
+    nested = """
+    subgraphs:
+      one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: two}]}
+      two: {inputs: [x], outputs: [a], nodes: [{id: q, type: subgraph, graph: one}]}
+    """
+    (what,) = cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", nested)
+    assert "subgraph" in what
+    own = "subgraphs:\n  one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: one}]}"
+    assert len(cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", own)) == 1
+
+
+def test_a_routers_way_back_is_none():
+    graph = line("a") + '\n  - {id: r, type: router, cases: [{when: {"==": [1, 2]}, to: a}]}\n' + edges("a-r")
+    start = graph.replace("nodes:", "nodes:\n  - {id: s, type: noop}").replace("edges:", "edges:\n  - {from: s, to: a}")
+    assert problems(text(start)) == []
+
+
+UNKNOWN = {
+    "uses": ("{id: a, type: tool, uses: gone}", "R182"),
+    "graph": ("{id: a, type: subgraph, graph: gone}", "R182"),
+    "prompt": ("{id: a, type: llm, prompt: gone}", "R182"),
+    "body": ("{id: a, type: loop, body: gone}", "R182"),
+    "case": ('{id: a, type: router, cases: [{when: {"==": [1, 1]}, to: gone}]}', "R104"),
+    "default": ('{id: a, type: router, cases: [{when: {"==": [1, 1]}, to: b}], default: gone}', "R104"),
+    "on_error": ("{id: a, type: noop, on_error: {to: gone}}", "R104"),
+}
+
+
+@pytest.mark.parametrize("word", UNKNOWN)
+def test_a_name_that_leads_nowhere_is_told_when_it_is_loaded(word):
+    node, code = UNKNOWN[word]
+    assert code in codes(text(f"{line('b')}\n  - {node}"))
+
+
+@pytest.mark.parametrize("way", ["{from: a, to: gone}", "{from: gone, to: a}"])
+def test_ends_of_edges_exist(way):
+    assert "R104" in codes(text(f"{line('a', 'b')}\nedges: [{way}]"))
+
+
+def test_an_id_is_there_once_in_its_graph():
+    assert codes(text(line("a", "b", "a"))) == ["R106"]
+
+
+def test_a_subgraph_that_nobody_runs_is_told():
+    assert problems(text(line("a"), INNER)) == [("R183", "warning")] * 2
+
+
+def test_the_result_of_a_loop_is_that_of_its_last_round(tmp_path):
+    graph = """
+    nodes:
+      - {id: more, type: tool, uses: add, inputs: {n: "{{ n }}"}, map: {set: {n: "{{ result.result }}"}}}
+      - {id: loop, type: loop, body: more, max_iterations: 3, on_exhausted: continue}
+    """
+    done = ran(tmp_path, text(graph))
+    assert (done.state["n"], done.path[-1]) == (3, "loop leave")
+    assert done.session.trace.steps[-1].observation == {"result": 3}

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.coreason.parts.field_schemas import field_schema, is_required, output_schema
+from tests.dialects.coreason.making import content
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+
+
+def of(fields, *required):
+    return {"type": "object", "properties": fields, "required": list(required)}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({"summary": TEXT, "n": NUMBER}, of({"summary": TEXT, "n": NUMBER}, "summary", "n")),
+        ({"title": "string", "n": "integer"}, of({"title": TEXT, "n": NUMBER}, "title", "n")),
+        ({"title": "string"}, of({"title": TEXT}, "title")),
+        ({"answer": {}}, of({"answer": {}}, "answer")),
+        ({"a": {**TEXT, "required": False}, "b": {**TEXT, "required": True}}, of({"a": TEXT, "b": TEXT}, "b")),
+        ({"who": {"name": "string"}}, of({"who": of({"name": TEXT}, "name")}, "who")),
+        ({"type": "object", "total": {"type": "number"}}, of({"total": {"type": "number"}}, "total")),
+        ({"type": "object", "a": TEXT, "b": TEXT, "required": ["a"]}, of({"a": TEXT, "b": TEXT}, "a")),
+        (
+            {"description": "string", "x": {"$ref": "#/a"}},
+            of({"description": TEXT, "x": {"$ref": "#/a"}}, "description", "x"),
+        ),
+    ],
+)
+def test_fields_are_written_out_as_an_object_of_them(written, meant):
+    assert output_schema(written) == meant
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {}, TEXT, {"type": "object"}, {"type": "object", "properties": {"type": TEXT}}, {"enum": ["string"]},
+        {"title": "Report", "type": "object", "properties": {}}, {"items": TEXT}, {"not": {"type": "null"}},
+        {"$ref": "#/$defs/a", "$defs": {"a": TEXT}}, {"anyOf": [TEXT, NUMBER]}, {"x-note": "of my own"},
+        {"properties": {"a": TEXT}, "b": TEXT}, {"title": "string", "type": "string"}, {"definitions": {"a": TEXT}},
+        {"additionalProperties": TEXT}, {"type": ["string", "null"]}, {"description": "A text"},
+    ],
+)  # fmt: skip
+def test_a_schema_is_left_as_it_is_written(schema):
+    assert output_schema(schema) == schema
+
+
+def test_a_field_may_be_a_types_name_or_say_that_it_is_required():
+    assert field_schema("string") == TEXT
+    assert field_schema("text") == "text"
+    assert field_schema({**TEXT, "required": True}) == TEXT
+    assert field_schema(5) == 5
+    assert is_required({"required": True})
+    assert not is_required({"required": ["a"]})
+    assert not is_required("string")
+
+
+def test_a_node_fills_the_fields_that_are_written_in_short():
+    node = {"id": "g", "type": "generative", "goal": "x", "output_schema": {"title": "string", "n": "integer"}}
+    recipe = nb.load(content([node]))
+    assert recipe.check() == []
+    assert recipe.nodes["g"].writes == ("title", "n")
+    run = nb.Session(recipe, llm=[{"title": "Rain"}, {"title": "Rain", "n": 1}])
+    run.run()
+    assert (dict(run.board), len(run.trace.frames.calls)) == ({"title": "Rain", "n": 1}, 2)
+
+
+def test_a_deep_map_is_looked_at_so_far():
+    deep = {"a": "string"}
+    for _ in range(500):
+        deep = {"a": deep}
+    assert output_schema(deep) == deep

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.coreason.files import EVALUATOR
+from tests.dialects.coreason.making import HEAD, agent, content, problems
+
+ONE = "topology: [{id: a, type: agent, agent_ref: x}]\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "severity", "where"),
+    [
+        ("guardrails: {spot_check_rate: 0.5}", "R127", "warning", "<text>:4:1, guardrails"),
+        ("identity: {min_scope: admin}", "R127", "warning", "<text>:4:1, identity"),
+        ("compliance: {audit_level: full}", "R127", "warning", "<text>:4:1, compliance"),
+        ("state: {properties: {}, persistence: redis}", "R130", "warning", "<text>:4:38, state.persistence"),
+        (
+            "tests: [{id: t, description: d, inputs: {}, validation_logic: code_eval}]",
+            "R129",
+            "warning",
+            "<text>:4:63, tests[0].validation_logic",
+        ),
+    ],
+)
+def test_what_is_not_done_is_told_where_it_stands(line, code, severity, where):
+    assert problems(HEAD + ONE + line) == [(code, severity, where)]
+
+
+def test_what_nodes_ask_for_is_told_once_for_all():
+    nodes = [agent(name, collaboration={"mode": "co_edit"}) for name in "ab"]
+    (problem,) = load(content(nodes, [("a", "b")])).check()
+    assert (problem.code, problem.what) == ("R127", "'collaboration' at a, b is not enforced")
+    assert problem.where == "<dict>, topology.nodes[0].collaboration"
+
+
+JUDGE = {**EVALUATOR, "evaluation_profile": "strict", "pass_route": "", "fail_route": "judge"}
+GOAL = {"id": "g", "type": "generative", "goal": "x", "output_schema": {}}
+WATCHED = {"transparency": "interactive", "triggers": ["on_start"]}
+
+
+@pytest.mark.parametrize(
+    ("node", "path"),
+    [
+        (agent("a", reasoning={"strategy": "adversarial"}), "reasoning"),
+        (agent("a", interaction=WATCHED), "interaction"),
+        (agent("a", cognitive_profile={"role": "r", "memory_read": [{"collection_name": "c"}]}), "cognitive_profile"),
+        ({**JUDGE, "evaluation_profile": {"golden_dataset_uri": "u"}}, "evaluation_profile.golden_dataset_uri"),
+        ({**GOAL, "allowed_tools": ["t"]}, "allowed_tools"),
+        ({**GOAL, "solver": {"strategy": "tree_search"}}, "solver.strategy"),
+    ],
+)
+def test_what_a_run_does_not_do_for_a_node_is_told(node, path):
+    assert problems(content([node])) == [("R127", "warning", f"<dict>, topology.nodes[0].{path}")]
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        agent("a", recovery={"max_retries": 2, "behavior": "ignore"}),
+        agent("a", recovery={"behavior": "continue_with_default", "default_output": {"x": 1}}),
+        agent("a", recovery={}, reasoning={}, visualization={"style": "tree"}),
+        agent("a", interaction={"transparency": "interactive"}),
+        agent("a", interaction={**WATCHED, "transparency": "observable"}),
+        agent("a", cognitive_profile={"role": "r", "task_primitive": "t"}, model_policy="fast"),
+        {**JUDGE, "evaluation_profile": {"evaluator_model": "m"}},
+        {**GOAL, "solver": {"strategy": "ensemble", "n_samples": 3}},
+        {"id": "h", "type": "human", "prompt": "?", "timeout_seconds": 3, "required_role": "lead"},
+    ],
+)
+def test_what_a_run_does_is_not_told(node):
+    assert problems(content([node])) == []
+
+
+def test_the_policy_is_enforced_but_for_what_is_told():
+    done = {
+        "max_retries": 2,
+        "timeout_seconds": 5,
+        "execution_mode": "parallel",
+        "budget_cap_usd": 0,
+        "token_budget": 9,
+    }
+    done |= {"priority": "high", "caching_enabled": False, "safety_preamble": "Be kind.", "sensitive_tools": []}
+    assert problems(content(["a"], policy=done)) == []
+    words = {"rate_limit_rpm": 1, "rate_limit_tpm": 1, "sensitive_tools": ["t"], "allowed_mcp_servers": ["m"]}
+    words["legal_disclaimer"] = "l"
+    assert problems(content(["a"], policy=words)) == [("R127", "warning", f"<dict>, policy.{word}") for word in words]
+
+
+def test_an_environment_is_not_made():
+    assert problems(content(["a"], environment={})) == []
+    around = {"mcp_servers": [{"name": "m"}], "python_version": "3.12"}
+    assert problems(content(["a"], environment=around)) == [
+        ("R127", "warning", f"<dict>, environment.{word}") for word in around
+    ]
+
+
+def test_what_a_note_on_servers_advises_can_be_done():
+    recipe = load(content([agent("a", agent_ref="helper")], environment={"mcp_servers": [{"name": "m"}]}))
+    (note,) = [problem for problem in recipe.check() if "mcp_servers" in problem.what]
+    assert "Session(tools={AGENT_REF: function})" in note.do
+    session = Session(recipe, tools={"helper": lambda **words: {"done": True}})
+    assert session.run().outcome["status"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({"policy": {"max_retries": -1}}, "policy.max_retries"),
+        ({"policy": {"timeout_seconds": 10**400}}, "policy.timeout_seconds"),
+        ({"policy": {"budget_cap_usd": float("nan")}}, "policy.budget_cap_usd"),
+        (
+            {"nodes": [agent("a", recovery={"retry_delay_seconds": float("inf")})]},
+            "topology.nodes[0].recovery.retry_delay_seconds",
+        ),
+        (
+            {"nodes": [agent("a", recovery={"retry_delay_seconds": float("nan")})]},
+            "topology.nodes[0].recovery.retry_delay_seconds",
+        ),
+        ({"policy": {"timeout_seconds": -1}}, "policy.timeout_seconds"),
+        ({"policy": {"timeout_seconds": 0}}, "policy.timeout_seconds"),
+        ({"policy": {"budget_cap_usd": -0.5}}, "policy.budget_cap_usd"),
+        ({"policy": {"token_budget": -1}}, "policy.token_budget"),
+        ({"nodes": [agent("a", recovery={"max_retries": -1})]}, "topology.nodes[0].recovery.max_retries"),
+        (
+            {"nodes": [agent("a", recovery={"retry_delay_seconds": -1})]},
+            "topology.nodes[0].recovery.retry_delay_seconds",
+        ),
+        (
+            {"nodes": [{"id": "h", "type": "human", "prompt": "?", "timeout_seconds": -1}]},
+            "topology.nodes[0].timeout_seconds",
+        ),
+    ],
+)
+def test_a_number_below_what_makes_sense_counts_as_none(more, path):
+    assert problems(content(**{"nodes": ["a"], **more})) == [("R139", "warning", f"<dict>, {path}")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        ({"q": {"type": 42}}, "q"),
+        ({"q": "text"}, "q"),
+        ({"q": {"type": "text"}}, "q"),
+        ({"q": {"minLength": "x"}}, "q"),
+        ({"q": {"pattern": "("}}, "q"),
+        ({"type": "object", "properties": {"q": {"type": 42}}}, "properties.q"),
+    ],
+)
+def test_an_input_that_no_schema_describes_is_told_and_not_asked(inputs, path):
+    recipe = load(content(["a"], interface={"inputs": inputs}))
+    assert [(problem.code, problem.severity, problem.where) for problem in recipe.check()] == [
+        ("R134", "warning", f"<dict>, interface.inputs.{path}")
+    ]
+    assert Session(recipe, {"q": [1]}).status == "ready"
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, True, {"type": "string"}, {"enum": [1]}, {"type": ["string", "null"], "default": 1}]
+)
+def test_a_schema_is_not_told(schema):
+    assert problems(content(["a"], interface={"inputs": {"q": schema}})) == []
+
+
+@pytest.mark.parametrize("ref", [{"agent_ref": {"intent": "write"}}, {}])
+def test_a_published_recipe_names_its_agents(ref):
+    nodes = [{"id": "a", "type": "agent", **ref}]
+    assert problems(content(nodes)) == []
+    assert [(code, severity) for code, severity, _ in problems(content(nodes, status="published"))] == [
+        ("R128", "error")
+    ]
+
+
+def test_an_agent_described_in_place_may_be_published():
+    nodes = [{"id": "a", "type": "agent", "cognitive_profile": {"role": "writer"}}]
+    assert problems(content(nodes, status="published")) == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        ({"q": "string", "more": {}}, "q"),
+        ({"q": {"type": "string", "required": True}}, "q"),
+        ({"type": "object", "properties": {"q": {"type": "string", "required": True}}}, "properties.q"),
+    ],
+)
+def test_an_input_in_short_is_told_and_taken_as_it_is_meant(inputs, path):
+    recipe = load(content(["a"], interface={"inputs": inputs}))
+    (problem,) = recipe.check()
+    assert (problem.code, problem.severity, problem.where) == ("R134", "warning", f"<dict>, interface.inputs.{path}")
+    assert "of type string" in problem.why
+    with pytest.raises(RecipeError, match="R206"):
+        Session(recipe, {"q": 1})
+    if path != "q" or "more" not in inputs:
+        with pytest.raises(RecipeError, match="R205"):
+            Session(recipe, {})
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "text"}, "'text' is not valid"),
+        ({"properties": {"a": {"pattern": "("}}}, "is not a 'regex'"),
+        ({"properties": {"a": {"$ref": "https://example.org/a.json"}}}, "not in it"),
+        ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "not in it"),
+    ],
+)
+def test_an_output_that_no_schema_describes_is_told_when_the_recipe_is_loaded(schema, why):
+    (problem,) = load(content([{**GOAL, "output_schema": schema}])).check()
+    assert (problem.code, problem.severity) == ("R140", "warning")
+    assert problem.where == "<dict>, topology.nodes[0].output_schema"
+    assert why in problem.why
+
+
+def test_an_output_that_refers_to_itself_is_not_told():
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}, "c": {"$ref": "#"}, "d": {"$ref": "#e"}},
+              "$defs": {"b": {"type": "string"}, "f": {"$anchor": "e"}}}  # fmt: skip
+    assert problems(content([{**GOAL, "output_schema": schema}])) == []
+
+
+def falls(name, to=None, **more):
+    return agent(name, recovery={"behavior": "route_to_fallback", "fallback_node_id": to}, **more)
+
+
+def test_a_fallback_to_no_node_is_told():
+    assert problems(content([falls("a")])) == [("R141", "warning", "<dict>, topology.nodes[0].recovery.behavior")]
+
+
+def test_fallbacks_that_lead_round_are_told_once():
+    nodes = [falls("a", "b"), falls("b", "c"), falls("c", "b"), falls("d", "d"), falls("e", "f"), "f"]
+    told = [problem for problem in load(content(nodes, [("a", "d"), ("d", "e")])).check() if problem.code == "R142"]
+    assert [problem.what for problem in told] == [
+        "fallbacks lead round: b -> c -> b",
+        "fallbacks lead round: d -> d",
+    ]
+    assert told[0].where == "<dict>, topology.nodes[1].recovery.fallback_node_id"
+
+
+def test_two_scenarios_with_one_id_are_told():
+    test = {"id": "t", "description": "d", "inputs": {}, "validation_logic": "exact_match"}
+    assert problems(content(["a"], tests=[test, {**test, "id": "u"}, test])) == [
+        ("R143", "warning", "<dict>, tests[2].id")
+    ]

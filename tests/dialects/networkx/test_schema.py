@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.networkx import schema as words
+from agentnb.errors import Place
+
+PLACE = Place("<graph 'g'>", path="nodes['a']")
+
+
+def told(given, known):
+    problems: list = []
+    found = words.read(given, known, PLACE, problems)
+    return found, [(problem.code, problem.severity, problem.where) for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("name", "reader", "good", "bad"),
+    [
+        ("label", words.text, "a", 3),
+        ("reads", words.texts, ["a"], "a"),
+        ("function", words.function, len, 3),
+        ("input_key", words.path, ("a", 0), [1, "a"]),
+        ("inputs", words.paths, {"x": "a.b"}, {"x": 3}),
+        ("inputs", words.paths, {"x": ["a"]}, {3: "a"}),
+        ("times", words.rounds, 0, True),
+        ("max", words.at_least_one, 1, 0),
+        ("timeout", words.seconds, 0.5, float("inf")),
+        ("blocking", words.flag, False, 1),
+        ("repeatable", words.flag, True, "yes"),
+        ("options", words.options, ["yes"], "yes"),
+        ("init", words.mapping, {"a": 1}, {1: "a"}),
+        ("inputs", words.schemas, ["a", "b"], [1]),
+        ("while", words.condition, "n > 1", 7),
+    ],
+)
+def test_a_value_fits_or_is_told(name, reader, good, bad):
+    found, problems = told({name: good}, {name: reader})
+    assert name in found
+    assert problems == []
+    found, problems = told({name: bad}, {name: reader})
+    assert name not in found
+    ((code, severity, where),) = problems
+    assert code == ("R310" if reader is words.condition else "R114")
+    assert (severity, where) == ("error", f"<graph 'g'>, nodes['a'].{name}")
+
+
+def test_none_is_as_if_it_were_left_out():
+    assert told({"label": None}, {"label": words.text}) == ({}, [])
+
+
+def test_paths_are_taken_apart():
+    assert words.path("order.lines.0") == ("order", "lines", "0")
+    assert words.path(["order.id", 0]) == ("order.id", 0)
+
+
+def test_an_attribute_that_looks_like_a_known_one_is_asked_for():
+    _, problems = told({"funtion": 1, "color": "red", 7: 8}, {**words.COMMON, **words.BY_KIND["function"]})
+    assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].funtion")]
+
+
+def test_an_attribute_of_another_kind_is_told():
+    _, problems = told({"prompt": "Hi"}, {**words.COMMON, **words.BY_KIND["function"]})
+    assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].prompt")]
+
+
+def test_a_condition_tells_its_own_problems():
+    _, problems = told({"when": "a <"}, words.EDGE)
+    assert [code for code, _, _ in problems] == ["R301"]
+
+
+def test_a_value_is_shown_short():
+    assert len(words.shown("x" * 500)) == 60
+    assert (words.shown([]), words.shown({}), words.shown(object())) == ("a list", "a dict", "an object")
+
+
+@pytest.mark.parametrize("word", ["tools", "messages", "prompt"])
+def test_a_models_settings_may_not_say_what_is_asked_or_offered(word):
+    made = nx.DiGraph(name="g")
+    made.add_node("a", kind="llm", prompt="Hi", model={"model": "m", word: [{"name": "x"}]})
+    with pytest.raises(nb.RecipeError, match=rf"R114(.|\n)*{word!r}"):
+        nb.load(made)

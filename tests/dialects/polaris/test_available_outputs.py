@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from agentnb.dialects.polaris import Graph
+from agentnb.dialects.polaris.parts.available_outputs import Flow, Outputs
+from agentnb.dialects.polaris.parts.levels import Levels
+from tests.dialects.polaris.making import Plan, Result, fail, mend, note, plan, tell
+
+
+def flow_of(graph):
+    return Flow(graph, Levels(graph))
+
+
+def kinds(flow):
+    return {id: set(found.kinds) for id, found in flow.before.items()}
+
+
+def test_what_may_be_there_before_a_node_is_what_any_way_to_it_may_produce():
+    graph = Graph().given(int).add_system(plan).add_conditional_branch("ask", Plan, bool, tell, note).add_system(mend)
+    assert kinds(flow_of(graph)) == {
+        "plan": {int}, "ask": {int, Plan}, "tell": {int, Plan}, "note": {int, Plan},
+        "mend": {int, Plan, Result, str},
+    }  # fmt: skip
+
+
+def test_within_a_loop_it_is_also_what_the_body_produces():
+    flow = flow_of(Graph().add_loop_n("again", 2, lambda g: g.add_system(note).add_system(plan)).add_system(tell))
+    assert kinds(flow) == {"again": set(), "note": {str, Plan}, "plan": {str, Plan}, "tell": {str, Plan}}
+
+
+def test_branches_do_not_see_each_other_later_nodes_see_both():
+    flow = flow_of(Graph().add_parallel("both", [plan, note]).add_system(tell))
+    assert kinds(flow)["plan"] == kinds(flow)["note"] == set()
+    assert kinds(flow)["tell"] == {Plan, str}
+
+
+def test_what_is_inside_counts_all_that_is_nested_and_handlers():
+    def body(graph):
+        graph.add_error_handler(graph.add_system_node(fail), note)
+        graph.add_conditional_branch("ask", Plan, bool, plan)
+
+    graph = Graph().add_loop_n("again", 2, body)
+    assert flow_of(graph).inside(graph.get_node("again").body_entry) == Outputs(frozenset({Result, str, Plan}))
+    assert flow_of(graph).inside(None) == Outputs()

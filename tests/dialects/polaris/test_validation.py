@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agentnb.dialects.polaris import Graph, system
+from agentnb.dialects.polaris.parts.validation import CODES
+from agentnb.dialects.polaris.schema import JoinNode, SequentialEdge
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from tests.dialects.polaris.making import Plan, Result, fail, mend, note, nothing, plan, tell, work
+
+
+def errors(graph):
+    return [(finding.kind, finding.node) for finding in graph.validate().errors]
+
+
+def warnings(graph):
+    return [(finding.kind, finding.node) for finding in graph.validate().warnings]
+
+
+def whole():
+    """Return a graph with a node of each sort, and nothing wrong with it."""
+    graph = Graph().add_system(plan).add_loop("loop", Plan, lambda plan: plan.done > 1, work)
+    graph.add_conditional_branch("ask", Plan, bool, tell, note)
+    return graph.add_switch("route", Plan, str, {"a": tell}, note).add_parallel("both", [tell, note])
+
+
+def test_a_graph_with_nothing_wrong_is_ok():
+    result = whole().validate()
+    assert (result.ok, bool(result), result.errors, result.warnings, str(result)) == (True, True, (), (), "ok")
+
+
+def changed(id, **fields):
+    graph = whole()
+    for name, value in fields.items():
+        setattr(graph.get_node(id), name, value)
+    return graph
+
+
+def with_edge(source, target):
+    graph = whole()
+    graph.edges.append(SequentialEdge("odd", source, target))
+    return graph
+
+
+def entry(id):
+    graph = whole()
+    graph.entry = id
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "kind", "node"),
+    [
+        (Graph(), "NoEntryPoint", None),
+        (entry("gone"), "InvalidEntryPoint", "gone"),
+        (with_edge("gone", "plan"), "InvalidEdgeSource", "gone"),
+        (with_edge("plan", "gone"), "InvalidEdgeTarget", "gone"),
+        (changed("ask", predicate=None), "MissingPredicate", "ask"),
+        (changed("ask", true_branch=None), "MissingBranch", "ask"),
+        (changed("ask", false_branch="gone"), "InvalidBranchTarget", "ask"),
+        (changed("both", branches=["gone"]), "InvalidBranchTarget", "both"),
+        (changed("route", discriminator=None), "MissingDiscriminator", "route"),
+        (changed("route", cases=[], default=None), "EmptySwitch", "route"),
+        (changed("route", cases=[("a", "gone")]), "InvalidCaseTarget", "route"),
+        (changed("route", default="gone"), "InvalidDefaultTarget", "route"),
+        (changed("both", branches=[]), "EmptyParallel", "both"),
+        (changed("both", join=None), "MissingJoin", "both"),
+        (changed("both", join="plan"), "InvalidJoinTarget", "both"),
+        (changed("both_join", sources=[]), "EmptyJoinSources", "both_join"),
+        (changed("both_join", sources=["gone"]), "InvalidJoinSource", "both_join"),
+        (changed("loop", termination=None), "NoTerminationCondition", "loop"),
+        (changed("loop", body_entry=None), "EmptyLoopBody", "loop"),
+        (changed("loop", body_entry="gone"), "InvalidLoopBody", "loop"),
+        (changed("loop", body_entry="note"), "LoopPredicateOutputNotProduced", "loop"),
+    ],
+)
+def test_each_mistake_is_an_error_that_names_its_node(graph, kind, node):
+    assert (kind, node) in errors(graph)
+    found = next(finding for finding in graph.validate().errors if finding.kind == kind)
+    assert all((found.what, found.where, found.why, found.do))
+    assert found.code == CODES[kind]
+    with pytest.raises(RecipeError) as caught:
+        load(graph)
+    assert found in caught.value.problems
+
+
+def test_what_builders_leave_empty_is_told():
+    graph = Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, nothing, nothing)
+    graph.add_loop_n("again", 2, nothing).add_parallel("both", []).add_switch("route", Plan, str, {})
+    assert [kind for kind, _ in errors(graph)] == [
+        "MissingBranch", "MissingBranch", "EmptySwitch", "EmptyParallel", "EmptyJoinSources", "EmptyLoopBody",
+    ]  # fmt: skip
+    assert [found.details["branch"] for found in graph.validate().errors[:2]] == ["true", "false"]
+
+
+def test_a_branch_that_is_left_out_is_no_mistake():
+    assert Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, tell).validate().ok
+
+
+def test_a_loop_whose_predicate_is_asked_before_there_is_a_value_is_told():
+    graph = Graph().add_loop("again", Plan, bool, plan)
+    assert errors(graph) == [("LoopPredicateOutputNotThere", "again")]
+    assert "Plan" in graph.validate().errors[0].what
+    assert Graph().given(Plan).add_loop("again", Plan, bool, plan).validate().ok
+    assert Graph().add_system(plan).add_loop("again", Plan, bool, plan).validate().ok
+
+
+def test_a_system_that_does_not_say_what_it_returns_may_return_anything():
+    @system
+    def anything():
+        return Plan("tea")
+
+    assert Graph().add_system(anything).add_loop("again", Plan, bool, anything).validate().ok
+
+
+def test_what_one_branch_may_produce_may_be_there():
+    graph = Graph().add_system(note).add_conditional_branch("ask", str, bool, plan).add_loop("again", Plan, bool, work)
+    assert (errors(graph), warnings(graph)) == ([], [])
+
+
+def test_what_a_handler_produces_counts_behind_it_only_where_the_run_goes_on():
+    for resume in (True, False):
+        graph = Graph().add_system(plan)
+        graph.add_error_handler(graph.add_system_node(work), note, resume=resume)
+        graph.add_conditional_branch("ask", str, bool, tell)
+        assert warnings(graph) == ([] if resume else [("OutputNotProduced", "ask")])
+
+
+def test_a_loop_may_read_what_its_body_has_produced_in_the_round_before():
+    def body(graph):
+        graph.add_conditional_branch("ask", Plan, bool, lambda g: g.add_switch("read", Result, str, {"a": note}))
+        graph.add_system(work).add_system(tell)
+
+    assert warnings(Graph().add_system(plan).add_loop("again", Plan, bool, body)) == []
+
+
+def test_two_branches_that_produce_one_type_are_warned_of_once_a_type():
+    graph = Graph().add_system(plan).add_parallel("both", [tell, mend, tell, note])
+    assert warnings(graph) == [("ConflictingParallelOutputs", "both")]
+    assert graph.validate().warnings[0].details["output_type"] is Result
+    assert load(graph).notes[0].code == "R197"
+
+
+def test_a_second_case_of_a_key_is_warned_of():
+    graph = Graph().add_system(plan).add_switch("route", Plan, str, [("a", tell), ("a", note)])
+    assert warnings(graph) == [("DuplicateCase", "route")]
+
+
+class Counted:
+    """A key that counts how often it is compared; it cannot be hashed."""
+
+    __hash__ = None
+    compared = 0
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return self is other
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "equal"),
+    [
+        ([1, {"a": [2]}], [1.0, {"a": [2]}], True),
+        ({"a": 1, "b": []}, {"b": [], "a": 1}, True),
+        ({1, 2}, frozenset({2, 1}), True),
+        (([],), ([],), True),
+        ([1], (1,), False),
+        ([[]], [()], False),
+        ({"a": [1]}, {"a": [2]}, False),
+        (bytearray(b"x"), b"x", True),
+        (np.array([1, 2]), np.array([1, 2]), False),  # whether they are equal is no one truth
+    ],
+)
+def test_keys_of_cases_are_compared_whether_they_can_be_hashed_or_not(first, second, equal):
+    for cases in ([first, second], [second, first]):
+        graph = Graph().add_system(plan).add_switch("route", Plan, str, [(key, tell) for key in cases])
+        assert warnings(graph) == [("DuplicateCase", "route")] * equal
+
+
+def switch_of(keys):
+    """Return a graph with a switch that has one branch and all these keys."""
+    graph = Graph().add_system(plan).add_switch("route", Plan, str, {"first": tell})
+    (_, target) = graph.nodes[1].cases[0]
+    graph.nodes[1].cases[:] = [(key, target) for key in keys]
+    return graph
+
+
+@pytest.mark.parametrize("make_key", [Counted, lambda: [Counted()]], ids=["plain", "in a list"])
+def test_a_switch_of_many_keys_that_cannot_be_hashed_is_checked_in_linear_time(make_key):
+    Counted.compared = 0
+    assert warnings(switch_of([make_key() for _ in range(1000)])) == []
+    assert Counted.compared <= 1000 * 100
+
+
+def test_lists_as_keys_are_not_compared_one_with_another():
+    keys = [[n] for n in range(20_000)]
+    assert warnings(switch_of([*keys, [0]])) == [("DuplicateCase", "route")]
+
+
+def test_nodes_that_nothing_leads_to_are_warned_of():
+    graph = whole()
+    graph.nodes.append(JoinNode("alone", sources=["plan"]))
+    assert warnings(graph) == [("Unreachable", "alone")]
+    assert [problem.code for problem in load(graph).check()] == ["R115"]
+
+
+def test_a_second_handler_is_never_taken():
+    graph = Graph().add_system(plan)
+    risky = graph.add_system_node(fail)
+    graph.add_error_handler(risky, mend).add_error_handler(risky, tell)
+    assert warnings(graph) == [("HandlerNeverTaken", "tell")]
+
+
+def test_the_time_out_handler_of_a_system_without_a_time_out_is_never_taken():
+    graph = Graph()
+    graph.add_timeout_handler(graph.add_system_node(plan), note)
+    (found,) = graph.validate().warnings
+    assert (found.kind, found.node, found.do) == ("HandlerNeverTaken", "note", "graph.set_timeout('plan', seconds)")
+    assert graph.set_timeout("plan", 5).validate().warnings == ()
+
+
+def test_a_chain_that_comes_back_to_itself_is_warned_of():
+    graph = Graph().add_system(plan).add_system(work)
+    graph.edges.append(SequentialEdge("back", "work", "plan"))
+    assert [kind for kind, _ in warnings(graph)] == ["Cycle"]
+
+
+def test_what_nothing_before_produces_is_warned_of_for_systems_decisions_and_switches():
+    graph = Graph().add_system(work).add_conditional_branch("ask", Result, bool, note)
+    graph.add_switch("route", Result, str, {"a": note})
+    assert warnings(graph) == [("OutputNotProduced", id) for id in ("work", "ask", "route")]
+
+
+def test_findings_are_shown_as_rows():
+    assert "MissingBranch" not in Graph().validate()._repr_html_()
+    assert "R146" in Graph().validate()._repr_html_()

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from agentnb.dialects.symphony.parts.llm_handler import ENVIRONMENT, LLMHandler, Provider
+from agentnb.dialects.symphony.parts.llm_types import LLMRequest, LLMResponse
+from agentnb.errors import AgentRuntimeError
+from agentnb.secrets import mask_text
+from agentnb.world.llm import base
+from agentnb.world.llm.base import LLMError
+from tests.dialects.symphony.providers import HI, Own, no_keys, serve, served
+from tests.world.llm.protocols import PROTOCOLS, OpenAI
+from tests.world.llm.serving import KEY
+
+__all__ = ["no_keys", "serve"]  # fixtures
+
+each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+
+# --------------------------------------------------------------------------------------------------------- registration
+
+
+@pytest.mark.parametrize("name", ["openai", "OpenAI", " OPENAI "])
+def test_a_provider_is_found_in_whatever_case_its_name_is_written(name, serve):
+    handler, _ = served(serve, OpenAI.whole(), provider="OpenAI")
+    assert handler.get_provider(name) is handler.get_provider()
+
+
+@each
+def test_a_provider_of_settings_is_asked_by_its_own_protocol(protocol, serve):
+    server, handler = serve(protocol.whole("Hello")), LLMHandler()
+    config = {"provider": protocol.name, "model": "m-1", "apiKey": KEY, "baseURL": server.url + protocol.prefix}
+    handler.register_provider(config)
+    response = handler.complete(LLMRequest(HI))
+    assert (response.content, response.usage.total_tokens) == ("Hello", 10)
+    assert protocol.said(server.asked[0].body) == [("user", "Hi")]
+    assert type(response) is LLMResponse
+
+
+def test_a_provider_may_be_called_otherwise_than_its_kind(serve):
+    server, handler = serve(OpenAI.whole("Hello")), LLMHandler()
+    words = SimpleNamespace(name="Ours", provider="openai_compatible", model="small", base_url=server.url)
+    assert handler.register_provider(words).name == "Ours"
+    handler.register_provider("theirs", {"type": "openai_compatible", "model": "big", "base_url": server.url})
+    for name in ("ours", "THEIRS"):
+        handler.complete(LLMRequest(HI, provider=name))
+    assert [asked.body["model"] for asked in server.asked] == ["small", "big"]
+
+
+class OwnLater:
+    async def complete(self, request):
+        return base.LLMResponse(request.prompt, "later", base.Usage(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "content"),
+    [
+        (lambda request: "Hello", "Hello"),
+        (lambda request: LLMResponse("Hello", "m", {"prompt_tokens": 1, "completion_tokens": 2}), "Hello"),
+        (lambda request: base.LLMResponse("Hello"), "Hello"),
+        (lambda request: {"content": "Hello"}, "Hello"),
+        (lambda request: {"answer": 42}, '{"answer": 42}'),
+        (lambda request: None, None),
+        (lambda request: request.llm_config["model"], "m-2"),
+        (["Hello"], "Hello"),
+        (Own(), "x: Hi"),
+        (OwnLater(), "Hi"),
+        ("simulated", "Mocked output from "),
+    ],
+)
+def test_whoever_can_answer_may_be_a_provider(given, content):
+    handler = LLMHandler()
+    handler.register_provider("x", given)
+    asked = LLMRequest(HI, {"model": "m-2"}, provider="x")
+    assert handler.complete(asked).content == content
+    if not isinstance(given, list):
+        assert asyncio.run(handler.acomplete(asked)).content == content
+    else:
+        with pytest.raises(Exception, match="X304"):
+            asyncio.run(handler.acomplete(asked))  # a script goes on from call to call
+
+
+def test_a_provider_that_has_a_name_needs_no_other():
+    handler = LLMHandler()
+    handler.register_provider(Own())
+    assert handler.complete({"messages": [{"role": "user", "content": "Hi"}]}).content == "None: Hi"
+
+
+def test_the_last_one_of_a_name_counts_and_the_first_one_of_all_is_the_default():
+    handler = LLMHandler()
+    for name, answer in (("a", "1"), ("b", "2"), ("A", "3")):
+        handler.register_provider(name, [answer])
+    assert handler.known == ["A", "b"]
+    assert handler.complete(LLMRequest(HI)).content == "3"
+
+
+def test_handlers_are_objects_and_one_is_shared():
+    shared = LLMHandler.get_instance()
+    assert shared is LLMHandler.get_instance()
+    assert LLMHandler() is not shared
+    assert LLMHandler.of(None) is shared
+    assert LLMHandler.of(shared) is shared
+
+
+def test_a_single_model_answers_for_every_provider():
+    handler = LLMHandler.of(lambda request: f"I, for {request.provider}")
+    assert handler.complete(LLMRequest(HI, provider="openai")).content == "I, for openai"
+    assert LLMHandler.of(Provider("p", Own())).complete(LLMRequest(HI)).content == "None: Hi"
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ((None,), "X464"),
+        (({"model": "m"},), "X464"),
+        (("", lambda request: ""), "X464"),
+        (("x", 5), "X464"),
+        (("x", Own), "X464"),
+        ((5,), "X463"),
+        (({"provider": "opnai", "api_key": KEY},), "X330"),
+        (("opnai",), "X330"),
+        (({"provider": "openai"},), "X332"),
+        (({"provider": "openai", "api_key": "{{env.NOT_THERE}}"},), "X333"),
+        (({"provider": "openai", "api_key": KEY, "temperature": "hot"},), "X334"),
+    ],
+)
+def test_what_is_no_provider_is_told(given, code):
+    handler = LLMHandler()
+    with pytest.raises(AgentRuntimeError, match=code) as raised:
+        handler.register_provider(*given)
+    assert KEY not in str(raised.value)
+    assert handler.known == []
+
+
+# --------------------------------------------------------------------------------------------------------- environment
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "model"),
+    [
+        ("OPENAI_API_KEY", "openai", "gpt-4o-mini"),
+        ("ANTHROPIC_API_KEY", "anthropic", "claude-sonnet-4-5"),
+        ("GOOGLE_API_KEY", "gemini", "gemini-2.5-flash"),
+    ],
+)
+def test_a_key_in_the_environment_is_enough(variable, name, model, monkeypatch):
+    handler = LLMHandler()
+    monkeypatch.setenv(variable, KEY)
+    provider = handler.get_provider()
+    assert (provider.name, provider.model, handler.known) == (name, model, [name])
+    assert handler.get_provider(name.upper()) is provider
+
+
+def test_the_keys_are_looked_for_in_order_and_after_what_was_registered(monkeypatch):
+    handler = LLMHandler()
+    for variable, name in (
+        ("GEMINI_API_KEY", "gemini"),
+        ("ANTHROPIC_API_KEY", "anthropic"),
+        ("OPENAI_API_KEY", "openai"),
+    ):
+        monkeypatch.setenv(variable, KEY)
+        assert handler.get_provider().name == name
+    assert handler.known == [*ENVIRONMENT]
+    handler.register_provider("mine", ["x"])
+    assert handler.get_provider().name == "mine"
+    assert handler.known == ["mine", *ENVIRONMENT]
+
+
+def test_a_key_that_has_changed_is_taken(monkeypatch, serve):
+    handler, first = LLMHandler(), KEY
+    monkeypatch.setenv("OPENAI_API_KEY", first)
+    before = handler.get_provider()
+    monkeypatch.setenv("OPENAI_API_KEY", "another-key-4711")
+    assert handler.get_provider() is not before
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(AgentRuntimeError, match="X465"):
+        handler.get_provider()
+
+
+def test_what_the_environment_gives_has_its_settings(monkeypatch, serve):
+    server = serve(OpenAI.whole())
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
+    assert LLMHandler().complete(LLMRequest(HI)).content == "Hello"
+    body = server.asked[0].body
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("gpt-4o-mini", 0.7, 2048)
+
+
+def test_a_provider_that_there_is_not_is_told_with_those_there_are():
+    handler = LLMHandler()
+    handler.register_provider("local", ["x"])
+    with pytest.raises(AgentRuntimeError, match=r"X465: there is no provider 'lokal'(.|\n)*local(.|\n)*mean 'local'"):
+        handler.get_provider("lokal")
+    with pytest.raises(AgentRuntimeError, match=r"X465(.|\n)*OPENAI_API_KEY is not set; the known ones are: local"):
+        handler.complete(LLMRequest(HI, provider="openai"))
+
+
+def test_no_provider_at_all_is_told_with_what_to_do():
+    with pytest.raises(AgentRuntimeError, match=r"X465: there is no provider of models(.|\n)*OPENAI_API_KEY"):
+        LLMHandler().complete(LLMRequest(HI))
+
+
+# -------------------------------------------------------------------------------------------------------------- secrets
+
+
+def test_a_key_is_never_shown(serve):
+    handler, _ = served(serve, OpenAI.failed(401, f"the key {KEY} is wrong"))
+    provider = handler.get_provider()
+    with pytest.raises(LLMError) as raised:
+        handler.complete(LLMRequest(HI))
+    shown = [repr(handler), repr(handler.client()), repr(provider), repr(provider.client), str(raised.value)]
+    assert all(KEY not in text for text in shown)
+    assert mask_text(KEY) == "********"
+    assert repr(handler) == "<LLMHandler of 'openai'>"
+    assert KEY not in repr(LLMHandler.of(SimpleNamespace(complete=print, note=KEY)).get_provider().client)

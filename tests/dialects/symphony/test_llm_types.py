@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from types import SimpleNamespace
+
+import pydantic
+import pytest
+
+from agentnb.dialects.symphony.parts.llm_types import (
+    LLMMessage,
+    LLMRequest,
+    LLMResponse,
+    TokenUsage,
+    config_of,
+    request_of,
+    response_of,
+)
+from agentnb.errors import AgentRuntimeError
+from agentnb.secrets import mask_text
+from agentnb.world.llm import base
+
+HI = [LLMMessage("user", "Hi")]
+KEY = "sk-9-s3cr3t-4711"
+
+# ------------------------------------------------------------------------------------------------------------- requests
+
+
+def test_a_request_is_one_of_the_world():
+    asked = LLMRequest(HI, {"model": "m-1", "temperature": 0.2, "maxTokens": 9, "timeout": 5, "provider": "mine"}, True)  # noqa: FBT003
+    assert isinstance(asked, base.LLMRequest)
+    assert (asked.messages, asked.model, asked.prompt) == (tuple(HI), "m-1", "Hi")
+    assert asked.settings == {
+        "temperature": 0.2, "max_tokens": 9, "request_timeout": 5, "provider": "mine", "json_object": True,
+    }  # fmt: skip
+    assert (asked.provider, asked.temperature, asked.max_tokens) == ("mine", 0.2, 9)
+    assert asked.expects_json_response
+
+
+def test_what_is_given_by_its_own_name_comes_first():
+    asked = LLMRequest(HI, {"model": "a", "temperature": 1, "provider": "x"}, temperature=0, model="b", provider="y")
+    assert (asked.model, asked.temperature, asked.provider) == ("b", 0, "y")
+
+
+@dataclass
+class Plain:
+    model: str = "m"
+    maxTokens: int = 7  # noqa: N815  (as the original writes it)
+    timeout: float | None = None
+
+
+class Typed(pydantic.BaseModel):
+    model: str = "m"
+    max_tokens: int = 7
+    api_key: pydantic.SecretStr = pydantic.SecretStr(KEY)
+
+
+@pytest.mark.parametrize(
+    "config", [{"model": "m", "max_tokens": 7}, Plain(), Typed(), SimpleNamespace(model="m", maxTokens=7)], ids=repr
+)
+def test_a_configuration_is_a_mapping_or_an_object_in_either_spelling(config):
+    asked = LLMRequest(HI, config)
+    assert (asked.model, asked.settings) == ("m", {"max_tokens": 7})
+    assert asked.llm_config == {"model": "m", "max_tokens": 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "provider"),
+    [("gpt-4o", "gpt-4o", None), ("openai:gpt-4o", "gpt-4o", "openai"), ("llama3.2:8b", "llama3.2:8b", None)],
+)
+def test_a_configuration_that_is_a_text_is_the_model(text, model, provider):
+    asked = LLMRequest(HI, text)
+    assert (asked.model, asked.provider) == (model, provider)
+
+
+def test_the_names_of_the_original_are_taken_too():
+    asked = LLMRequest(HI, llmConfig={"model": "m"}, expectsJsonResponse=True, maxTokens=3, topP=0.5)
+    assert (asked.model, asked.settings) == ("m", {"json_object": True, "max_tokens": 3, "top_p": 0.5})
+    assert LLMRequest(HI, response_format={"type": "json_object"}).expects_json_response
+
+
+def test_a_key_never_stands_in_a_request():
+    asked = LLMRequest(HI, {"model": "m", "apiKey": KEY, "base_url": "http://127.0.0.1", "headers": {"x": "y"}})
+    assert asked.settings == {}
+    assert KEY not in repr(asked) + str(asked.arguments) + str(asked.llm_config)
+    assert mask_text(f"it was {KEY}") == "it was ********"
+
+
+def test_a_copy_with_other_words_keeps_the_rest():
+    asked = LLMRequest(HI, {"model": "m", "temperature": 0.2}, expects_json_response=True, node="n", number=3)
+    other = replace(asked, temperature=0.9, of_node=2)
+    assert (type(other), other.temperature, other.node, other.number) == (LLMRequest, 0.9, "n", 3)
+    assert (other.model, other.expects_json_response, asked.temperature) == ("m", True, 0.2)
+    assert not replace(asked, expects_json_response=False).expects_json_response
+    assert pickle.loads(pickle.dumps(asked)) == copy.copy(asked) == asked
+
+
+def test_the_arguments_of_an_effect_are_the_request_again():
+    asked = LLMRequest([*HI, {"role": "assistant", "content": "Yes?"}], {"model": "m", "timeout": 5}, provider="p")
+    assert asked.arguments == {
+        "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}],
+        "model": "m", "request_timeout": 5, "provider": "p",
+    }  # fmt: skip
+    assert request_of(asked.arguments) == asked
+    assert request_of(base.LLMRequest.of(asked.arguments)) == asked
+    assert request_of(asked) is asked
+
+
+def test_a_request_of_the_world_keeps_its_place_and_its_listener():
+    asked = base.LLMRequest((), node="n", model="m", number=2, of_node=1, timeout=3, tell=print, settings={"x": 1})
+    made = request_of(asked)
+    assert (made.node, made.number, made.of_node, made.timeout, made.tell) == ("n", 2, 1, 3, print)
+    assert (made.model, made.settings, made.prompt) == ("m", {"x": 1}, "")
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize("messages", [[], (), None, "Hi", {"role": "user", "content": "Hi"}, 5], ids=repr)
+def test_a_request_without_messages_is_told(messages):
+    with pytest.raises(AgentRuntimeError, match="X461"):
+        LLMRequest(messages)
+
+
+def test_every_message_that_is_none_is_told_at_once():
+    rows = ["Hi", {"role": "usr", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}, *HI, None]
+    with pytest.raises(AgentRuntimeError) as raised:
+        LLMRequest(rows)
+    problems = raised.value.problems
+    assert {problem.code for problem in problems} == {"X462"}
+    assert [problem.where for problem in problems] == [f"messages[{n}]" for n in (0, 1, 2, 3, 5)]
+    assert "did you mean 'user'" in problems[1].do
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool", "function"])
+def test_a_message_without_a_text_is_an_empty_one(role):
+    for message in ({"role": role, "content": None}, LLMMessage(role, None), SimpleNamespace(role=role, content=None)):
+        assert LLMRequest([message]).messages == (LLMMessage(role, ""),)
+
+
+@pytest.mark.parametrize("config", [5, ["m"], True, dict, print], ids=repr)
+def test_a_configuration_that_is_none_is_told(config):
+    with pytest.raises(AgentRuntimeError, match="X463"):
+        LLMRequest(HI, config)
+
+
+def test_a_setting_that_is_wrong_is_told():
+    with pytest.raises(AgentRuntimeError, match=r"X334: 'temperature' is 'hot'(.|\n)*X334: 'request_timeout'"):
+        LLMRequest(HI, {"temperature": "hot", "timeout": -1})
+
+
+def test_what_is_no_request_is_told():
+    with pytest.raises(AgentRuntimeError, match="X461"):
+        request_of("Hello")
+
+
+def test_a_configuration_is_what_is_set():
+    assert config_of({"model": "m", "maxTokens": None, "baseURL": "u", "timeout": 3}) == {
+        "model": "m", "base_url": "u", "request_timeout": 3,
+    }  # fmt: skip
+    assert config_of(None) == {}
+
+
+# ------------------------------------------------------------------------------------------------------------ responses
+
+
+@pytest.mark.parametrize(
+    ("content", "text"), [("Hello", "Hello"), (None, ""), ("", ""), ({"a": 1}, '{"a": 1}')], ids=repr
+)
+def test_a_response_as_a_text_is_its_content(content, text):
+    response = LLMResponse(content, "m", {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10})
+    assert (str(response), response.content, response.role) == (text, content, "assistant")
+    assert isinstance(response, base.LLMResponse)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+        {"promptTokens": 7, "completionTokens": 3},
+        base.Usage(7, 3),
+        TokenUsage(7, 3),
+        SimpleNamespace(prompt_tokens=7, completion_tokens=3),
+    ],
+    ids=repr,
+)
+def test_usage_is_read_by_the_names_of_both(usage):
+    found = LLMResponse("x", "m", usage).usage
+    assert (found.tokens_in, found.tokens_out) == (found.prompt_tokens, found.completion_tokens) == (7, 3)
+    assert found == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10} == dict(found)
+    assert found == base.Usage(7, 3)
+    assert found != base.Usage(7, 4)
+
+
+def test_usage_that_is_not_known_is_none():
+    for usage in (None, {}, {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": True}):
+        assert [*LLMResponse("x", "m", usage).usage.values()] == [None, None, None]
+    assert LLMResponse("x", "m", {"total_tokens": 5}).usage.total_tokens == 5
+    with pytest.raises(KeyError):
+        LLMResponse("x").usage["tokens_in"]
+
+
+def test_the_cost_stays_with_the_usage():
+    usage = LLMResponse("x", "m", base.Usage(1, 2, Decimal("0.5"))).usage
+    assert usage.cost_usd == Decimal("0.5")
+    assert usage == base.Usage(1, 2, Decimal("0.5")) != base.Usage(1, 2)
+    assert len({usage, TokenUsage(1, 2, Decimal("0.5"))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "content", "model"),
+    [
+        ("Hello", "Hello", ""),
+        (None, None, ""),
+        (LLMResponse("Hello", "m"), "Hello", "m"),
+        (base.LLMResponse("Hello", "m"), "Hello", "m"),
+        ({"content": "Hello", "model": "m", "usage": {"prompt_tokens": 1}}, "Hello", "m"),
+        ({"content": None}, None, ""),
+        ({"tool_name": "none", "response": "Hi"}, '{"tool_name": "none", "response": "Hi"}', ""),
+        ({"content": "x", "more": 1}, '{"content": "x", "more": 1}', ""),
+        (base.LLMResponse({"a": 1}, "m"), '{"a": 1}', "m"),
+        (base.LLMResponse({"content": "Hello"}, "scripted"), "Hello", "scripted"),
+        (base.LLMResponse({"content": "Hello", "model": "own"}, "scripted"), "Hello", "own"),
+        (["a"], '["a"]', ""),
+    ],
+    ids=repr,
+)
+def test_whatever_a_model_gives_is_a_response_with_text(answer, content, model):
+    response = response_of(answer)
+    assert (type(response), response.content, response.model) == (LLMResponse, content, model)
+
+
+def test_a_value_may_stay_one():
+    assert response_of({"a": 1}, text=False).content == {"a": 1}
+    assert response_of({"content": "x", "usage": {"prompt_tokens": 4}}, text=False).usage.tokens_in == 4

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from agentnb.dialects.pydantic_errors import Written, schema_problems, unknown_keys, word_problems
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.sources import plain_source, read_text
+from tests.dialects.coreason.making import content
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class Cat(Part):
+    type: Literal["cat"] = "cat"
+    lives: int
+    toys: list[str] = []
+
+
+class Dog(Part):
+    type: Literal["dog"] = "dog"
+    tricks: list[str]
+
+
+class Home(Part):
+    street: str
+    number: int = Field(1, validation_alias=AliasChoices("number", "no"))
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str = ""
+
+
+class Zoo(Part):
+    name: str
+    animals: list[Annotated[Cat | Dog, Field(discriminator="type")]] = []
+    homes: dict[str, Home] = {}
+    free: dict[str, Any] = {}
+    mood: Literal["calm", "loud"] = "calm"
+    strict: Strict | None = None
+    size: int | Literal["huge"] = 1
+
+    @model_validator(mode="after")
+    def _is_not_nowhere(self):
+        if self.free.get("nowhere"):
+            message = "a zoo is somewhere"
+            raise PydanticCustomError("somewhere", "{m}", {"m": message, "at": ("free", "nowhere"), "do": "move it"})
+        return self
+
+
+def told(content):
+    """Return every problem of a zoo: unknown keys first, then what is wrong."""
+    source = read_text(content) if isinstance(content, str) else plain_source(content)
+    written = Written(source, source.content, Zoo)
+    problems = [*word_problems(source), *unknown_keys(written)]
+    try:
+        Zoo.model_validate(source.content)
+    except ValidationError as error:
+        problems += schema_problems(error, written)
+    return problems
+
+
+def brief(content):
+    return [(problem.code, problem.severity, problem.where.removeprefix("<dict>, ")) for problem in told(content)]
+
+
+def test_nothing_is_said_of_what_is_right():
+    homes = {"a": {"street": "s", "no": 3}, "b": {"street": "t", "number": 4}}
+    assert told({"name": "z", "animals": [{"type": "cat", "lives": 9}], "homes": homes, "free": {"x": {"y": 1}}}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "where"),
+    [
+        ({"name": None}, "R114", "name"),
+        ({"name": 3}, "R114", "name"),
+        ({"name": True}, "R109", "name"),
+        ({"mood": "lowd"}, "R114", "mood"),
+        ({"animals": [{"type": "cow"}]}, "R114", "animals[0].type"),
+        ({"animals": [{"lives": 3}]}, "R113", "animals[0]"),
+        ({"animals": [{"type": "cat", "lives": "many"}]}, "R114", "animals[0].lives"),
+        ({"animals": [{"type": "cat", "lives": 1, "toys": ["a", 2]}]}, "R114", "animals[0].toys[1]"),
+        ({"homes": {"a": {"street": 3}}}, "R114", "homes.a.street"),
+        ({"homes": {"a": {"street": "s", "no": "x"}}}, "R114", "homes.a.no"),
+        ({"strict": {"nam": "x"}}, "R112", "strict.nam"),
+        ({"free": {"nowhere": True}}, "R114", "free.nowhere"),
+    ],
+)
+def test_a_mistake_is_told_once_with_its_place(change, code, where):
+    found = [problem for problem in brief({"name": "z", **change}) if problem[1] == "error"]
+    assert found == [(code, "error", where)]
+
+
+def test_a_member_of_a_union_is_told_against_its_own_class_alone():
+    problem = told({"name": "z", "animals": [{"type": "dog"}]})[0]
+    assert problem.why == "needed here are: tricks; given are: type"
+
+
+def test_a_key_that_is_called_like_a_member_is_no_part_of_a_place():
+    assert brief({"name": "z", "animals": [{"type": "dog", "dog": {"tricks": []}}]}) == [
+        ("R112", "warning", "animals[0].dog"),
+        ("R113", "error", "animals[0]"),
+    ]
+
+
+def test_a_value_that_is_none_of_several_is_told_at_its_place():
+    assert {where for _, _, where in brief({"name": "z", "size": []})} == {"size"}
+
+
+def test_what_a_check_says_to_do_is_told():
+    problem = told({"name": "z", "free": {"nowhere": 1}})[0]
+    assert (problem.what, problem.why, problem.do) == ("'nowhere' is 1", "the rule is: a zoo is somewhere", "move it")
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"nme": 1}, "nme"),
+        ({"animals": [{"type": "cat", "lives": 9, "tricks": []}]}, "animals[0].tricks"),
+        ({"homes": {"a": {"street": "s", "zip": 1}}}, "homes.a.zip"),
+    ],
+)
+def test_an_unknown_key_is_a_warning_where_the_class_leaves_it_aside(change, where):
+    assert brief({"name": "z", **change}) == [("R112", "warning", where)]
+
+
+def test_a_key_is_asked_for_by_the_name_that_is_near():
+    unknown, missing = told({"nme": "z"})
+    assert unknown.do == "did you mean 'name'?"
+    assert missing.do == "write 'name' where it says 'nme'"
+
+
+def test_places_are_those_of_the_text():
+    problems = told("name: z\nanimals:\n  - {type: cat, lives: 9}\n  - {type: dog, trix: [sit]}\n")
+    assert [problem.where for problem in problems] == ["<text>:4:17, animals[1].trix", "<text>:4:5, animals[1]"]
+
+
+def test_an_unquoted_word_is_told_as_it_was_written():
+    problems = told("name: no\nfree: {yes: 1}\n")
+    assert [(problem.code, problem.do) for problem in problems] == [
+        ("R109", 'quote it: "yes":'),
+        ("R109", 'quote it: "no"'),
+    ]
+
+
+class Shifted(Written):
+    """What stands one level deeper in the source than in the content."""
+
+    def real(self, path):
+        return ("zoo", *path)
+
+    def hint(self, path, needed, found):
+        return f"{path[-1]} is a must"
+
+    def beside(self, path):
+        return ("it", "there is nothing like it", "forget it") if path[-1] == "odd" else None
+
+
+def test_a_dialect_can_have_its_own_words_and_places():
+    source = read_text("zoo:\n  odd: 1\n  mood: loud\n")
+    written = Shifted(source, source.content["zoo"], Zoo)
+    with pytest.raises(ValidationError) as caught:
+        Zoo.model_validate(written.content)
+    unknown, missing = [*unknown_keys(written), *schema_problems(caught.value, written)]
+    assert (unknown.what, unknown.why, unknown.do) == (
+        "unknown key 'it' does nothing",
+        "there is nothing like it",
+        "forget it",
+    )
+    assert (unknown.where, unknown.severity) == ("<text>:2:3, zoo.odd", "warning")
+    assert (missing.why, missing.where) == ("name is a must", "<text>:1:1, zoo")
+
+
+@pytest.mark.parametrize(
+    ("change", "why", "do"),
+    [
+        ({"policy": {"max_retries": "many"}}, "the rule is: a whole number is needed here", "write a whole number"),
+        ({"state": {"properties": 5}}, "the rule is: a mapping is needed here", "write keys with values"),
+        ({"policy": {"caching_enabled": "maybe"}}, "the rule is: true or false is needed here", "write true or false"),
+        ({"requirements": 5}, "the rule is: a list is needed here", "write a list of items"),
+    ],
+)
+def test_a_value_of_another_sort_is_told_in_our_own_words(change, why, do):
+    recipe = {"metadata": {"name": "t"}, "interface": {}, "topology": [{"id": "a", "type": "agent", "agent_ref": "r"}]}
+    with pytest.raises(RecipeError) as caught:
+        load({**recipe, **change})
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.why, problem.do) == ("R114", why, do)
+
+
+def test_missing_keys_of_one_mapping_are_one_problem():
+    with pytest.raises(RecipeError) as caught:
+        load(content([{"id": "e", "type": "evaluator", "pass_rout": "a"}, "a"]))
+    found = {problem.what: problem.do for problem in caught.value.problems if problem.code == "R113"}
+    assert found.pop("key 'pass_route' is missing") == "write 'pass_route' where it says 'pass_rout'"
+    ((what, do),) = found.items()
+    assert what.startswith("keys 'target_variable', 'evaluator_agent_ref', ")
+    assert what.endswith(" are missing")
+    assert do == "add them"

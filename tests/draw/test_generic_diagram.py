@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from agentnb.draw.generic_diagram import Thing, Tie, sketch
+from agentnb.draw.label_text import safe
+from agentnb.draw.run_view import RunView
+from agentnb.draw.style import stylesheet
+from tests.draw.recipes import HOSTILE, SVG, groups, texts
+from tests.draw.test_dot import run_dot
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+
+
+def drawn():
+    things = [Thing("a", "cap", "A", ("note 1", "note 2"), said="+ new", marks=("new",)), Thing("b", "cap", "B")]
+    return sketch("Two", things, [Tie("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more")
+
+
+def test_things_and_ties_are_boxes_and_lines_with_all_their_words():
+    root = ET.fromstring(drawn().svg)
+    a, b, rest = groups(root, "node")
+    assert [word.text for word in a.iter(f"{SVG}text")] == ["cap", "A", "note 1", "note 2"]
+    assert a.find(f".//{SVG}tspan").text == "+ new"
+    assert {"new"} <= set(a.get("class").split())
+    assert "and 3 more" in texts(rest)
+    (edge,) = groups(root, "edge")
+    assert (edge.get("data-source"), edge.get("data-target")) == ("a", "b")
+    assert {"edge-relation", "new"} <= set(edge.get("class").split())
+    assert "B" in texts(b)
+    assert root.get("aria-label") == "picture of Two"
+
+
+def test_a_box_is_as_high_as_its_notes_need():
+    a, b, _ = drawn().picture.boxes
+    assert a.height - b.height == pytest.approx(21, abs=1)
+
+
+def test_it_is_a_drawing_in_every_form(tmp_path):
+    shown = drawn()
+    assert shown.text == "in words\nand 3 more"
+    assert repr(shown) == "<Drawing of 'Two': 3 boxes, 1 lines>"
+    assert "A" in shown.mermaid
+    assert "note 1" in shown.dot
+    assert shown.save(tmp_path / "two.svg").read_text(encoding="utf-8") == shown.svg
+    assert shown.bare_svg.startswith("<svg")
+    assert "<style" not in shown.bare_svg
+    assert set(shown._repr_mimebundle_()) >= {"image/svg+xml", "text/plain"}
+    assert shown.patch(RunView(current="a")) == {}
+
+
+def test_a_page_that_says_of_every_picture_that_a_run_lies_on_it_takes_no_colour_from_things():
+    root = ET.fromstring(drawn().svg)
+    assert all("kind-thing" in group.get("class").split() for group in groups(root, "node"))
+    blank = [rule for rule in stylesheet().splitlines() if ".has-run .node" in rule and "fill:#ffffff" in rule]
+    assert blank
+    assert all(":not(.kind-thing)" in rule for rule in blank)
+
+
+def test_nothing_is_a_picture_too():
+    assert ET.fromstring(sketch("Empty", [], [], ["nothing"]).svg).tag == f"{SVG}svg"
+
+
+def hostile_sketch():
+    things = [Thing(text, text, text, (text,), text, said=text) for text in HOSTILE]
+    ties = [Tie(one, other, "relation", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)]
+    return sketch(HOSTILE[0], things, ties, ["words"], rest=HOSTILE[1])
+
+
+def test_hostile_texts_stay_texts():
+    svg = hostile_sketch().svg
+    root = ET.fromstring(svg)
+    assert {safe(text) for text in HOSTILE} <= {group.get("data-node") for group in groups(root, "node")}
+    assert "<script" not in svg + hostile_sketch().mermaid
+    assert svg.count("</svg>") == 1
+
+
+@pytest.mark.needs_dot
+def test_graphviz_reads_hostile_texts(dot):
+    assert "<script" not in run_dot(dot, hostile_sketch().dot, "svg")

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from agentnb.board.values import freeze
+from agentnb.draw.object_graph import draw_graph, objects_of
+from tests.draw.recipes import HOSTILE, groups
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
+
+
+def thing(id, type_="task", version=1, **data):
+    return freeze({"id": id, "type": type_, "data": data, "version": version, "provenance": {}})
+
+
+def relation(id, source, target, type_="needs"):
+    return freeze({"id": id, "source": source, "target": target, "type": type_, "data": {}})
+
+
+def board(*rows):
+    return {row["id"]: row for row in rows}
+
+
+BEFORE = board(thing("a", n=1), thing("b"), thing("c"), relation("r1", "a", "b"), relation("r2", "b", "c"))
+NOW = board(
+    thing("a", n=2, version=2, m=0), thing("b"), thing("d", "note"), relation("r1", "a", "b"), relation("r3", "d", "a")
+) | {
+    "patch_001": freeze({"id": "patch_001", "target": "a", "op": "update", "value": {}}),
+    "chance": 7,
+}  # fmt: skip
+
+
+def boxes(drawing):
+    return {box.id: box for box in drawing.picture.boxes}
+
+
+def lines(drawing):
+    return {(*link.ends, link.label): link.marks for link in drawing.picture.links}
+
+
+def test_objects_and_relations_are_drawn_and_nothing_else_of_the_board():
+    shown = draw_graph("shop", NOW)
+    assert set(boxes(shown)) == set(objects_of(NOW)) == {"a", "b", "d"}
+    a = boxes(shown)["a"]
+    assert (a.caption, a.lines, a.notes, a.marks) == ("task v2", ("a",), ("n: 2", "m: 0"), ())
+    assert lines(shown) == {("a", "b", "needs"): (), ("d", "a", "needs"): ()}
+
+
+def test_what_the_last_step_has_changed_is_marked_and_said():
+    shown = draw_graph("shop", NOW, BEFORE)
+    found = {id: (box.marks, box.count, box.caption) for id, box in boxes(shown).items()}
+    assert found == {
+        "a": (("changed",), "~ changed", "task v1 → v2"),
+        "b": ((), "", "task v1"),
+        "d": (("new",), "+ new", "note v1"),
+        "c": (("removed",), "- removed", "task v1"),
+    }
+    assert boxes(shown)["a"].notes == ("~ n: 2", "~ m: 0")
+    assert lines(shown) == {
+        ("a", "b", "needs"): (), ("d", "a", "+ needs"): ("new",), ("b", "c", "- needs"): ("removed",),
+    }  # fmt: skip
+    root = ET.fromstring(shown.svg)
+    assert [g.get("data-node") for g in groups(root, "node") if "removed" in g.get("class").split()] == ["c"]
+    assert shown.text.splitlines() == [
+        "shop: 3 objects, 2 relations",
+        "  a (task v1 → v2): ~ n: 2, ~ m: 0  <changed>",
+        "      -[needs]-> b",
+        "  b (task v1)",
+        "      -[- needs]-> c <removed>",
+        "  d (note v1)  <new>",
+        "      -[+ needs]-> a <new>",
+        "  c (task v1)  <removed>",
+    ]
+
+
+def test_each_type_has_a_colour_and_the_same_one_each_time():
+    shown = draw_graph("shop", NOW)
+    assert boxes(shown)["a"].family == boxes(shown)["b"].family != boxes(shown)["d"].family
+    assert shown.dot == draw_graph("shop", NOW).dot
+
+
+def test_long_data_is_cut_and_secrets_are_masked():
+    shown = draw_graph("shop", board(thing("a", text="x" * 500, api_key="sk-live-1", b=1, c=2, d=3)))
+    a = boxes(shown)["a"]
+    assert a.notes[0].endswith("…")
+    assert a.notes[-1] == "and 2 more"
+    assert "sk-live-1" not in shown.svg + shown.dot + shown.text
+
+
+def test_an_end_that_is_not_there_is_shown_as_missing():
+    shown = draw_graph("shop", board(thing("a"), relation("r", "a", "gone")))
+    assert boxes(shown)["gone"].caption == "not there"
+    assert boxes(shown)["gone"].marks == ("ghost",)
+
+
+def test_a_large_graph_is_cut_and_says_so():
+    many = board(*(thing(f"t{number}") for number in range(30)), relation("r", "t0", "t1"), relation("s", "t28", "t29"))
+    before = {**many, "t3": thing("t3", n=0)}
+    shown = draw_graph("shop", many, before, most=5)
+    assert list(boxes(shown)) == ["t3", "t26", "t27", "t28", "t29", ""]
+    assert list(lines(shown)) == [("t28", "t29", "needs")]
+    assert "<title>and 25 more objects; 5 are drawn</title>" in shown.svg
+    assert shown.text.splitlines()[-1] == "and 25 more objects; 5 are drawn"
+
+
+def test_hostile_objects_stay_texts():
+    rows = [thing(text, text, **{text or "empty": text}) for text in HOSTILE]
+    ways = [relation(f"r{n}", text, HOSTILE[-n], text) for n, text in enumerate(HOSTILE)]
+    svg = draw_graph(HOSTILE[0], board(*rows, *ways), board(*rows[3:])).svg
+    ET.fromstring(svg)
+    assert "<script" not in svg
+
+
+class Loud:
+    def __repr__(self):
+        raise ValueError("no")
+
+
+def test_a_value_that_cannot_say_what_it_is_stops_no_drawing():
+    shown = draw_graph("shop", {"a": {"type": "t", "version": 1, "data": {"x": Loud()}}})
+    assert boxes(shown)["a"].notes == ("x: <Loud that cannot be shown: ValueEr…",)

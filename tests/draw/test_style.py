@@ -1,0 +1,97 @@
+import re
+
+import pytest
+
+from agentnb.draw.style import (
+    COLOURS,
+    DARK,
+    FAMILIES,
+    class_of,
+    family_of,
+    own_sheet,
+    palette,
+    shape_of,
+    stylesheet,
+)
+
+TEXTS = [
+    *(("ink", fill) for fill in ("paper", "board", "board-head", "read", "written", "accent-fill", "failed-fill")),
+    *(("ink", fill) for fill in ("waiting-fill", *FAMILIES)),
+    *((f"{family}-text", fill) for family in FAMILIES for fill in (family, "paper", "accent-fill", "waiting-fill")),
+    *(("edge-text", fill) for fill in ("paper", "area", "accent-fill", "written", *FAMILIES)),
+    *((f"{family}-text", fill) for family in FAMILIES for fill in ("accent-fill", "written")),
+    *((name, "paper") for name in ("failed", "waiting", "faint")),
+    ("faint", "area"),
+]
+
+
+def contrast(one, other):
+    def light(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    high, low = sorted([light(one), light(other)], reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
+def test_every_text_can_be_read_on_what_lies_below_it(colours):
+    weak = {pair: round(contrast(*(colours[name] for name in pair)), 2) for pair in TEXTS}
+    assert {pair: value for pair, value in weak.items() if value < 4.5} == {}
+
+
+@pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
+def test_lines_can_be_seen(colours):
+    lines = ["edge", "accent", "failed", "waiting", "react-line", "event-line", "written-bar"]
+    assert {name for name in lines if contrast(colours[name], colours["paper"]) < 2.2} == set()
+
+
+def test_both_palettes_name_the_same_colours():
+    assert list(COLOURS) == list(DARK)
+
+
+def test_each_colour_is_a_variable_with_a_fallback_and_stands_before_it_for_old_viewers():
+    sheet = stylesheet("svg.agentnb")
+    assert "fill:#1e293b;fill:var(--agentnb-ink,#1e293b)" in sheet
+    assert not re.search(r"[$~@]|\{\{|None", sheet)
+    assert set(re.findall(r"--agentnb-([a-z-]+)", sheet)) <= set(COLOURS)
+
+
+def test_every_rule_stands_under_its_scope():
+    rules = [line for line in stylesheet(".here svg").splitlines() if line]
+    assert rules
+    for rule in rules:
+        assert all(part.startswith(".here svg") for part in rule.split("{")[0].split(","))
+
+
+def test_a_palette_gives_every_variable():
+    rule = palette(".jp", dark=True)
+    assert rule.startswith(".jp{")
+    assert rule.count("--agentnb-") == len(DARK)
+    assert palette(".jp") != rule
+
+
+def test_a_picture_by_itself_follows_the_reader():
+    assert "prefers-color-scheme:dark" in own_sheet()
+    assert DARK["paper"] in own_sheet()
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "family"),
+    [
+        ("router", "hexagon", "choose"),
+        ("human", "parallelogram", "person"),
+        ("agent", "box", "think"),
+        ("?", "box", "plain"),
+    ],
+)
+def test_a_kind_has_one_look_in_every_dialect(kind, shape, family):
+    assert (shape_of(kind), family_of(kind)) == (shape, family)
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("tool", "kind-tool"), ('"><x y', "kind----x-y"), ("", "kind-none"), ("é", "kind--")]
+)
+def test_a_class_is_a_word_that_css_takes_as_it_is(word, name):
+    assert class_of("kind", word) == name

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import pytest
+
+from agentnb.clock import FrozenClock
+from agentnb.load import load
+from agentnb.recipe.model import Node, Recipe
+from agentnb.session import Session
+from agentnb.session.reopen import open as opened
+from agentnb.store import MemoryLog
+from agentnb.world.llm.base import LLMError, LLMResponse, Usage
+from tests.dialects.coreason.making import agent, content
+
+ANSWER = json.dumps({"score": 0.9, "tool_name": "none", "response": "fine"})
+JUDGE = {"type": "evaluator", "target_variable": "output", "evaluator_agent_ref": "critic", "pass_threshold": 0.8,
+         "max_refinements": 2, "pass_route": "last", "fail_route": "last", "feedback_variable": "critique"}  # fmt: skip
+
+
+def recipe_of(kind: str, prompt: str) -> Recipe:
+    """Return a recipe that begins with a node of this kind, `ask`, whose prompt says this."""
+    if kind == "evaluator":
+        return load(content([{**JUDGE, "id": "ask", "evaluation_profile": prompt}, agent("last")]))
+    return Recipe("r", "test", {"ask": Node("ask", kind, params={"prompt": prompt, "goal": "g"})}, (), ("ask",))
+
+
+def cut_run(kind: str, asked: list[Any]) -> MemoryLog:
+    """Return the log of a run that is left when the model has answered its first step, before the step is over."""
+
+    def model(request: Any) -> LLMResponse:
+        asked.append(request)
+        return LLMResponse(ANSWER, usage=Usage(3, 2, 0.5))
+
+    log = MemoryLog()
+    run = Session(recipe_of(kind, "one"), {"output": "x"}, llm=model, store=log, run_id="run")
+    run.breakpoints.add(call="llm", side="after")
+    run.run()
+    assert (run.status, run.position) == ("in_flight", 0)
+    run.close()
+    return log
+
+
+def reopened(log: MemoryLog, recipe: Recipe) -> Session:
+    """Return the run, opened without a model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what has changed in the recipe
+        run = opened(log, "run", recipe=recipe)
+    run.breakpoints.clear()
+    return run
+
+
+ASKING = ["agent", "generative", "evaluator"]
+
+
+@pytest.mark.parametrize("kind", ASKING)
+def test_a_cut_step_finds_its_paid_answer_when_it_is_reopened_without_a_model(kind):
+    asked: list[Any] = []
+    run = reopened(cut_run(kind, asked), recipe_of(kind, "one"))
+    assert run.step().status == "ok"
+    assert (len(asked), run.error) == (1, None)
+    (call,) = run.trace.frames.calls.query("step == 1").to_dict("records")
+    assert (call["kind"], call["call"], call["attempt"], call["tokens_in"]) == ("llm", 0, 1, 3)
+    assert len(run.trace.frames.calls) == 1
+
+
+@pytest.mark.parametrize("kind", ASKING)
+def test_a_cut_step_that_asks_for_something_else_fails_without_a_model_and_makes_no_answer_up(kind):
+    asked: list[Any] = []
+    run = reopened(cut_run(kind, asked), recipe_of(kind, "another"))
+    run.run()
+    assert (run.status, run.current, len(asked)) == ("failed", "ask", 1)
+    (problem,) = run.cause.problems
+    assert (problem.code, problem.what) == ("X302", "node 'ask' asks a model, and the session has none")
+    calls = run.trace.frames.calls
+    assert calls.provider.isin(["simulated"]).sum() == 0
+    (paid,) = calls[calls.step.isna()].to_dict("records")  # it stays in the log, as a call of no step
+    assert (paid["kind"], paid["tokens_in"], paid["tokens_out"]) == ("llm", 3, 2)
+
+
+def test_calls_of_a_failed_step_that_runs_again_are_not_taken_for_those_of_the_failure():
+    asked: list[Any] = []
+
+    def model(request: Any) -> LLMResponse:
+        asked.append(request)
+        match len(asked):
+            case 1:
+                raise LLMError("busy", again=True)
+            case 3:
+                raise KeyboardInterrupt
+        return LLMResponse({"a": 1}, usage=Usage(3, 2, 0.5))
+
+    solver = {"strategy": "ensemble", "n_samples": 3}
+    node = Node("ask", "generative", params={"goal": "g", "schema": {"type": "object"}, "solver": solver})
+    run = Session(Recipe("r", "test", {"ask": node}, (), ("ask",)), llm=model, clock=FrozenClock())
+    run.run()
+    assert run.status == "failed"
+    with pytest.raises(KeyboardInterrupt):
+        run.retry()
+    assert run.trace.frames.calls.step.isna().tolist() == [False, True, True]
+    run.run()
+    assert (run.status, len(asked)) == ("finished", 5)  # one failed, three samples, one that was cut short
+    assert run.trace.frames.calls.query("step == 2").error.isna().sum() == 3

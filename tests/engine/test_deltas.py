@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.time_travel import goto
+from agentnb.engine.persistence.delta_loader import joined
+from agentnb.engine.persistence.deltas import VERSION
+from agentnb.engine.persistence.snapshot import dump, revive
+from agentnb.errors import StoreError
+from agentnb.recipe.model import Recipe
+from agentnb.secrets import MASK
+from tests.trace.runs import KINDS, counter, go, node, odyssey, started
+
+
+def kept(run, **words):
+    return json.loads(json.dumps(dump(run, **words)))
+
+
+def facts(run):
+    data = {frame.scope.id: dict(frame.scope.data) for frame in run.frames.values()}
+    for scope in data.values():
+        for key in ("password", "api_key"):
+            scope.pop(key, None)
+    iterations = [(frame.id, frame.iteration) for frame in run.frames.values()]
+    return run.position, run.frontier(), run.used, iterations, repr(data)
+
+
+@given(st.integers(0, 10_000), st.data())
+def test_a_revived_run_stands_where_it_stood_and_goes_on_alike(seed, data):
+    run = odyssey(seed)
+    goto(run, data.draw(st.integers(0, run.history.tip)))
+    again = revive(run.plan, kept(run), clock=run.clock)
+    assert facts(again) == facts(run)
+    for _ in range(3):
+        step = data.draw(st.integers(0, run.history.tip))
+        goto(run, step)
+        goto(again, step)
+        assert facts(again) == facts(run)
+    goto(run, run.history.tip)
+    goto(again, again.history.tip)
+    assert facts(go(again, 5)) == facts(go(run, 5))
+
+
+@given(st.integers(0, 10_000))
+def test_a_log_of_a_revived_run_is_the_same_log(seed):
+    run = odyssey(seed)
+    assert kept(revive(run.plan, kept(run))) == kept(run)
+
+
+def test_a_long_run_is_revived_with_its_checkpoints():
+    run = go(started(), 3000)
+    again = revive(run.plan, kept(run))
+    assert len(again.history.checkpoints) > 3
+    for step in (0, 1, 511, 512, 1024, 1500, 2999, 3000):
+        goto(run, step)
+        goto(again, step)
+        assert facts(again) == facts(run)
+
+
+def test_what_shares_its_parts_is_kept_as_the_difference():
+    def grow(work):
+        log = work.board["log"]
+        log.append("a line of some length")
+        return {"log": log, "big": {**work.board["big"], "k1": len(log)}}
+
+    plan = Plan(Recipe("grow", "graph", {"grow": node("grow", grow)}, (), ("grow",)), KINDS, None)
+    run = started(plan, log=[], big={f"k{number}": "x" * 50 for number in range(50)})
+    before = len(json.dumps(dump(run)))
+    for _ in range(40):
+        run.history.p_act.append(0)
+        run.history.p_val.append(None)
+        run.history.s_pend[-1] = len(run.history.p_act)
+        run.history.s_pos[-1] = run.pos = len(run.history.p_act) - 1
+        go(run, 1)
+    assert run.position == 40
+    assert len(json.dumps(dump(run))) - before < 40 * 300
+    again = revive(plan, kept(run))
+    assert again.root.scope.data["log"] == run.root.scope.data["log"]
+    assert again.history.w_new[-1]["k2"] is again.history.w_old[-1]["k2"]
+    assert list(again.history.w_old[-2].items) == list(run.history.w_old[-2].items)
+
+
+def test_secrets_are_not_kept_and_can_be_asked_for():
+    run = go(started(), 20)
+    assert "s3cret" not in json.dumps(dump(run))
+    assert revive(run.plan, kept(run)).root.scope.data["password"] is MASK
+
+
+def test_chance_and_ids_go_on_where_they_stood():
+    run = started()
+    run.random.random()
+    run.ids("call")
+    again = revive(run.plan, kept(run))
+    assert again.random.random() == run.random.random()
+    assert again.ids("call") == run.ids("call")
+
+
+def test_a_value_that_no_codec_takes_is_refused_or_kept_as_text():
+    class Odd:
+        pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = started(odd=Odd())
+    with pytest.raises(StoreError, match="L401"):
+        dump(run)
+    assert "opaque" in json.dumps(dump(run, lenient=True))
+
+
+def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
+    run = go(started(), 9)
+    document = kept(run)
+    recipe = run.plan.recipe
+    turned = Recipe(
+        "turned", "graph", dict(reversed(recipe.nodes.items())), recipe.edges, recipe.entry, regions=recipe.regions
+    )
+    again = revive(Plan(turned, KINDS, None), document)
+    assert go(again, 3).position == 12
+    assert [again.plan.nodes[again.tables.acts[act].node].id for act in again.history.s_act[1:4]] == [
+        "count",
+        "route",
+        "count",
+    ]
+    lesser = Recipe("lesser", "graph", {"count": recipe.nodes["count"]}, (), ("count",))
+    with pytest.raises(StoreError, match=r"L404[\s\S]*'route'"):
+        revive(Plan(lesser, KINDS, None), document)
+
+
+def test_what_is_no_log_is_told():
+    with pytest.raises(StoreError, match="L402"):
+        joined({"tables": {}})
+    with pytest.raises(StoreError, match="L403"):
+        joined({"version": VERSION + 1})
+    assert counter().index["count"] == 0

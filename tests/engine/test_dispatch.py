@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+
+import pytest
+
+from agentnb.board.values import thaw
+from agentnb.clock import FrozenClock
+from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED, SUSPENDED
+from agentnb.errors import Problem
+from agentnb.world.effect import Effect
+from agentnb.world.llm.base import LLMError
+from tests.engine.making import data, run_of
+from tests.engine.shapes import go_on
+
+
+def calls(target, **words):
+    """Return a node that does one effect and writes its answer."""
+
+    async def node(work):
+        return {"answer": await work.call(Effect("tool", "look", {"a": 1}, target=target, **words))}
+
+    return node
+
+
+def test_the_answer_of_a_call_and_its_row():
+    run = run_of(calls(lambda a: [a]))
+    assert go_on(run) == DONE
+    (row,) = run.history.calls
+    assert data(run) == {"answer": [1]}
+    assert (row.step, row.call, row.kind, row.name, row.attempt, dict(row.arguments), list(row.result), row.error) == (
+        1,
+        0,
+        "tool",
+        "look",
+        1,
+        {"a": 1},
+        [1],
+        None,
+    )
+
+
+def test_several_calls_of_one_step_are_numbered():
+    async def node(work):
+        for number in range(3):
+            await work.call(Effect("tool", str(number), {}, target=lambda: None))
+
+    run = run_of(node)
+    go_on(run)
+    assert [(row.call, row.name) for row in run.history.calls] == [(0, "0"), (1, "1"), (2, "2")]
+
+
+def test_an_async_call_is_awaited():
+    async def look(a):
+        await asyncio.sleep(0)
+        return a
+
+    run = run_of(calls(look))
+    assert (go_on(run), data(run)) == (DONE, {"answer": 1})
+
+
+def test_attempts_and_the_wait_between():
+    tried, waits = [], []
+
+    class Waiting(FrozenClock):
+        async def sleep(self, seconds):
+            waits.append(seconds)
+
+    def look(a):
+        tried.append(a)
+        raise OSError(f"try {len(tried)}")
+
+    run = run_of(calls(look, attempts=3, backoff=2.5))
+    run.clock = Waiting()
+    assert go_on(run) == FAILED
+    assert (len(tried), waits, run.history.errors[1].message) == (3, [2.5, 2.5], "try 3")
+    assert [(row.attempt, row.wait, row.error) for row in run.history.calls] == [
+        (1, 0.0, "OSError: try 1"),
+        (2, 2.5, "OSError: try 2"),
+        (3, 2.5, "OSError: try 3"),
+    ]
+
+
+def refusing(tried, again, **words):
+    def look(a):
+        tried.append(a)
+        raise LLMError(Problem("X336", "no", "here", "it says so", "ask otherwise"), again=again, **words)
+
+    return look
+
+
+def test_what_a_server_refuses_for_good_is_not_tried_again():
+    tried = []
+    run = run_of(calls(refusing(tried, again=False), attempts=5))
+    assert (go_on(run), len(tried)) == (FAILED, 1)
+
+
+def test_a_server_says_how_long_to_wait():
+    tried, waits = [], []
+
+    class Waiting(FrozenClock):
+        async def sleep(self, seconds):
+            waits.append(seconds)
+
+    run = run_of(calls(refusing(tried, again=True, retry_after=7.5), attempts=3, backoff=2.5))
+    run.clock = Waiting()
+    assert (go_on(run), len(tried), waits) == (FAILED, 3, [7.5, 7.5])
+
+
+def test_the_calls_of_a_failed_step_are_kept():
+    async def node(work):
+        await work.call(Effect("tool", "look", {}, target=lambda: "paid"))
+        raise ValueError("after it")
+
+    run = run_of(node)
+    assert go_on(run) == FAILED
+    assert [row.result for row in run.history.calls] == ["paid"]
+
+
+def test_a_sync_call_under_a_timeout_goes_to_a_thread_and_is_left_there():
+    go, threads = threading.Event(), []
+
+    def look(a):
+        threads.append(threading.current_thread())
+        assert go.wait(20)
+
+    async def node(work):
+        try:
+            await work.call(Effect("tool", "look", {"a": 1}, target=look, timeout=0.01))
+        finally:
+            go.set()  # a loop waits for its threads when it closes
+
+    run = run_of(node)
+    assert go_on(run) == FAILED
+    assert threads[0] is not threading.main_thread()
+    assert run.history.errors[1].timeout
+    assert run.history.calls[0].error == "TimeoutError: tool 'look' took longer than 0.01 s"
+
+
+def test_a_call_that_is_in_time_is_no_timeout():
+    run = run_of(calls(lambda a: a, timeout=20))
+    assert (go_on(run), data(run)) == (DONE, {"answer": 1})
+
+
+def test_a_blocking_call_runs_in_a_thread():
+    run = run_of(calls(lambda a: threading.current_thread() is threading.main_thread(), blocking=True))
+    go_on(run)
+    assert data(run) == {"answer": False}
+
+
+def test_a_call_can_be_caught_by_its_node():
+    async def node(work):
+        try:
+            await work.call(Effect("tool", "look", {}, target=lambda: 1 / 0))
+        except ZeroDivisionError:
+            return {"caught": True}
+
+    run = run_of(node)
+    assert (go_on(run), data(run)) == (DONE, {"caught": True})
+    assert run.history.calls[0].error.startswith("ZeroDivisionError")
+
+
+def test_an_effect_that_nothing_does_is_a_problem():
+    async def node(work):
+        await work.call(Effect("weather", "look", {}))
+
+    run = run_of(node)
+    assert go_on(run) == FAILED
+    assert "weather" in run.history.errors[1].message
+
+
+def test_a_call_that_is_held_goes_on_when_it_may():
+    run = run_of(calls(lambda a: a))
+    run.hold = lambda work, effect, moment: moment == "after"
+    assert go_on(run) == SUSPENDED
+    assert go_on(run) == SUSPENDED
+    (flight,) = run.flights.values()
+    assert (flight.held, flight.hold.answer, flight.hold.effect.name) == (True, 1, "look")
+    flight.hold.go = True
+    assert (go_on(run), data(run)) == (DONE, {"answer": 1})
+
+
+@pytest.mark.parametrize("awaits", [True, False])
+def test_a_flight_that_is_given_up_leaves_nothing(awaits):
+    async def node(work):
+        if awaits:
+            await work.loop()
+        await work.call(Effect("human", "ask", {"prompt": "?"}))
+        return {"never": 1}
+
+    run = run_of(node)
+    assert go_on(run) == SUSPENDED
+    (flight,) = run.flights.values()
+    old = flight.act.work
+    flight.cancel()
+    run.flights.clear()
+    assert (old.dead, flight.act.work is old, data(run), run.position) == (True, False, {}, 0)
+
+
+def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
+    answer = [1]
+
+    async def node(work):
+        found = await work.call(Effect("tool", "look", {}, target=lambda: answer))
+        found.append(2)
+        return {"answer": found}
+
+    run = run_of(node)
+    go_on(run)
+    assert (data(run), list(run.history.calls[0].result)) == ({"answer": [1, 2]}, [1])
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_tool_whose_iterator_has_nothing_left_fails_and_says_so(threaded, later):
+    left = iter([])
+
+    async def waits(a):
+        return next(left)
+
+    run = run_of(calls(waits if later else lambda a: next(left)))
+    run.threaded = threaded
+    assert go_on(run) == FAILED
+    failure = run.history.errors[1]
+    assert (failure.type, isinstance(failure.error.__cause__, StopIteration)) == ("RuntimeError", True)
+    assert failure.message.startswith("it raised StopIteration")
+    assert run.history.calls[0].error == f"RuntimeError: {failure.message}"
+
+
+def test_a_node_that_raises_stop_iteration_itself_says_so_too():
+    run = run_of(lambda work: next(iter([])))
+    assert go_on(run) == FAILED
+    assert run.history.errors[1].message.startswith("it raised StopIteration")
+
+
+class Spending:
+    """Lets so many attempts out."""
+
+    def __init__(self, left):
+        self.left, self.waits = left, []
+
+    def lets_out(self, run, work, effect, wait, which):
+        self.left, self.waits = self.left - 1, [*self.waits, wait]
+        return self.left >= 0
+
+
+def test_an_attempt_that_may_not_go_out_gives_its_step_up():
+    tried = []
+
+    async def node(work):
+        work.write("half", 1)
+        try:
+            return {"answer": await work.call(Effect("tool", "look", {}, target=lambda: tried.append(1) or 1 / 0,
+                                                     attempts=9, backoff=0.001))}  # fmt: skip
+        except Exception:  # noqa: BLE001  (a node that catches all that it can)
+            return {"caught": True}
+
+    run = run_of(node)
+    run.spending = Spending(2)
+    assert go_on(run) == EXHAUSTED
+    assert (len(tried), run.position, run.flights, data(run), run.history.errors) == (2, 0, {}, {}, {})
+    assert run.spending.waits == [0.0, 0.001, 0.001]
+    run.spending = None
+    assert go_on(run) == DONE
+    assert (len(tried), data(run)) == (9, {"half": 1, "caught": True})  # the two from before are not repeated
+
+
+class RefusedError(Exception):
+    def __init__(self, result):
+        super().__init__("refused")
+        self.result = result
+
+
+@pytest.mark.parametrize(("told", "kept"), [({"status": 404}, {"status": 404}), ("a text", None), (None, None)])
+def test_the_answer_that_was_a_failure_is_kept_with_its_attempt(told, kept):
+    def check(answer):
+        raise RefusedError(told)
+
+    run = run_of(calls(lambda a: {"status": 404}, check=check))
+    assert go_on(run) == FAILED
+    assert [(row.error, row.result) for row in run.history.calls] == [("RefusedError: refused", kept)]
+
+
+@dataclass
+class Article:
+    title: str
+    content: str
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("tool", Article("a", "b")), ("llm", "b"), ("agent", "b")])
+def test_of_an_object_that_answers_for_a_model_only_what_it_said_is_kept(kind, kept):
+    async def node(work):
+        await work.call(Effect(kind, "look", {}, target=lambda: Article("a", "b")))
+
+    run = run_of(node)
+    go_on(run)
+    assert thaw(run.history.calls[0].result) == kept

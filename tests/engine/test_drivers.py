@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from agentnb.engine.core.drivers import LOOP, heads, in_own_loop, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.core.run import DONE, FAILED, GO, PAUSED
+from agentnb.recipe.model import Edge
+from tests.engine.making import data, run_of
+from tests.engine.shapes import Meeting, branches, go_on, path, step
+
+
+async def later(work):
+    await work.loop()
+    await asyncio.sleep(0)
+    return {"a": 1}
+
+
+def test_without_a_loop_it_says_where_one_is_needed_and_goes_on_inside_one():
+    run = run_of(lambda work: {}, later, lambda work: {"b": work.board["a"]})
+    assert run_plain(run) == LOOP
+    assert (run.position, len(run.flights)) == (1, 1)
+    assert in_own_loop(lambda: run_in_loop(run)) == DONE
+    assert data(run) == {"a": 1, "b": 1}
+
+
+def test_a_coroutine_that_needs_no_loop_gets_none():
+    async def quick(work):
+        return {"a": 1}
+
+    run = run_of(quick)
+    assert (run_plain(run), data(run)) == (DONE, {"a": 1})
+
+
+def test_one_step_inside_a_loop():
+    async def main():
+        run = run_of(later, later)
+        assert await step_in_loop(run) == GO
+        assert run.position == 1
+        assert await step_in_loop(run) == DONE
+
+    asyncio.run(main())
+
+
+def test_a_run_in_a_loop_gives_the_loop_back_now_and_then():
+    turns = []
+
+    async def main():
+        run = run_of(lambda work: {}, edges=[Edge("n0", "n0")])
+        ticks = iter(range(0, 10**15, 10**6))
+        run.ns = lambda: next(ticks)
+        run.stop_at = 50
+        run.set_mark()
+        other = asyncio.create_task(beside())
+        assert await run_in_loop(run, lambda: turns.append("between")) == PAUSED
+        other.cancel()
+
+    async def beside():
+        while True:
+            turns.append("beside")
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert "between" in turns
+    assert "beside" in turns
+
+
+def test_halt_ends_it_before_the_next_step():
+    async def main():
+        run = run_of(lambda work: setattr(run.halt, "on", True), edges=[Edge("n0", "n0")])
+        assert await run_in_loop(run) == PAUSED
+        assert run.position == 1
+
+    asyncio.run(main())
+
+
+def test_the_heads_are_the_first_of_each_lane():
+    run = branches().run()
+    assert [act.node.id for act in heads(run)] == ["both"]
+    step(run)
+    assert [act.node.id for act in heads(run)] == ["first", "second"]
+    step(run)
+    assert [act.node.id for act in heads(run)] == ["left", "second"]
+
+
+def test_sync_branches_run_in_threads_at_the_same_time():
+    barrier = threading.Barrier(2, timeout=20)
+
+    def meets(work):
+        barrier.wait()
+        return {"out": threading.current_thread() is threading.main_thread()}
+
+    shape = branches()
+    for node in shape.nodes:
+        if node.id in ("first", "second"):
+            node.params["do"] = meets
+    shape.edges = []
+    run = shape.run()
+    assert go_on(run) == DONE
+    assert data(run)["both"] == [False, False]
+
+
+def test_the_result_of_branches_is_in_their_order_whoever_is_first():
+    meeting = Meeting()
+
+    def node(name, after):
+        async def perform(work):
+            await work.loop()
+            if after:
+                await meeting.wait_for(after)
+            meeting.begun.add(name)
+            return {"out": name}
+
+        return perform
+
+    shape = branches()
+    for leaf_ in shape.nodes:
+        if leaf_.id in ("first", "second"):
+            leaf_.params["do"] = node(leaf_.id, "second" if leaf_.id == "first" else None)
+    shape.edges = []
+    run = shape.run()
+    assert go_on(run) == DONE
+    assert path(run) == ["both enter", "second", "first", "both leave"]
+    assert data(run)["both"] == ["first", "second"]
+
+
+def test_a_failing_branch_ends_the_others():
+    shape = branches(Meeting())
+    shape.edges = shape.edges[:2]
+    run = shape.run()
+    assert go_on(run) == FAILED
+    assert path(run) == ["both enter", "first", "second", "left error", "right cancelled"]
+    assert run.flights == {}

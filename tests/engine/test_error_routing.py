@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.engine.core.run import DONE, FAILED
+from agentnb.engine.core.work import Body, Enter
+from agentnb.recipe.model import Edge, Node, Region, Rescue
+from tests.engine.making import data, run_of
+from tests.engine.shapes import go_on, leaf, path, step
+from tests.engine.test_scheduler import When, nothing
+from tests.session.making import graph, looping, session
+from tests.session.making import path as steps_of
+
+WAITING = ("on", "handler", "waits")
+
+
+def fails(work):
+    work.write(("half",), 1)
+    raise ValueError
+
+
+def failing(rescue, *edges):
+    """Return a run of `f`, which fails, with nodes `on` and `aside` to go to."""
+    nodes = [Node("f", "do", params={"do": fails}, rescue=rescue), leaf("on", nothing), leaf("aside", nothing)]
+    return run_of(nothing, nodes=nodes, edges=[Edge("n0", "f"), Edge("f", "on"), *edges])
+
+
+def test_a_node_with_a_rescue_follows_its_edges_after_a_failure_too():
+    def fails(work):
+        raise ValueError
+
+    nodes = [Node("f", "do", params={"do": fails}, rescue=Rescue()), leaf("rescue", nothing), leaf("on", nothing)]
+    run = run_of(nothing, nodes=nodes, edges=[Edge("n0", "f"), Edge("f", "rescue", "error"), Edge("f", "on")])
+    go_on(run)
+    assert path(run) == ["n0", "f error", "rescue", "on"]
+
+
+def test_a_rescue_writes_in_the_failed_step_and_nothing_else_of_it_stays():
+    run = failing(Rescue({"answer": [1]}))
+    go_on(run)
+    assert path(run) == ["n0", "f error", "on"]
+    assert data(run) == {"answer": [1]}
+
+
+@pytest.mark.parametrize(("route", "follows"), [(("aside",), ["aside"]), ((), []), (("aside", "on"), ["aside", "on"])])
+def test_a_rescue_may_choose_where_the_run_goes_on(route, follows):
+    run = failing(Rescue(route=route))
+    go_on(run)
+    assert path(run) == ["n0", "f error", *follows]
+
+
+@pytest.mark.parametrize("route", [None, ("on",)])
+def test_where_a_rescue_leads_comes_before_what_waits(route):
+    nodes = [
+        Node("f", "do", params={"do": fails}, rescue=Rescue(route=route)),
+        *(leaf(name, nothing) for name in WAITING),
+    ]
+    edges = [Edge("n0", "f"), Edge("n0", "waits"), Edge("f", "on"), Edge("f", "handler", "error")]
+    run = run_of(nothing, nodes=nodes, edges=edges, routing="all")
+    go_on(run)
+    assert path(run) == ["n0", "f error", "handler", "on", "waits"]
+
+
+def test_a_condition_behind_a_rescue_sees_what_it_wrote():
+    nodes = [Node("f", "do", params={"do": fails}, rescue=Rescue({"a": 1})), leaf("yes", nothing)]
+    edges = [Edge("n0", "f"), Edge("f", "yes", when=When(lambda board: board["a"] == 1))]
+    run = run_of(nothing, nodes=nodes, edges=edges)
+    go_on(run)
+    assert path(run) == ["n0", "f error", "yes"]
+
+
+@pytest.mark.parametrize("rescue", [Rescue({"a": 1}, ("nowhere",)), Rescue({"a": 1, 2: 3})])
+def test_a_rescue_that_fails_itself_is_none_and_leaves_nothing(rescue):
+    run = failing(rescue)
+    assert go_on(run) == FAILED
+    assert path(run) == ["n0", "f error"]
+    assert data(run) == {}
+
+
+def test_a_composite_node_around_a_failure_is_left_by_its_rescue():
+    def opens(work):
+        return Enter([Body("r", "child")]) if work.phase == "start" else {}
+
+    nodes = [
+        Node("nest", "do", params={"do": opens}, bodies=("r",), rescue=Rescue({"a": 1})),
+        Node("f", "do", scope="r", params={"do": fails}),
+        leaf("on", nothing),
+    ]
+    run = run_of(nodes=nodes, edges=[Edge("nest", "on")], regions=[Region("r", ("f",), owner="nest")])
+    go_on(run)
+    assert path(run) == ["nest enter", "f error", "nest leave error", "on"]
+    assert data(run) == {"a": 1}
+    assert len(run.frames) == 1
+
+
+@pytest.mark.parametrize("rescue", [Rescue({"a": 1}, ("nowhere",)), Rescue({"a": 1, 2: 3})])
+@pytest.mark.parametrize("handled", [False, True])
+def test_the_rescue_of_a_composite_node_that_fails_itself_is_none(rescue, handled):
+    def opens(work):
+        return Enter([Body("r", "child")]) if work.phase == "start" else {}
+
+    nodes = [
+        Node("nest", "do", params={"do": opens}, bodies=("r",), rescue=rescue),
+        Node("f", "do", scope="r", params={"do": fails}),
+        leaf("on", nothing),
+        leaf("aside", nothing),
+    ]
+    edges = [Edge("nest", "on"), *([Edge("nest", "aside", "error")] if handled else [])]
+    run = run_of(nodes=nodes, edges=edges, regions=[Region("r", ("f",), owner="nest")])
+    assert go_on(run) == (DONE if handled else FAILED)
+    assert path(run) == ["nest enter", "f error", *(["nest leave error", "aside"] if handled else ["nest error"])]
+    assert data(run) == {}
+    assert run.history.errors[3] is run.history.errors[2]  # what failed inside is told
+
+
+def test_an_error_edge_is_found_on_the_nearest_node_around():
+    def breaks():
+        raise ValueError
+
+    inner = looping(graph("x", "y", y=breaks), times=2)
+    outer = graph("rescue")
+    outer.graph["entry"] = "sub"
+    outer.add_node("sub", kind="subgraph", graph=inner)
+    outer.add_edge("sub", "rescue", kind="error")
+    run = session(outer)
+    run.run()
+    assert steps_of(run) == ["sub enter", "again enter", "x", "y error", "sub leave error", "rescue"]
+    for k in reversed(range(run.position)):
+        run.goto(k)
+    run.run()
+    assert (run.status, len(run.stack)) == ("finished", 1)
+
+
+def test_a_failure_in_one_lane_cancels_the_others_in_the_order_of_the_queue():
+    from tests.engine.shapes import branches
+
+    run = branches().run()
+    for _ in range(3):
+        step(run)
+    assert path(run)[-1] == "second cancelled"

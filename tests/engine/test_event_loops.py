@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from contextvars import ContextVar
+from weakref import ref
+
+import pytest
+
+from agentnb.engine.effects.event_loops import Errand, Home, ended_beside, in_own_loop
+
+WORD = ContextVar("WORD", default="")
+
+
+def where(found):
+    async def work():
+        found.append((threading.current_thread(), asyncio.get_running_loop()))
+        return 7
+
+    return work
+
+
+def test_without_a_loop_it_runs_here():
+    found = []
+    assert in_own_loop(where(found)) == 7
+    assert found[0][0] is threading.current_thread()
+
+
+def test_where_a_loop_is_running_it_runs_in_a_thread_with_the_words_of_here():
+    found = []
+
+    async def main():
+        WORD.set("here")
+
+        async def work():
+            found.append((WORD.get(), threading.current_thread()))
+            return 3
+
+        return in_own_loop(work)
+
+    assert asyncio.run(main()) == 3
+    assert (found[0][0], found[0][1] is threading.main_thread()) == ("here", False)
+
+
+def test_what_it_raises_is_raised_here():
+    async def breaks():
+        raise KeyboardInterrupt
+
+    async def main():
+        in_own_loop(breaks)
+
+    home = Home()
+    for work in (lambda: in_own_loop(breaks), lambda: asyncio.run(main()), lambda: in_own_loop(breaks, home)):
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    home.leave()
+
+
+def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
+    found, home = [], Home()
+    for _ in range(2):
+        assert in_own_loop(where(found), home) == 7
+    assert found[0] == found[1]
+    assert found[0][0] is not threading.current_thread()
+    waiting = []
+
+    async def begin():
+        waiting.append(asyncio.get_running_loop().create_future())
+        return 0
+
+    async def end():
+        asyncio.get_running_loop().call_soon(waiting[0].set_result, 5)
+        return await waiting[0]
+
+    in_own_loop(begin, home)
+    assert in_own_loop(end, home) == 5
+    home.leave()
+    assert found[0][1].is_closed()
+    assert not found[0][0].is_alive()
+
+
+def test_a_home_that_nobody_holds_any_more_ends():
+    found, home = [], Home()
+    in_own_loop(where(found), home)
+    gone = ref(home)
+    del home
+    gc.collect()
+    assert gone() is None
+    found[0][0].join(10)
+    assert not found[0][0].is_alive()
+
+
+def test_a_home_may_be_left_from_inside():
+    found, home = [], Home()
+
+    async def work():
+        home.leave()
+        return 1
+
+    in_own_loop(where(found), home)
+    assert in_own_loop(work, home) == 1
+    found[0][0].join(10)
+    assert not found[0][0].is_alive()
+
+
+def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
+    found, home, begun = [], Home(), threading.Event()
+
+    async def waits():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            found.append("ended")
+
+    class Interrupted:
+        """A home at whose end of the call one is interrupted, once."""
+
+        def begin(self, job):
+            ended, calls = home.begin(job), []
+
+            def wait():
+                if not calls:
+                    calls.append(1)
+                    assert begun.wait(10)
+                    raise KeyboardInterrupt
+                ended()
+
+            return wait
+
+    with pytest.raises(KeyboardInterrupt):
+        in_own_loop(waits, Interrupted())
+    assert found == ["ended"]
+    assert in_own_loop(where(found), home) == 7
+    home.leave()
+
+
+@pytest.mark.parametrize("staying", [False, True])
+def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
+    found, home = [], Home() if staying else None
+    gate = threading.Event()
+
+    async def work():
+        while not gate.is_set():  # noqa: ASYNC110  (set in another thread)
+            await asyncio.sleep(0.001)
+        found.append(threading.current_thread() is threading.main_thread())
+        return 7
+
+    async def main():
+        task = asyncio.create_task(ended_beside(lambda then: Errand(work, home, then)))
+        for _ in range(5):
+            await asyncio.sleep(0.001)
+        assert not task.done()
+        gate.set()
+        return await task
+
+    assert asyncio.run(main()) == 7
+    assert found == [False]
+    if home is not None:
+        home.leave()
+
+
+def test_an_errand_that_is_cancelled_ends_there_first():
+    found, home, begun = [], Home(), threading.Event()
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            found.append("ended")
+
+    async def main():
+        task = asyncio.create_task(ended_beside(lambda then: Errand(work, home, then)))
+        while not begun.is_set():  # noqa: ASYNC110  (set in another thread)
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert found == ["ended"]
+
+    asyncio.run(main())
+    assert in_own_loop(where(found), home) == 7
+    home.leave()
+
+
+def test_what_an_errand_raises_is_raised_where_it_is_awaited():
+    async def breaks():
+        raise ValueError("there")
+
+    async def main():
+        with pytest.raises(ValueError, match="there"):
+            await ended_beside(lambda then: Errand(breaks, None, then))
+
+    asyncio.run(main())

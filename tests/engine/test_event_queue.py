@@ -1,0 +1,193 @@
+"""test_deliveries: a queue of events: matched when their turn comes, put off, passed over, however long it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.engine.core import event_queue
+from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.history import LATE
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.work import Kind
+from agentnb.recipe.model import Node, Recipe
+from agentnb.world.world import World
+from tests.engine.shapes import path, step
+
+KINDS = {"does": Kind("does", lambda node, world: node.params["do"], keeps=True)}
+
+
+class Rules:
+    """Sets `first` off by "one", and `second` by what the board says when the turn of "two" comes."""
+
+    def waits(self, event):
+        return event.type != "silent"
+
+    def at_once(self, run, event):
+        return None if event.type == "two" else ["first"] if event.type == "one" else []
+
+    def turns(self, run, event):
+        if event.type == "two" and run.root.scope.get("open") is True:
+            return [("second", 1), ("second", 2)]
+        return []
+
+    def late(self, run, event):
+        return [("first", LATE, event.seq)] if event.type == "later" else []
+
+    def projected(self, run, event):
+        return [(("told",), event.payload)] if event.type == "told" else []
+
+    def listens(self, node, event):
+        return True
+
+    def fits(self, run, node):
+        return ()
+
+    def refusals(self, run, node, event):
+        return []
+
+
+@pytest.fixture
+def run():
+    def first(work):
+        work.write("open", value=True)
+        work.write("about", work.act.row.about)
+        work.emit("silent")
+
+    nodes = {
+        "first": Node("first", "does", params={"do": first}, on=("one",)),
+        "second": Node("second", "does", params={"do": lambda work: {"about": work.act.row.about}}, on=("two",)),
+    }
+    found = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()))
+    found.begin({})
+    return found
+
+
+def waiting(run):
+    return [(run.tables.acts[number].node, run.tables.acts[number].about) for number in run.frontier()]
+
+
+def test_an_event_is_matched_when_its_turn_comes_and_not_before(run):
+    emit_from_outside(run, "two", None)
+    emit_from_outside(run, "one", None)
+    emit_from_outside(run, "two", None)
+    event_queue.settle(run)
+    assert waiting(run) == [(0, -1), (-1, -1)]  # the first "two" has found nothing open
+    step(run)
+    assert waiting(run) == [(1, 1), (1, 2)]
+    step(run)
+    step(run)
+    assert (path(run), waiting(run), run.root.scope.get("about")) == (["first", "second", "second"], [], 2)
+
+
+def test_what_has_no_turn_is_not_queued(run):
+    emit_from_outside(run, "silent", None)
+    assert waiting(run) == []
+
+
+def test_what_was_put_off_comes_when_the_event_is_over(run):
+    emit_from_outside(run, "later", None)
+    event_queue.settle(run)
+    assert waiting(run) == [(0, LATE)]
+    step(run)
+    assert (waiting(run), run.root.scope.get("about")) == ([], LATE)
+
+
+def test_a_long_queue_is_not_written_again_at_each_step(run):
+    for _ in range(200):
+        emit_from_outside(run, "one", None)
+    event_queue.settle(run)
+    before = len(run.history.p_act)
+    for _ in range(200):
+        step(run)
+    assert len(run.history.p_act) == before == 200
+    assert len(run.live) == 0  # and the turns that are over are forgotten
+
+
+def test_going_back_finds_the_queue_as_it_was(run):
+    from agentnb.engine.core import time_travel
+
+    emit_from_outside(run, "one", None)
+    emit_from_outside(run, "two", None)
+    event_queue.settle(run)
+    queues = [waiting(run)]
+    while run.pos < run.at.s_pend[run.position - run.at.base]:
+        step(run)
+        queues.append(waiting(run))
+    for position in reversed(range(len(queues))):
+        time_travel.goto(run, position)
+        assert waiting(run) == queues[position]
+
+
+@pytest.fixture
+def long_queue(run):
+    """A run in which many events wait to be matched, and some are put off or come from the steps themselves."""
+    emit_from_outside(run, "one", None)
+    for number in range(100):
+        emit_from_outside(run, "two" if number % 7 else "later", None)
+    event_queue.settle(run)
+    return run
+
+
+def test_nothing_that_waits_is_written_again_where_an_event_sets_something_off(long_queue):
+    run, before = long_queue, len(long_queue.history.p_act)
+    steps = 0
+    while waiting(run):
+        step(run)
+        steps += 1
+    assert steps == 1 + 2 * 85 + 15
+    assert len(run.history.p_act) - before <= steps  # not one more than the turns that were set off
+    assert path(run)[:5] == ["first", "first", "second", "second", "second"]
+
+
+def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(long_queue):
+    from agentnb.engine.control import interventions
+    from agentnb.engine.core import time_travel
+
+    run, queues = long_queue, [waiting(long_queue)]
+    for number in range(30):
+        step(run)
+        if number == 9:
+            interventions.set_next(run, "second")
+        if number in (4, 5, 20):
+            emit_from_outside(run, "two", None)
+        queues.append(waiting(run))
+    for position in (30, 7, 29, 0, 12, 11, 10, 30):
+        time_travel.goto(run, position)
+        assert waiting(run) == queues[position]
+    time_travel.goto(run, 12)
+    fork = time_travel.forked(run, run.plan, 12)
+    assert waiting(fork) == queues[12]
+    while waiting(fork):
+        step(fork)
+    assert len(path(fork)) > 30
+
+
+def test_such_a_queue_is_kept_and_read_again(long_queue):
+    from agentnb.engine.persistence.snapshot import dump, revive
+
+    run, queues = long_queue, [waiting(long_queue)]
+    for _ in range(20):
+        step(run)
+        queues.append(waiting(run))
+    other = revive(run.plan, dump(run))
+    from agentnb.engine.core import time_travel
+
+    for position in (20, 3, 11):
+        time_travel.goto(other, position)
+        assert waiting(other) == queues[position]
+
+
+def test_what_an_interrupt_has_left_of_such_a_queue_is_undone(long_queue):
+    from agentnb.engine.core.step import repair
+
+    run = long_queue
+    step(run)
+    queue, rows = waiting(run), len(run.history.p_act)
+    event_queue._put_before(run, run.history.after(run.pos), run.frontier()[:1])
+    run.history.w_new.append("cut here")
+    repair(run)
+    assert (waiting(run), len(run.history.p_act)) == (queue, rows)
+    while waiting(run):
+        step(run)
+    assert len(path(run)) == 1 + 2 * 85 + 15

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from agentnb.engine.core.frame_inputs import came_to, given_at, last_inside
+from tests.dialects.agentruntime.making import stepped, text, write
+from tests.session.making import looping, session
+
+NESTED = """
+subgraphs:
+  one: {inputs: [k], outputs: [a], nodes: [{id: deep, type: subgraph, graph: two, inputs: {k: "{{ k + 1 }}", l: 5}}]}
+  two: {inputs: [k], outputs: [a], nodes: [{id: say, type: noop, map: {set: {a: "{{ inputs }}"}}}]}
+"""
+OUTER = "nodes: [{id: s, type: subgraph, graph: one, inputs: {k: 1}}]"
+
+
+@pytest.fixture
+def nested(tmp_path):
+    return stepped(write(tmp_path, text(OUTER, NESTED)), {"x": 0})
+
+
+def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested):
+    run = nested.engine
+    assert [given_at(run, frame) for frame in range(3)] == [
+        {"x": 0}, {"x": 0, "k": 1}, {"x": 0, "k": 2, "l": 5},
+    ]  # fmt: skip
+    assert nested.board["a"] == {"x": 0, "k": 2, "l": 5}
+
+
+def test_they_are_copies(nested):
+    given_at(nested.engine, 1)["k"] = 9
+    assert given_at(nested.engine, 1)["k"] == 1
+
+
+def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
+    nested.goto(2)
+    assert given_at(nested.engine, nested.engine.activation(nested.engine.frontier()[0]).frame.id)["k"] == 2
+    fork = nested.fork(at=2)
+    fork.run()
+    assert fork.board["a"] == {"x": 0, "k": 2, "l": 5}
+
+
+def test_what_a_step_came_to_is_its_observation_or_its_failure(tmp_path):
+    graph = """
+    nodes:
+      - {id: a, type: tool, uses: add, inputs: {n: 1}}
+      - {id: b, type: tool, uses: failing, on_error: {resume: true}}
+      - {id: c, type: tool, uses: raising, on_error: {resume: true}}
+      - {id: d, type: noop}
+    edges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: d}]
+    """
+    run = stepped(write(tmp_path, text(graph)), {"x": 1}).engine
+    found = [came_to(run.history, step) for step in range(1, 5)]
+    assert (found[0], found[1]["error"]["type"], found[3]) == ({"result": 2}, "quota", None)
+    assert found[2] == {"exception": "it broke"}
+
+
+def test_the_last_step_inside_is_that_of_the_frame_itself_and_not_of_one_within(tmp_path):
+    graph = """
+    nodes:
+      - {id: l, type: loop, body: s, until: {"==": [{var: result.a.k}, 2]}, max_iterations: 3}
+      - {id: s, type: subgraph, graph: one, inputs: {k: 1}}
+    """
+    run = stepped(write(tmp_path, text(graph, NESTED)), {"x": 0})
+    assert run.status == "finished"
+    run.goto(len(run.trace.steps) - 1)
+    frames = [frame for frame in run.engine.frames.values() if frame.parent is run.engine.root]
+    assert last_inside(run.engine, frames)["a"]["k"] == 2
+    assert last_inside(run.engine, []) is None
+
+
+def test_before_the_first_round_nothing_was_inside():
+    body = nx.DiGraph()
+    body.add_node("in", kind="noop")
+    run = session(looping(body, times=2))
+    run.step()
+    frames = [frame for frame in run.engine.frames.values() if frame.parent is run.engine.root]
+    assert last_inside(run.engine, frames) is None

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.engine.control.listeners import MOMENTS, Hooks, Token
+from agentnb.errors import ExecutionError
+
+
+class Counted:
+    def __init__(self):
+        self.armed = 0
+        self.hooks = Hooks(self.arm)
+
+    def arm(self):
+        self.armed += 1
+
+
+def test_each_moment_has_its_own_listeners():
+    told, hooks = [], Counted().hooks
+    for moment in MOMENTS:
+        hooks.add(moment, lambda what, moment=moment: told.append((moment, what)))
+    for moment in MOMENTS:
+        hooks.tell(moment, 1)
+    assert told == [(moment, 1) for moment in MOMENTS]
+
+
+def test_one_listener_or_several_in_their_order():
+    told, hooks = [], Counted().hooks
+    hooks.add_all({"step": [lambda what: told.append("a"), lambda what: told.append("b")], "end": told.append})
+    hooks.tell("step", None)
+    hooks.tell("end", "c")
+    assert told == ["a", "b", "c"]
+
+
+def test_who_comes_and_goes_is_told():
+    counted = Counted()
+    remove = counted.hooks.add("step", print)
+    remove()
+    remove()
+    assert (counted.armed, counted.hooks.rows["step"]) == (2, [])
+
+
+def test_the_others_are_told_when_one_is_dropped():
+    told, hooks = [], Counted().hooks
+
+    def breaks(what):
+        raise KeyError("x")
+
+    hooks.add_all({"step": [breaks, told.append]})
+    with pytest.warns(UserWarning, match="KeyError"):
+        hooks.tell("step", 1)
+    hooks.tell("step", 2)
+    assert told == [1, 2]
+
+
+def test_a_listener_may_leave_while_it_is_told():
+    told, hooks = [], Counted().hooks
+    remove = hooks.add("step", lambda what: (told.append(what), remove()))
+    hooks.add("step", told.append)
+    hooks.tell("step", 1)
+    hooks.tell("step", 2)
+    assert told == [1, 1, 2]
+
+
+def test_there_is_no_such_moment():
+    with pytest.raises(ExecutionError, match="X114"):
+        Counted().hooks.add("stop", print)
+
+
+def test_two_threads_may_drop_the_same_listener():
+    hooks = Counted().hooks
+
+    def breaks(what):
+        hooks.rows["token"].clear()  # as another thread does in the same moment
+        raise KeyError("x")
+
+    hooks.add("token", breaks)
+    with pytest.warns(UserWarning, match="a listener of 'token' was dropped"):
+        hooks.tell("token", Token("n", "text"))
+
+
+def test_a_token_is_frozen():
+    token = Token("n", "text")
+    assert (token.node, token.text, token.attempt) == ("n", "text", 1)
+    with pytest.raises(AttributeError):
+        token.text = "other"
+
+
+def test_a_registry_of_schedules_is_taken_as_it_is_and_anything_else_refused():
+    counted = Counted()
+
+    class Registry:
+        def tell(self, event, context):
+            """Only that it can tell is asked."""
+
+    registry = Registry()
+    counted.hooks.add_all(registry)
+    assert (counted.hooks.schedules, counted.armed) == (registry, 1)
+    with pytest.raises(ExecutionError, match="X114"):
+        counted.hooks.add_all([print])

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+
+from agentnb.board.values import thaw
+from agentnb.engine.core.time_travel import goto
+from agentnb.engine.core.work import Append
+from agentnb.engine.persistence.masked_values import fill, masked_in, unknown
+from agentnb.engine.persistence.snapshot import dump, revive
+from tests.trace.runs import go, started
+
+
+def again(run):
+    found = revive(run.plan, json.loads(json.dumps(dump(run))), clock=run.clock)
+    found.masks = True
+    return found
+
+
+def test_what_was_masked_is_known_by_its_path():
+    run = again(started(deep={"list": [1, {"auth_token": "t-1234"}], "open": 1}))
+    assert unknown(run) == ["password", "deep.list.1.auth_token"]
+    assert list(masked_in(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
+
+
+def test_a_run_that_was_never_kept_asks_for_nothing():
+    run = again(started())
+    run.masks = False
+    assert unknown(run) == []
+
+
+def test_a_value_is_put_wherever_its_mask_stands():
+    run = started(deep={"auth_token": "t-1234"})
+    go(run, 6)
+    run.write(run.root.scope, ("deep", "auth_token"), "t-1234")
+    run.write(run.root.scope, ("log",), Append({"auth_token": "t-1234"}))
+    run.history.s_wend[-1] = len(run.history.w_new)
+    found = again(run)
+    size = len(thaw(found.root.scope.data["log"]))
+    fill(found, {"password": "s3cret", "deep.auth_token": "t-1234", f"log.{size - 1}.auth_token": "t-1234"})
+    assert unknown(found) == []
+    for step in range(run.position, -1, -1):
+        goto(run, step)
+        goto(found, step)
+        assert found.root.scope.seen() == run.root.scope.seen()
+    assert found.given == run.given
+
+
+def test_a_value_that_is_given_again_is_hidden_again():
+    run = again(started(api_key="k-9876-zz"))
+    fill(run, {"api_key": "k-9876-zz"})
+    assert "k-9876-zz" not in json.dumps(dump(run))

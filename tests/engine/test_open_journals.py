@@ -1,0 +1,60 @@
+"""test_alive: what journals of this process still have to keep, and that no two of them write one run."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.engine.persistence.open_journals import LIVE, flush_all
+from agentnb.errors import StoreError
+from agentnb.store import MemoryLog
+
+
+def recipe():
+    graph = nx.DiGraph(name="line")
+    for name in "abc":
+        graph.add_node(name, function=lambda: {"done": True})
+    nx.add_path(graph, "abc")
+    return nb.load(graph)
+
+
+def test_whatever_waits_is_kept_at_once():
+    log = MemoryLog()
+    session = nb.Session(recipe(), {}, store=log, run_id="run", durability={"steps": 99, "ms": 600_000})
+    waiting = []
+    session.subscribe(lambda step: waiting.append(log.last("run")))
+    session.subscribe(lambda step: flush_all())
+    session.run()
+    assert waiting == [1, 2, 3]
+
+
+def test_a_run_that_was_closed_is_not_among_them_and_two_do_not_write_one():
+    log, made = MemoryLog(), recipe()
+    session = nb.Session(made, {}, store=log, run_id="run")
+    session.step()
+    journal = session.journal
+    assert journal in LIVE
+    other = nb.open(log, "run", recipe=made)
+    with pytest.raises(StoreError, match="L453"):
+        other.step()
+    session.close()
+    assert journal not in LIVE
+    other.run()
+    assert other.status == "finished"
+
+
+def test_a_session_that_cannot_be_written_keeps_nobody_from_opening_another_run(monkeypatch):
+    log, other = MemoryLog(), MemoryLog()
+    nb.Session(recipe(), {}, store=log, run_id="run").run()
+    session = nb.Session(recipe(), {}, store=other, run_id="other")
+    session.step()
+
+    def fail():
+        raise RuntimeError("a codec of somebody else")
+
+    monkeypatch.setattr(session.journal, "flush", fail)
+    assert nb.open(log, "run").status == "finished"
+    assert list(nb.runs(log)["run_id"]) == ["run"]
+    monkeypatch.undo()
+    session.close()

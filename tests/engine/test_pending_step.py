@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentnb.clock import FrozenClock
+from agentnb.engine.core.drivers import run_plain, step_in_loop
+from agentnb.engine.core.run import SUSPENDED
+from agentnb.engine.effects.pending_step import NEED_LOOP, Hold, NeedLoop, in_loop, running_loop
+from agentnb.errors import ExecutionError
+from agentnb.world.effect import Effect
+from tests.engine.making import run_of
+
+
+class Watch(FrozenClock):
+    """Stands still until a test lets time go by."""
+
+    def go_on(self, seconds):
+        self._ns += int(seconds * 1e9)
+
+
+def hold(**more):
+    return Hold(Effect("tool", "look", {}), "call", "before", **more)
+
+
+def test_a_hold_hands_itself_to_the_driver_and_comes_back():
+    async def code(one):
+        return await one
+
+    one = hold()
+    coroutine = code(one)
+    assert coroutine.send(None) is one
+    with pytest.raises(StopIteration) as ended:
+        coroutine.send("anything")
+    assert ended.value.value is one
+
+
+def test_a_hold_with_an_end_is_late_from_then_on_unless_it_was_let_go():
+    watch = Watch()
+    one, other = (hold().ends_at(watch.ns() + 5_000_000_000, watch.ns) for _ in range(2))
+    assert (one.left, one.late, hold().left, hold().late) == (5.0, False, None, False)
+    other.go = True
+    watch.go_on(5)
+    assert (one.left, one.late, other.late) == (0.0, True, False)
+
+
+def test_who_needs_a_loop_says_so_to_the_driver():
+    async def code():
+        await NeedLoop()
+
+    coroutine = code()
+    assert coroutine.send(None) is NEED_LOOP
+    coroutine.close()
+
+
+def holding(left):
+    async def calls(work):
+        try:
+            await work.call(Effect("human", "ask", {}))
+        finally:
+            left.append(work)
+
+    run = run_of(calls)
+    assert run_plain(run, once=True) == SUSPENDED
+    (flight,) = run.flights.values()
+    return run, flight
+
+
+def test_a_flight_is_held_until_it_is_let_go():
+    _, flight = holding([])
+    assert (flight.held, flight.hold.kind, flight.looped, flight.at) == (True, "answer", False, 0)
+    flight.hold.go = True
+    assert not flight.held
+
+
+def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refused():
+    left = []
+    run, flight = holding(left)
+    flight.cancel()
+    assert (left[0].dead, flight.gone) == (True, True)
+    assert flight.act.work is not left[0]
+    with pytest.raises(ExecutionError, match="X102"):
+        left[0].write("late", 1)
+    assert run.position == 0
+
+
+def test_what_is_no_coroutine_is_awaited_in_a_loop():
+    class Later:
+        def __await__(self):
+            yield from asyncio.sleep(0).__await__()
+            return {"out": 1}
+
+    run = run_of(lambda work: Later())
+    run_plain(run, once=True)
+    (flight,) = run.flights.values()
+    assert flight.looped
+    asyncio.run(step_in_loop(run))
+    assert run.root.scope.data["out"] == 1
+
+
+def test_whether_a_loop_is_running_here():
+    async def main():
+        return in_loop(), running_loop() is asyncio.get_running_loop()
+
+    assert (in_loop(), running_loop(), asyncio.run(main())) == (False, None, (True, True))

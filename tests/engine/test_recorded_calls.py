@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from decimal import Decimal
+
+import pytest
+
+from agentnb.board.values import freeze
+from agentnb.engine.core.history import Call
+from agentnb.engine.effects.recorded_calls import answer_of, error_of, problems_in
+from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, told
+from agentnb.world.llm.base import LLMError, LLMResponse, Usage
+
+PROBLEM = Problem("X304", "the script is empty", "llm=...", "it has: 1\n  answer", "add an answer")
+
+
+class SlowError(TimeoutError):
+    pass
+
+
+class PickyError(Exception):
+    def __init__(self, one, other):
+        raise AssertionError("it is not made as people make it")
+
+
+class OddError(ExecutionError):
+    def __init__(self, number):
+        super().__init__(PROBLEM)
+
+
+class Twin:
+    class SameError(Exception):
+        pass
+
+
+class OtherTwin:
+    class SameError(Exception):
+        pass
+
+
+def row(kind="tool", result=None, error=None, **words):
+    return Call(1, 0, 0, kind, "look", 1, 0.0, freeze({}), freeze(result), error, 0.5, **words)
+
+
+def again(error):
+    """Return an error as its row tells it."""
+    return error_of(row(error=f"{type(error).__name__}: {error}"))
+
+
+def test_an_answer_is_the_readers_own():
+    kept = row(result={"rows": [1]})
+    answer_of(kept)["rows"].append(2)
+    assert answer_of(kept) == {"rows": [1]}
+
+
+def test_a_models_answer_tells_what_it_took():
+    kept = row("llm", "hello", tokens_in=3, tokens_out=4, cost_usd=Decimal("0.1"))
+    assert answer_of(kept) == LLMResponse("hello", "recorded", Usage(3, 4, Decimal("0.1")))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no"),
+        KeyError("key"),
+        KeyError(),
+        OSError(2, "no such file"),
+        TimeoutError("late"),
+        UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"),
+        StopIteration("over"),
+        SlowError("very late"),
+        json.JSONDecodeError("no", "{", 0),
+        asyncio.QueueFull(),
+        ExecutionError(PROBLEM, PROBLEM),
+        ExecutionError("of one's own words: yes"),
+        LLMError(PROBLEM),
+        OddError(3),
+    ],
+    ids=repr,
+)
+def test_an_error_has_its_name_and_its_words_again(error):
+    made = again(error)
+    assert (type(made).__name__, str(made), told(made)) == (type(error).__name__, str(error), told(error))
+
+
+@pytest.mark.parametrize(
+    ("error", "base"),
+    [
+        (KeyError("key"), LookupError),
+        (SlowError("late"), TimeoutError),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), ValueError),
+        (AgentRuntimeError(PROBLEM), AgentRuntimeError),
+        (LLMError(PROBLEM), ExecutionError),
+        (OddError(3), OddError),
+    ],
+    ids=repr,
+)
+def test_an_error_is_of_its_class_again(error, base):
+    assert isinstance(again(error), base)
+
+
+def test_a_class_of_a_name_that_two_have_is_not_guessed():
+    error = again(Twin.SameError("which?"))
+    assert not isinstance(error, Twin.SameError | OtherTwin.SameError)
+    assert type(error).__name__ == "SameError"
+    known = error_of(row(error="SameError: this one"), OtherTwin.SameError("this one"))
+    assert isinstance(known, OtherTwin.SameError)
+
+
+def test_what_a_class_does_when_it_is_made_does_not_run():
+    error = error_of(row(error="PickyError: no"))
+    assert (isinstance(error, PickyError), str(error)) == (True, "no")
+
+
+def test_an_error_of_another_class_says_nothing_of_this_one():
+    assert not isinstance(error_of(row(error="ValueError: no"), SlowError("no")), TimeoutError)
+
+
+def test_what_a_server_refused_may_be_asked_again():
+    assert again(LLMError(PROBLEM)).again
+
+
+def test_the_answer_that_was_the_failure_comes_with_it():
+    error = error_of(row(error="ResultError: HTTP 404", result={"status": 404}))
+    assert error.result == {"status": 404}
+    assert not hasattr(error_of(row(error="ResultError: HTTP 404")), "result")
+
+
+def test_problems_are_read_from_their_text():
+    warning = Problem("R1", "x", "y", "z", "do", severity="warning")
+    coded = Problem("R101", "one", "here", "why", "do it")
+    both = f"{coded}\n{PROBLEM}"
+    assert problems_in(both) == (coded, PROBLEM)
+    assert problems_in(f"a text\n{coded}") == ()
+    assert problems_in(str(warning)) == ()
+    assert problems_in("warning " + str(coded)) == (Problem("R101", "one", "here", "why", "do it", "warning"),)
+
+
+def test_a_class_of_this_name_in_another_package_changes_nothing():
+    other = type("LLMError", (Exception,), {})  # as the package activegraph has one
+    assert isinstance(again(LLMError("no")), LLMError)
+    assert other is not LLMError

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+from agentnb import ABSENT
+from agentnb.engine.control import interventions
+from agentnb.engine.core.drivers import in_own_loop, run_in_loop
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.time_travel import amend
+from agentnb.engine.core.work import Append
+from agentnb.engine.replay.runner import Replay
+from agentnb.recipe.model import Edge, Node, Region
+from agentnb.world.effect import Effect
+from tests.engine.making import data, one, run_of
+from tests.engine.replays import counting, plan_of, to_its_end, told
+from tests.engine.shapes import board, leaf, step
+
+
+def edited(run):
+    one(run)
+    interventions.edit(run, {"n": 10, "list": Append(1), "gone": ABSENT, "deep.x": 2})
+    one(run)
+    interventions.set_next(run, "n0")
+    one(run)
+    interventions.skip(run, {"skipped": True, "n": 3})
+    return to_its_end(run)
+
+
+def test_what_people_did_is_done_again_at_its_place():
+    run = edited(run_of(counting, counting, counting, inputs={"gone": 1, "deep": {"x": 1}, "list": []}))
+    assert data(run) == {"deep": {"x": 2}, "list": [1], "n": 4, "skipped": True}
+    for start in range(run.position + 1):
+        replay = Replay(run, start=start, level="reads").go()
+        assert (replay.found, board(replay.run)) == ([], board(run))
+
+
+def test_a_skipped_steps_conditions_are_asked_again():
+    run = run_of(counting, counting)
+    interventions.skip(run, {"a": 1})
+    other = plan_of(leaf("n0", counting), leaf("n1", counting), leaf("n2", counting), edges=[Edge("n0", "n2")])
+    assert told(Replay(run, plan=other).go()) == [(1, "n0", "edge", "n0", "n1", "n2")]
+
+
+def test_a_skip_that_cannot_be_done_again_is_told():
+    def breaks(board):
+        raise ValueError("nobody can say")
+
+    run = run_of(counting, counting)
+    interventions.skip(run, {"a": 1})
+    other = plan_of(leaf("n0", counting), leaf("n1", counting), edges=[Edge("n0", "n1", when=breaks)])
+    (row, *_) = Replay(run, plan=other).go().found
+    assert (row.what, row.path, row.ends) == ("act", "skip", True)
+
+
+def test_an_edit_that_finds_no_place_is_told_and_a_next_node_that_is_gone_ends_it():
+    run = run_of(lambda work: {"a": {"b": 1}}, counting, counting)
+    one(run)
+    interventions.edit(run, {"a.b": 2})
+    to_its_end(run)
+    other = plan_of(leaf("n0", lambda work: {"a": 7}), leaf("n1", counting), leaf("n2", counting))
+    replay = Replay(run, plan=other).go()
+    assert [(row[0], row[2], row[3]) for row in told(replay)] == [(1, "write", "a"), (1, "act", "a.b")]
+    assert (replay.compared, replay.found[1].ends) == (3, False)
+    run = run_of(counting, counting, counting)
+    one(run)
+    interventions.set_next(run, "n2")
+    to_its_end(run)
+    replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).go()
+    assert [(row[0], row[2], row[3]) for row in told(replay)] == [(1, "act", "n2")]
+    assert (replay.compared, replay.found[0].ends) == (1, True)
+
+
+def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
+    async def look(work):
+        return {
+            "found": await work.call(Effect("tool", "look", {"word": work.board["word"]}, target=lambda word: word))
+        }
+
+    run = run_of(counting, look, inputs={"word": "rain"})
+    held = []
+    run.hold = lambda work, effect, moment: moment == "before" and not held.append(effect)
+    one(run)
+    one(run)
+    interventions.edit(run, {"word": "snow"})
+    (flight,) = run.flights.values()
+    flight.hold.go = True
+    to_its_end(run)
+    assert (data(run)["found"], data(run)["word"], len(held)) == ("rain", "snow", 1)
+    for start in range(3):
+        replay = Replay(run, start=start).go()
+        assert (replay.found, replay.compared, board(replay.run)) == ([], 2 - start, board(run))
+
+
+# ---------------------------------------------------------------------------------------------------------- branches
+
+
+def fan(*branches):
+    """Return a run with branches that each write `out`, over and over."""
+    regions = [Region(f"b{number}", (f"b{number}_0",), owner="both") for number in range(len(branches))]
+    nodes = [Node("both", "nest", bodies=tuple(region.id for region in regions), params={"policy": "child"})]
+    edges = [Edge("both", "after")]
+    for number, functions in enumerate(branches):
+        own = [leaf(f"b{number}_{at}", function, scope=f"b{number}") for at, function in enumerate(functions)]
+        edges += [Edge(first.id, second.id) for first, second in pairwise(own)]
+        nodes += own
+    nodes.append(leaf("after", lambda work: {"sum": sum(work.board["both"])}))
+    run = Run(plan_of(*nodes, edges=edges, regions=regions))
+    run.begin({})
+    return run
+
+
+def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_record():
+    done = []
+
+    def turn(name, after):
+        async def node(work):
+            await work.loop()
+            if after is not None and not done.count("replay"):
+                while after not in done:  # noqa: ASYNC110  (a list is all that the branches share)
+                    await asyncio.sleep(0)
+            done.append(name)
+            return {"out": work.board.get("out", 0) + 1}
+
+        return node
+
+    run = fan([turn("a0", "b0"), turn("a1", "b1")], [turn("b0", None), turn("b1", "a0")])
+    in_own_loop(lambda: run_in_loop(run))
+    order = [run.node_of(number) for number in run.history.s_act[1:]]
+    assert order[1:5] == ["b1_0", "b0_0", "b1_1", "b0_1"]
+    done.append("replay")
+    for start in range(run.position + 1):
+        replay = Replay(run, start=start, level="reads").go()
+        assert (replay.found, [replay.run.node_of(n) for n in replay.run.history.s_act[1:]]) == ([], order[start:])
+
+
+def test_a_branch_that_was_brought_forward_stays_so():
+    run = fan([counting_out, counting_out], [counting_out, counting_out])
+    step(run)
+    first, second = run.frontier()
+    amend(run, [second, first])  # as it is where the branches have stopped at a breakpoint
+    interventions.note(run, "breakpoint", "before 'b1_0'")
+    interventions.set_next(run, "b1_1")
+    to_its_end(run)
+    for start in range(run.position + 1):
+        replay = Replay(run, start=start).go()
+        assert (replay.found, board(replay.run)) == ([], board(run))
+
+
+def counting_out(work):
+    return {"out": work.board.get("out", 0) + 1}

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.clock import TickingClock
+from agentnb.engine.core.rng import Chance, drawn, take_back, take_note
+from tests.engine.shapes import begun, step
+
+DRAWS = {
+    "random": lambda chance: chance.random(),
+    "randint": lambda chance: chance.randint(1, 1000),
+    "bits": lambda chance: chance.getrandbits(77),
+    "gauss": lambda chance: chance.gauss(0, 1),
+    "choice": lambda chance: chance.choice("abcdefg"),
+    "shuffle": lambda chance: chance.shuffle([1, 2, 3, 4, 5]),
+    "bytes": lambda chance: chance.randbytes(9),
+}
+draws = st.lists(st.sampled_from(sorted(DRAWS)), max_size=30)
+
+
+@given(st.integers(0, 99), draws, draws)
+def test_it_goes_on_where_another_one_stood(seed, before, after):
+    one = Chance(seed)
+    for name in before:
+        DRAWS[name](one)
+    other = Chance(seed)
+    other.forward(one.kept())
+    assert [DRAWS[name](other) for name in after] == [DRAWS[name](one) for name in after]
+    assert other.kept() == one.kept()
+
+
+@given(st.integers(0, 99), draws)
+def test_it_draws_what_pythons_own_source_draws(seed, names):
+    one, other = Chance(seed), random.Random(seed)
+    assert [DRAWS[name](one) for name in names] == [DRAWS[name](other) for name in names]
+
+
+def test_many_draws_are_made_up_for_at_once():
+    one = Chance(1)
+    one.getrandbits(32 * 200_000)
+    other = Chance(1)
+    other.forward(one.kept())
+    assert other.random() == one.random()
+
+
+def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
+    run = begun("cycle")
+    run.clock = TickingClock()
+    run.random.random()
+    run.ids("thing")
+    take_note(run)
+    stood = drawn(run)
+    then = run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()
+    assert drawn(run) != stood
+    take_back(run)
+    assert drawn(run) == stood
+    assert (run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()) == then
+    step(run)  # it has come to its end: what it has drawn stays drawn
+    kept = drawn(run)
+    take_back(run)
+    assert drawn(run) == kept

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agentnb import ABSENT
+from agentnb.clock import TickingClock
+from agentnb.engine.control import interventions
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.time_travel import forked, goto, open_tip
+from agentnb.engine.core.work import Outcome
+from agentnb.engine.effects.pending_step import Hold
+from agentnb.engine.replay.divergence import LEVELS
+from agentnb.engine.replay.runner import Replay
+from agentnb.recipe.model import Edge, Recipe
+from agentnb.world.effect import Effect
+from agentnb.world.world import World
+from tests.engine.making import data, run_of
+from tests.engine.replays import counting, never, plan_of, to_its_end, told
+from tests.engine.shapes import KINDS, SHAPES, begun, board, go_on, leaf, shape_of, step
+
+# ------------------------------------------------------------------------------------------------------- what it finds
+
+
+@pytest.mark.parametrize("how", [step, go_on])
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, how):
+    run = to_its_end(begun(name), how)
+    assert run.position >= 6
+    stood = (run.position, board(run), run.frontier(), len(run.tables.acts), len(run.tables.frames))
+    for start in range(run.position + 1):
+        for level in LEVELS:
+            replay = Replay(run, start=start, level=level).go()
+            assert (replay.found, replay.unsure) == ([], [])
+            counted = [
+                number for number in range(start + 1, run.position + 1) if not replay.record.done(number).cancelled
+            ]
+            assert replay.compared == len(counted)
+            assert board(replay.run) == board(run)
+    assert stood == (run.position, board(run), run.frontier(), len(run.tables.acts), len(run.tables.frames))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_run_of_every_shape_up_to_every_step(name):
+    run = begun(name)
+    while run.frontier():
+        step(run)
+        assert (Replay(run).go().found, run.past) == ([], False)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_changed_node_is_named_at_its_first_step(name):
+    run = to_its_end(begun(name))
+    changed = {"diamond": "d", "cycle": "again", "branches": "first", "nested": "look", "reactive": "count"}[name]
+    shape = shape_of(name)
+    nodes = [
+        leaf(node.id, lambda work: {"else": 1}, node.kind, node.scope, node.on) if node.id == changed else node
+        for node in shape.nodes
+    ]
+    replay = Replay(run, plan=replace(shape, nodes=nodes).plan()).go()
+    steps = [number for number in range(1, run.position + 1) if run.node_of(run.history.s_act[number]) == changed]
+    assert (replay.found[0].step, replay.found[0].node, replay.found[0].what) == (steps[0], changed, "write")
+
+
+def test_it_goes_on_with_other_values_as_long_as_the_path_agrees():
+    run = to_its_end(run_of(counting, counting, counting))
+    other = plan_of(leaf("n0", counting), leaf("n1", lambda work: {"n": 10}), leaf("n2", counting))
+    replay = Replay(run, plan=other).go()
+    assert told(replay) == [(2, "n1", "write", "n", 2, 10), (3, "n2", "write", "n", 3, 11)]
+    assert replay.compared == 3
+
+
+def test_where_the_ways_part_it_ends():
+    run = to_its_end(run_of(counting, counting, counting))
+    nodes = [leaf(f"n{number}", counting) for number in range(3)]
+    replay = Replay(run, plan=plan_of(*nodes, edges=[Edge("n0", "n2"), Edge("n2", "n1")])).go()
+    assert told(replay) == [(1, "n0", "edge", "n0", "n1", "n2")]
+    assert (replay.compared, replay.found[0].ends) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "row", "why"),
+    [
+        (["n0", "n2"], (1, "n0", "edge", "n0", "n1", "n2"), "'n0' led to 'n1', and in the replay to 'n2'"),
+        (["n1", "n2"], (1, "n0", "node", "", "n0", "n1"), "the recipe has no node 'n0' any more"),
+        (["n0"], (1, "n0", "edge", "n0", "n1", ABSENT), "led to 'n1', and in the replay to nothing"),
+        (["n1", "n0", "n2"], (1, "n0", "node", "", "n0", "n1"), "the replay comes to 'n1' in its place"),
+    ],
+)
+def test_nodes_that_are_gone_or_come_otherwise(nodes, row, why):
+    run = to_its_end(run_of(counting, counting, counting))
+    replay = Replay(run, plan=plan_of(*(leaf(name, counting) for name in nodes))).go()
+    assert told(replay) == [row]
+    assert why in str(replay.found[0])
+
+
+def test_a_node_that_is_gone_is_told_where_it_matters_also_from_the_middle_on():
+    run = to_its_end(run_of(counting, counting, counting, counting))
+    gone = plan_of(leaf("n0", counting), leaf("n2", counting), leaf("n3", counting), like=run.plan)
+    assert told(Replay(run, plan=gone, start=2).go()) == []
+    (row,) = told(Replay(run, plan=gone, start=1).go())
+    assert row == (2, "n1", "node", "", "n1", "n1")
+    assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).go().found[0])
+
+
+def test_a_node_that_stands_in_another_region_is_another_one():
+    run = to_its_end(begun("nested"))
+    shape = shape_of("nested")
+    nodes = [leaf("look", lambda work: {}) if node.id == "look" else node for node in shape.nodes]
+    shape = replace(shape, nodes=nodes, edges=[edge for edge in shape.edges if edge.target != "look"])
+    for start in (0, 2, 3):
+        replay = Replay(run, plan=Plan(shape.plan().recipe, KINDS, run.world, run.plan), start=start).go()
+        (row, *_) = [row for row in replay.found if row.ends]
+        assert row.step == (4 if start == 3 else 3)
+    assert "it stood in region 'in', and stands in 'root'" in str(replay.found[0])
+
+
+def test_a_failure_that_does_not_come_again_and_one_that_is_new():
+    def bad(work):
+        raise ValueError("no")
+
+    run = to_its_end(run_of(counting, bad))
+    replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).go()
+    assert told(replay)[0] == (2, "n1", "error", "", "ValueError: no", ABSENT)
+    replay = Replay(run, plan=plan_of(leaf("n0", bad), leaf("n1", bad))).go()
+    assert told(replay) == [
+        (1, "n0", "error", "", ABSENT, "ValueError: no"),
+        (1, "n0", "write", "n", 1, ABSENT),
+        (1, "n0", "edge", "n0", "n1", ABSENT),
+    ]
+
+
+def test_what_the_recipe_begins_with():
+    def plan(init):
+        return plan_of(leaf("n0", counting), init=init)
+
+    run = Run(plan({"n": 1, "m": 1}))
+    run.begin({"m": 2})
+    to_its_end(run)
+    assert Replay(run, plan=plan({"n": 1, "m": 9})).go().found == []
+    replay = Replay(run, plan=plan({"n": 5})).go()
+    assert told(replay) == [(0, None, "write", "n", 1, 5), (1, "n0", "write", "n", 2, 6)]
+    assert Replay(run, plan=plan({"n": 5}), level="path").go().found == []
+
+
+def test_a_run_that_began_by_a_function_of_its_own_begins_as_recorded():
+    began = []
+
+    def begin(inputs):
+        began.append(1)
+        return {"n": len(began)}
+
+    named = {"n0": leaf("n0", counting)}
+    run = Run(Plan(Recipe("made", "test", named, (), ("n0",), begin=begin), KINDS, World()))
+    run.begin({})
+    to_its_end(run)
+    assert (Replay(run).go().found, Replay(run, plan=run.plan).go().found, began) == ([], [], [1])
+
+
+# ---------------------------------------------------------------------------------------------- effects, chance, time
+
+
+def test_no_effect_is_run():
+    armed = []
+
+    def look(word):
+        assert not armed
+        return {"found": word}
+
+    async def node(work):
+        found = await work.call(Effect("tool", "look", {"word": "x"}, target=look))
+        answer = await work.call(Effect("llm", "model", {"prompt": "y"}))
+        await work.loop()
+        return {**found, "answer": answer.content}
+
+    def model(request):
+        assert not armed
+        return "fine"
+
+    run = to_its_end(run_of(node, node, world=World(llm=model)))
+    armed.append(True)
+    assert data(run) == {"found": "x", "answer": "fine"}
+    assert Replay(run, level="reads").go().found == []
+
+
+def test_an_unknown_call_ends_the_replay_and_never_goes_out():
+    async def node(work):
+        await work.call(Effect("tool", "look", {}, target=never))
+
+    run = to_its_end(run_of(counting, counting))
+    replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", node))).go()
+    ((number, name, what, path, _, called),) = told(replay)
+    assert (number, name, what, path, called) == (2, "n1", "call", "look", "tool 'look'")
+    assert (replay.compared, replay.run.position, replay.run.flights) == (1, 1, {})
+
+
+def test_a_node_that_waits_for_what_never_comes_is_told():
+    async def waits(work):
+        await Hold(Effect("human", "who", {}), "answer", "before")
+
+    run = to_its_end(run_of(counting))
+    replay = Replay(run, plan=plan_of(leaf("n0", waits))).go()
+    assert "it waits for something that the record does not have" in str(replay.found[0])
+
+
+def test_visible_time_is_that_of_the_record():
+    def node(work):
+        return {"at": work.run.clock.now().isoformat(), "seen": work.emit("e").time.isoformat()}
+
+    run = run_of(node, node)
+    run.clock = TickingClock(step_seconds=5)
+    run.ns = run.clock.ns
+    to_its_end(run)
+    assert len({repr(value) for value in board(run).values()}) == 2
+    clock = run.clock.now()
+    for start in (0, 1):
+        assert Replay(run, start=start).go().found == []
+    assert run.clock.at == clock + run.clock.step
+
+
+def test_chance_is_drawn_from_the_same_seed():
+    run = to_its_end(run_of(lambda work: {"n": work.run.random.random()}))
+    assert Replay(run).go().found == []
+
+
+# ----------------------------------------------------------------------------------------- where a record leads through
+
+
+def test_steps_that_were_left_behind_are_no_part_of_it():
+    run = run_of(counting, counting, counting)
+    to_its_end(run)
+    goto(run, 1)
+    interventions.edit(run, {"n": 7})
+    to_its_end(run)
+    goto(run, 2)
+    open_tip(run)
+    to_its_end(run)
+    for start in range(run.position + 1):
+        replay = Replay(run, start=start).go()
+        assert (replay.found, board(replay.run)) == ([], {"n": 9})
+
+
+def test_a_run_that_stands_in_the_past_is_replayed_up_to_there():
+    run = to_its_end(run_of(counting, counting, counting))
+    goto(run, 2)
+    replay = Replay(run).go()
+    assert (replay.compared, board(replay.run), run.position) == (2, {"n": 2}, 2)
+
+
+def test_a_fork_replays_each_step_with_what_it_was_made_with():
+    run = to_its_end(run_of(counting, counting))
+    goto(run, 1)
+    other = plan_of(leaf("n0", lambda work: {"n": 50}), leaf("n1", lambda work: {"n": 90}))
+    fork = forked(run, other, 1)
+    to_its_end(fork)
+    assert board(fork) == {"n": 90}
+    for start in (0, 1, 2):
+        assert Replay(fork, start=start).go().found == []
+    assert [row[0] for row in told(Replay(fork, plan=other).go())] == [1]
+
+
+def test_to_begin_in_the_middle_leaves_the_record_open_for_edits():
+    run = to_its_end(run_of(counting, counting))
+    Replay(run, start=2).go()
+    interventions.edit(run, {"n": 5})
+    assert len(run.chain) == 1
+
+
+def test_a_value_of_a_condition_is_any_object():
+    class Thing:
+        pass
+
+    run = run_of(lambda work: Outcome({}, route=["n1"], value=Thing()), counting)
+    to_its_end(run)
+    replay = Replay(run).go()
+    assert (replay.found, [(row.what, row.sure) for row in replay.unsure]) == ([], [("edge", False)])

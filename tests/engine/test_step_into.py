@@ -1,0 +1,334 @@
+"""A node that is stepped into: it is held inside its code, plain or async, without a loop and inside one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextvars import ContextVar
+
+import pytest
+
+from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Edge
+from agentnb.world.effect import Effect
+from tests.engine.shapes import Shape, leaf
+from tests.session.shaped import session_of
+
+WORD = ContextVar("WORD", default="")
+
+
+def line(does, **options):
+    """Return a session of `node` and `after` in a line."""
+    nodes = [leaf("node", does, **options), leaf("after", lambda work: {"after": True})]
+    return session_of("line", Shape(nodes, [Edge("node", "after")], ("node",), [], {}))
+
+
+def inner(session):
+    """Step into the next node to its end; return where it was held."""
+    found = []
+    while session.step_into() is None:
+        assert session.status == "in_flight"
+        found.append(session.held_at.partition(" of ")[0])
+    return found
+
+
+def emitting(left=None):
+    """Return a plain function that emits twice, from deep inside, and notes how it was left."""
+
+    def deeper(work, word):
+        work.emit(word, {"in": word})
+
+    def does(work):
+        try:
+            deeper(work, "one")
+            deeper(work, "two")
+        except BaseException as error:
+            if left is not None:
+                left.append(type(error).__name__)
+            raise
+        return {"out": [event.type for event in work.events]}
+
+    return does
+
+
+async def talking(work):
+    """Emit between awaits that need a loop: a future, a generator, a task of its own."""
+    work.emit("plain")
+    await work.loop()
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    loop.call_soon(future.set_result, "answer")
+    work.emit("in a loop")
+    said = [await future]
+
+    async def count():
+        for number in range(3):
+            await asyncio.sleep(0)
+            yield number
+
+    async for number in count():
+        work.emit(f"number {number}")
+        said.append(number)
+
+    async def beside():
+        work.emit("beside")
+        return "task"
+
+    said.append(await asyncio.create_task(beside()))
+    return {"said": said}
+
+
+TALK = [f"at event evt_00{at} {word!r}" for at, word in
+        enumerate(("plain", "in a loop", "number 0", "number 1", "number 2"), 1)]  # fmt: skip
+
+
+def both_ways(test):
+    """Run a test without a loop, and inside one, as a cell of a notebook does."""
+
+    async def main():
+        test()
+
+    return [test, lambda: asyncio.run(main())]
+
+
+def test_a_plain_function_is_held_at_each_event():
+    session = line(emitting())
+    assert inner(session) == ["at event evt_001 'one'", "at event evt_002 'two'"]
+    assert session.board["out"] == ["one", "two"]
+    assert [event.step for event in session.events] == [1, 1]
+
+
+def test_what_was_emitted_is_seen_while_it_is_held_and_is_no_part_of_the_run_yet():
+    session = line(emitting())
+    session.step_into()
+    assert [(event.id, event.step, dict(event.payload)) for event in session.events] == [
+        ("evt_001", None, {"in": "one"})
+    ]
+    assert (session.pending, session.position, len(session.trace)) == ((), 0, 0)
+    assert session.engine.history.events == []
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_an_async_node_keeps_its_loop_its_futures_and_its_generators(looped):
+    session, found = line(talking), []
+    both_ways(lambda: found.append(inner(session)))[looped]()
+    assert (found, session.board["said"]) == ([TALK], ["answer", 0, 1, 2, "task"])
+    assert [event.type for event in session.events][-1] == "beside"  # of a task of its own: not held there
+    assert "agentnb-home" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("looped", [False, True])
+@pytest.mark.parametrize("stops", [1, 2, 4])
+@pytest.mark.parametrize("verb", ["step", "run", "retry", "step_over", "step_out"])
+def test_other_verbs_let_it_come_to_its_end(verb, stops, looped):
+    session = line(talking)
+
+    def test():
+        for _ in range(stops):
+            session.step_into()
+        getattr(session, verb)()
+
+    both_ways(test)[looped]()
+    assert (session.held_at, session.board["said"]) == ("", ["answer", 0, 1, 2, "task"])
+    assert session.position == (2 if verb in ("run", "step_out") else 1)
+
+
+@pytest.mark.parametrize("stops", [1, 2, 4])
+@pytest.mark.parametrize("verb", ["astep", "arun", "start"])
+def test_and_so_do_those_for_async_code(verb, stops):
+    session = line(talking)
+
+    async def main():
+        for _ in range(stops):
+            session.step_into()
+        if verb == "start":
+            await session.start().wait()
+        else:
+            await getattr(session, verb)()
+
+    asyncio.run(main())
+    assert session.board["said"] == ["answer", 0, 1, 2, "task"]
+    assert session.position == (1 if verb == "astep" else 2)
+
+
+def test_a_run_of_one_step_ends_with_the_node_that_was_held():
+    for limits in ({"max_steps": 1}, {"until": "after"}):
+        session = line(talking)
+        session.step_into()
+        session.run(**limits)
+        assert (session.position, session.status) == (1, "paused")
+        other = line(talking)
+        other.step_into()
+        asyncio.run(other.arun(**limits))
+        assert (other.position, other.status) == (1, "paused")
+
+
+@pytest.mark.parametrize("verb", ["back", "stop", "reset", "skip"])
+@pytest.mark.parametrize("stops", [1, 2])
+def test_given_up_its_code_is_left_and_runs_again_later(verb, stops):
+    left = []
+    session = line(emitting(left))
+    for _ in range(stops):
+        session.step_into()
+    getattr(session, verb)()
+    assert (left, session.held_at) == (["GreenletExit"], "")
+    if verb != "skip":
+        assert (session.events, session.position) == ((), 0)
+        session.run()
+        assert session.board["out"] == ["one", "two"]
+
+
+@pytest.mark.parametrize("stops", [1, 2, 4])
+def test_an_async_node_is_given_up_wherever_it_stands(stops):
+    session = line(talking)
+
+    async def main():
+        for _ in range(stops):
+            session.step_into()
+        session.stop()
+
+    asyncio.run(main())
+    assert "agentnb-home" not in {thread.name for thread in threading.enumerate()}
+    session.run()
+    assert session.status == "finished"
+
+
+def test_code_that_goes_on_after_it_was_given_up_can_do_nothing_more():
+    refused = []
+
+    def does(work):
+        try:
+            work.emit("one")
+        finally:
+            try:
+                work.emit("late")
+            except ExecutionError as error:
+                refused.append(error.problems[0].code)
+
+    session = line(does)
+    session.step_into()
+    session.stop()
+    assert (refused, session.events) == (["X102"], ())
+
+
+def test_calls_are_held_before_and_after_and_can_be_changed():
+    async def does(work):
+        answer = await work.call(Effect("tool", "look", {"word": "rain"}, target=lambda word: f"about {word}"))
+        work.emit("looked", answer)
+        return {"out": answer}
+
+    session = line(does)
+    session.step_into()
+    session.change(session.pending[0].id, arguments={"word": "snow"})
+    session.step_into()
+    assert session.pending[0].answer == "about snow"
+    session.change(session.pending[0].id, answer="mine")
+    session.step_into()
+    assert (session.held_at, session.pending) == ("at event evt_001 'looked' of 'node'", ())
+    assert session.step_into().outputs == {"out": "mine"}
+
+
+def test_a_call_that_a_breakpoint_held_is_gone_on_with():
+    async def does(work):
+        answers = [await work.call(Effect("tool", name, {}, target=lambda: "said")) for name in "ab"]
+        return {"out": answers}
+
+    session = line(does)
+    session.breakpoints.add(call="a")
+    session.run()
+    session.breakpoints.clear()
+    assert inner(session) == ["after tool call 'a'", "before tool call 'b'", "after tool call 'b'"]
+
+
+def test_a_person_is_asked_after_the_call_and_the_answer_ends_the_step():
+    async def does(work):
+        return {"out": await work.call(Effect("human", "ask", {}))}
+
+    session = line(does)
+    session.step_into()
+    assert session.held_at == "before human call 'ask' of 'node'"
+    assert (session.step_into(), session.status, session.step_into()) == (None, "waiting", None)
+    assert session.answer("yes").outputs == {"out": "yes"}
+
+
+def test_a_failure_inside_is_the_steps():
+    def does(work):
+        work.emit("one")
+        raise ValueError("it broke")
+
+    session = line(does)
+    session.step_into()
+    step = session.step_into()
+    assert (step.status, session.status, str(session.cause)) == ("error", "failed", "it broke")
+    session.step_into()  # it is tried again, and held again
+    assert session.held_at == "at event evt_001 'one' of 'node'"
+
+
+def test_an_interrupt_inside_leaves_the_session_before_the_step():
+    def does(work):
+        work.emit("one")
+        if not did:
+            did.append(1)
+            raise KeyboardInterrupt
+        return {}
+
+    did = []
+    session = line(does)
+    session.step_into()
+    with pytest.raises(KeyboardInterrupt):
+        session.step_into()
+    assert (session.position, session.held_at, session.status) == (0, "", "ready")
+    session.run()
+    assert session.status == "finished"
+
+
+def test_words_of_the_context_last_from_one_await_to_the_next():
+    async def does(work):
+        WORD.set("inside")
+        work.emit("one")
+        await work.loop()
+        await asyncio.sleep(0)
+        return {"out": WORD.get()}
+
+    session = line(does)
+    inner(session)
+    assert (session.board["out"], WORD.get()) == ("inside", "")
+
+
+def test_it_goes_on_in_its_own_thread_only():
+    session = line(emitting())
+    thread = threading.Thread(target=session.step_into)
+    thread.start()
+    thread.join()
+    for verb in ("step", "run", "step_into", "step_over"):
+        with pytest.raises(ExecutionError, match="X122"):
+            getattr(session, verb)()
+    assert session.status == "in_flight"
+    session.stop()
+    session.run()
+    assert session.board["out"] == ["one", "two"]
+
+
+def test_a_loops_body_is_gone_into_each_time():
+    from tests.session.making import calling, looping
+    from tests.session.making import session as made
+
+    session, found = made(looping(calling("look"), times=2), {"word": "rain"}, tools={"look": lambda word: word}), []
+    while session.step_into() is not None or session.status == "in_flight":
+        if session.held_at:
+            found.append(session.held_at)
+    assert found == ["before tool call 'look' of 'look'", "after tool call 'look' of 'look'"] * 2
+
+
+def test_two_events_never_have_one_number():
+    session = line(emitting())
+    session.step_into()
+    session.emit("meanwhile")
+    session.step_into()
+    session.run()
+    assert [(event.id, event.type) for event in session.events] == [
+        ("evt_001", "one"), ("evt_002", "meanwhile"), ("evt_003", "two"),
+    ]  # fmt: skip
+    assert session.engine.last_event() == 3
+    session.emit("later")
+    assert session.events[-1].id == "evt_004"

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from agentnb import ABSENT
+from agentnb.board.paths import APPEND, DELETE, SET
+from agentnb.engine.control import interventions
+from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.time_travel import goto, open_tip
+from agentnb.engine.core.work import Append
+from agentnb.engine.replay.step_record import Record, done_of
+from agentnb.world.effect import Effect
+from tests.engine.making import one, run_of
+from tests.engine.shapes import SHAPES, begun, go_on, path, step
+
+
+def lively(work):
+    work.emit("seen", {"n": work.board["n"]})
+    work.write(("deep", "x"), 1)
+    work.board["log"].append("mine")
+    return {"n": ABSENT, "list": Append(2)}
+
+
+def written(done):
+    return [(row.path, row.op, row.in_place) for row in done.writes]
+
+
+def test_what_a_step_did_without_what_people_did_after_it():
+    run = run_of(lively, lambda work: {}, inputs={"n": 1, "log": []})
+    one(run)
+    interventions.edit(run, {"n": 5, "nowhere": ABSENT})
+    interventions.edit(run, {"list": [7]})
+    done = Record(run).done(1)
+    assert written(done) == [
+        (("deep", "x"), SET, False),
+        (("n",), DELETE, False),
+        (("list",), APPEND, False),
+        (("log",), SET, True),
+    ]
+    assert [(event.type, dict(event.payload)) for event in done.events] == [("seen", {"n": 1})]
+    assert {key for _, (key,) in done.reads} == {"n", "log"}
+    assert [run.plan.nodes[target.node].id for target, _ in done.ways] == ["n1"]
+    assert (done.step, done.phase, done.status, done.failure) == (1, "run", "ok", None)
+
+
+def test_the_attempts_of_calls_stand_by_their_number():
+    async def calls(work):
+        tried = []
+
+        def look():
+            tried.append(1)
+            if len(tried) == 1:
+                raise OSError("no")
+
+        await work.call(Effect("tool", "look", {}, attempts=2, target=look))
+        await work.call(Effect("tool", "also", {}, target=lambda: 3))
+
+    run = run_of(calls)
+    go_on(run)
+    done = Record(run).done(1)
+    assert {number: [(row.name, row.attempt) for row in rows] for number, rows in done.calls.items()} == {
+        0: [("look", 1), ("look", 2)],
+        1: [("also", 1)],
+    }
+
+
+def test_the_last_step_is_read_as_it_is_read_later():
+    for name in SHAPES:
+        run = begun(name)
+        while run.frontier():
+            before = run.position
+            step(run)
+            record = Record(run)
+            assert done_of(run.tables, run.history, before + 1) == record.done(before + 1)
+
+
+def test_phases_and_failures_are_told():
+    run = begun("branches")
+    while run.frontier():
+        step(run)
+    record = Record(run)
+    steps = [record.done(number) for number in range(1, run.position + 1)]
+    marks = [f"{done.phase} {done.status}" for done in steps]
+    assert marks == ["enter ok", "run ok", "run error", "run cancelled", "leave error", "run ok"]
+    assert [row.region for row in steps[0].opened] == ["one", "two"]
+    assert (steps[2].failure.message, steps[3].cancelled) == ("left breaks", True)
+
+
+def test_what_people_did_comes_in_its_order():
+    run = run_of(lambda work: {"a": 1}, lambda work: {}, lambda work: {})
+    one(run)
+    interventions.edit(run, {"a": 2, "b": 3})
+    interventions.set_next(run, "n2")
+    event = emit_from_outside(run, "hello", None)
+    interventions.note(run, "emit", "hello")
+    interventions.edit(run, {"a": 4})
+    deeds = list(Record(run).deeds(1))
+    assert [deed.act.act for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
+    assert [deed.wrote and (deed.wrote.path, deed.wrote.new) for deed in deeds] == [
+        (("a",), 2),
+        (("b",), 3),
+        None,
+        None,
+        (("a",), 4),
+    ]
+    assert [deed.event for deed in deeds if deed.event] == [event]
+
+
+def test_events_that_nobody_noted_come_first():
+    run = begun("reactive")
+    assert [(deed.act, deed.event.payload) for deed in Record(run).deeds(0)] == [(None, "ada"), (None, "bob")]
+
+
+def test_a_branch_begins_with_what_people_did_there():
+    run = run_of(lambda work: {"a": 1}, lambda work: {"b": 1}, inputs={"z": 0})
+    one(run)
+    interventions.edit(run, {"a": 2})
+    one(run)
+    goto(run, 1)
+    interventions.edit(run, {"a": 3})
+    record = Record(run)
+    assert [deed.wrote.new for deed in record.deeds(1)] == [2, 3]
+    assert [row.path for row in record.begun()] == [("z",)]
+    open_tip(run)
+    one(run)
+    assert written(Record(run).done(2)) == [(("b",), SET, False)]
+    assert path(run) == ["n0", "n1"]
+
+
+def test_what_the_run_began_with_is_no_edit():
+    run = run_of(lambda work: {}, inputs={"z": 0})
+    interventions.edit(run, {"z": 1})
+    assert [(row.path, row.new) for row in Record(run).begun()] == [(("z",), 0)]
+
+
+def test_where_the_run_stands_in_the_past_the_record_ends_there():
+    run = run_of(lambda work: {"a": 1}, lambda work: {"b": 1})
+    one(run)
+    one(run)
+    goto(run, 1)
+    record = Record(run)
+    assert [run.plan.nodes[row.node].id for row in record.frontier(1)] == ["n1"]
+    assert [end for _, end in record.parts] == [1]
+
+
+def test_the_changes_of_calls_are_known_by_node():
+    run = run_of(lambda work: {})
+    interventions.note(run, "change", "n0", new={"a": [1]})
+    assert {node: [dict(act.new) for act in acts] for node, acts in Record(run).changes.items()} == {"n0": [{"a": [1]}]}

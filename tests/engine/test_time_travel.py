@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from agentnb.board.values import ABSENT
+from agentnb.engine.core.drivers import run_plain
+from agentnb.engine.core.time_travel import branch, forked, goto, home, open_tip, reopened, repair, undo
+from agentnb.engine.core.work import Append, Outcome
+from agentnb.recipe.model import Edge
+from tests.engine.making import data, one, run_of
+from tests.engine.shapes import board, path
+from tests.session.making import add, graph, looping, session
+
+
+def mixed(work):
+    """A node that writes in many ways, by its number."""
+    n = work.board.get("n", 0)
+    writes = {"n": n + 1, "log": Append(n), **({"even": n} if n % 2 == 0 else {"even": ABSENT})}
+    return Outcome(writes, places=[(("d", str(n % 3), "x"), n)])
+
+
+def long_run(steps):
+    run = run_of(mixed, edges=[Edge("n0", "n0")], inputs={"even": -1, "last": 0})
+    seen = [data(run)]
+    for _ in range(steps):
+        one(run)
+        seen.append(data(run))
+    return run, seen
+
+
+def test_one_step_back_at_a_time():
+    run, seen = long_run(20)
+    for k in reversed(range(20)):
+        undo(run)
+        assert list(data(run).items()) == list(seen[k].items())
+        assert (run.position, run.used) == (k, k)
+
+
+def test_anywhere_over_many_checkpoints():
+    run, seen = long_run(1500)
+    for k in (1500, 3, 1499, 512, 513, 511, 0, 1020, 1500, 700):
+        goto(run, k)
+        assert (data(run), run.used, run.position) == (seen[k], k, k)
+
+
+def test_from_the_past_a_step_begins_a_branch():
+    run, seen = long_run(10)
+    old = run.history
+    goto(run, 4)
+    assert open_tip(run)
+    one(run)
+    assert (run.history is not old, run.chain, run.position) == (True, [old, run.history], 5)
+    assert data(run) == seen[5]
+    assert [tip for _, tip in run.left] == [10]
+    goto(run, 2)
+    assert (data(run), home(run, 2)) == (seen[2], old)
+
+
+def test_at_the_tip_nothing_is_begun():
+    run, _ = long_run(3)
+    assert not open_tip(run)
+    assert not open_tip(run, amend=True)
+    goto(run, 1)
+    goto(run, 3)
+    assert not open_tip(run)
+
+
+def test_where_others_have_forked_the_last_step_is_not_amended():
+    run, _ = long_run(3)
+    forked(run, run.plan, 3)
+    assert not open_tip(run)
+    assert open_tip(run, amend=True)
+    assert run.history.base == 3
+
+
+def test_branches_of_branches_go_back_to_the_start():
+    run, seen = long_run(6)
+    rng = random.Random(5)
+    for _ in range(30):
+        goto(run, rng.randrange(run.position + 1))
+        branch(run)
+        for _ in range(rng.randrange(1, 6)):
+            one(run)
+        for k in rng.sample(range(run.position + 1), min(4, run.position + 1)):
+            goto(run, k)
+            assert data(run)["n" if k else "last"] == (k or 0)
+        goto(run, run.history.tip)
+    goto(run, 0)
+    assert data(run) == seen[0]
+
+
+def test_a_branch_that_was_left_can_be_stood_at_again():
+    run, seen = long_run(6)
+    goto(run, 2)
+    open_tip(run)
+    one(run)
+    again = reopened(run, *run.left[0])
+    assert (again.position, data(again), data(run)) == (6, seen[6], seen[3])
+    one(again)
+    assert again.position == 7
+
+
+def test_a_fork_where_the_run_stands_copies_what_it_stands_on():
+    run, seen = long_run(5)
+    new = forked(run, run.plan, 5, "mine")
+    one(new)
+    assert (data(new)["n"], data(run), new.history.name) == (6, seen[5], "mine")
+    undo(new)
+    undo(new)
+    assert (data(new), new.position) == (seen[4], 4)
+
+
+def test_a_fork_inside_frames_keeps_them_apart():
+    made = session(looping(graph("add", add=lambda board: add(board["n"])), times=4), {"n": 0})
+    made.step(4)
+    run = made.engine
+    new = forked(run, run.plan, 4)
+    made.run()
+    while not run_plain(new, once=True):
+        pass
+    assert (board(new), board(run)) == ({"n": 4, "done": 1},) * 2
+    assert len(new.frames) == len(run.frames) == 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_repair_undoes_what_lies_beyond_the_counter_and_may_be_done_twice(times):
+    run, seen = long_run(4)
+    scope = run.root.scope
+    run.write(scope, ("n",), 99)
+    run.write(scope, ("last",), ABSENT)
+    run.write(scope, ("d", "new"), 1)
+    run.history.p_act.append(0)
+    run.history.s_act.append(0)
+    for _ in range(times):
+        repair(run)
+    assert list(data(run).items()) == list(seen[4].items())
+    one(run)
+    assert (path(run)[-1], data(run)["n"]) == ("n0", 5)
+
+
+def test_in_the_past_repair_leaves_the_steps_that_come_later():
+    run, seen = long_run(4)
+    goto(run, 2)
+    repair(run)
+    goto(run, 4)
+    assert data(run) == seen[4]

@@ -1,0 +1,178 @@
+"""test_reading: what lies at a path, and values as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fractions import Fraction
+from pathlib import PurePosixPath
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from agentnb.board.scopes import Board, Scope
+from agentnb.board.values import freeze
+from agentnb.expressions.lookup import (
+    NOTHING,
+    fitting,
+    found_at,
+    has_json,
+    is_number,
+    is_simple,
+    nearest,
+    put,
+    to_json,
+)
+from agentnb.expressions.paths import resolve_path
+
+
+def board(**keys):
+    scope = Scope(0, "root")
+    scope.data = {key: freeze(value) for key, value in keys.items()}
+    return Board(scope)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ((), {"a": {"b": [10, {"c": None}]}, "d.e": 5, "d": {"e": 6}, "n": {1: "one"}, "s": "text"}),
+        (("a", "b", "0"), 10),
+        (("a", "b", "1", "c"), None),
+        (("a", "b", "2"), NOTHING),
+        (("a", "b", "-1"), NOTHING),
+        (("d", "e"), 5),
+        (("n", "1"), "one"),
+        (("s", "0"), NOTHING),
+        (("s", "upper"), NOTHING),
+        (("a", "x", "y"), NOTHING),
+        (("a", "b", "9" * 30), NOTHING),
+    ],
+)
+def test_what_lies_at_a_path(path, found):
+    context = {"a": {"b": [10, {"c": None}]}, "d.e": 5, "d": {"e": 6}, "n": {1: "one"}, "s": "text"}
+    assert found_at(context, path) == found
+
+
+def test_the_board_is_read_by_paths_as_a_dict_is():
+    values = {"a": {"b": [10, 20]}, "d.e": 5, "d": {"e": 6}}
+    for path in [("a", "b", "1"), ("d", "e"), ("a", "x"), ("x",), ("a",)]:
+        assert found_at(board(**values), path) == found_at(values, path)
+
+
+def test_looking_does_not_let_a_defaultdict_grow():
+    held = defaultdict(dict, a=1)
+    assert found_at(held, ("b", "c")) is NOTHING
+    assert held == {"a": 1}
+
+
+keys = st.text(alphabet="ab.", min_size=1, max_size=3)
+trees = st.recursive(st.integers(), lambda inner: st.dictionaries(keys, inner, max_size=3), max_leaves=8)
+
+
+@given(st.dictionaries(keys, trees, max_size=3), st.lists(st.sampled_from("ab"), min_size=1, max_size=4))
+def test_a_dict_is_read_as_resolve_path_says(context, path):
+    here = context
+    for key in resolve_path(".".join(path), context):
+        here = here.get(key, NOTHING) if isinstance(here, dict) else NOTHING
+    assert found_at(context, path) == here
+
+
+def test_the_nearest_part_that_is_missing():
+    context = {"a": {"b": {"c": 1}}}
+    assert nearest(context, ("a", "x", "y")) == (("a", "x"), ["b"])
+    assert nearest(context, ("z",)) == (("z",), ["a"])
+    assert nearest(context, ("a", "b", "c", "d")) == (("a", "b", "c", "d"), [])
+    assert nearest(context, ("a", "b")) is None
+
+
+def test_put_makes_the_dicts_on_its_way():
+    context = {}
+    put(context, ("a", "b"), 1)
+    put(context, ("a", "c"), 2)
+    put(context, ("d",), 3)
+    assert context == {"a": {"b": 1, "c": 2}, "d": 3}
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Size(IntEnum):
+    BIG = 3
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Model(BaseModel):
+    y: int
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime(2020, 1, 2, 3, 4), '"2020-01-02T03:04:00"'),  # noqa: DTZ001 - as a recipe may hold it
+        (date(2020, 1, 2), '"2020-01-02"'),
+        (timedelta(minutes=1), "60.0"),
+        (Decimal("1.5"), "1.5"),
+        (Fraction(1, 2), "0.5"),
+        (UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
+        (PurePosixPath("a/b"), '"a/b"'),
+        (Colour.RED, '"red"'),
+        (Size.BIG, "3"),
+        (Point(1), '{"x": 1}'),
+        (Model(y=2), '{"y": 2}'),
+        (np.int64(4), "4"),
+        (np.array([1, 2]), "[1, 2]"),
+        ((1, 2), "[1, 2]"),
+        ({1}, "[1]"),
+        (range(2), "[0, 1]"),
+        ({1: "a"}, '{"1": "a"}'),
+    ],
+)
+def test_values_as_json(value, text):
+    assert to_json(value) == text
+
+
+@pytest.mark.parametrize("value", [math.nan, object(), b"bytes", {(1, 2): 3}, Point, Decimal("nan")])
+def test_what_has_no_form_in_json(value):
+    with pytest.raises((TypeError, ValueError)):
+        to_json(value)
+    assert not has_json(value)
+
+
+def test_what_is_too_large_is_made_to_fit():
+    most = 1.7976931348623157e308
+    held = {"a": [math.inf, -math.inf, 10**400, -(10**400), 5, True], "b": (1.5, "x")}
+    assert fitting(held) == {"a": [most, -most, most, -most, 5, True], "b": [1.5, "x"]}
+    assert has_json(held)
+
+
+@pytest.mark.parametrize("value", ["x", 5, -(2**63), 1.5, True, None])
+def test_simple_values(value):
+    assert is_simple(value)
+
+
+@pytest.mark.parametrize("value", [2**63, math.inf, math.nan, [], {}, Size.BIG, Decimal(1)])
+def test_values_that_are_not_simple(value):
+    assert not is_simple(value)
+
+
+def test_what_a_number_is():
+    assert [is_number(value) for value in (1, 1.5, True, "1", None)] == [True, True, False, False, False]
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
+def test_json_stays_what_it_is(value):
+    assert json.loads(to_json(value)) == value

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from agentnb.expressions.regex import LONGEST, EndlessError, Pattern, pattern_of
+
+MANY_WAYS = [
+    r"^[a-z0-9]+(-[a-z0-9]+)*$", r"(a+)+$", r"^(a|aa)+$", r"\b\w+\b \bfoo\b.*x+y*$", r"(?i)^(ab+c?)+$",
+    r"^\S+@\S+\.\S+$", r"(x*)*y", r"(a?){20}a{20}$", r"^(?:[A-Z][a-z]*\s?)+$", r"((?i:a)b*)+c$", r"^(\d+,)*\d+\Z",
+    r"(a*b*)+c",
+    r"^$|^(a+|b+)*$", r"(a|b|)+c", r"\A(.*,){12}x", r"\Ba+b*\B",
+]  # fmt: skip
+SIMPLE = [
+    r"^#[0-9A-Fa-f]{6}$", r"^(?=.*[A-Z])(?=.*\d).{8,}$", r"(.)\1", r"^(?!-)[a-z-]{1,63}(?<!-)$", r"^.{1,5000}$", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", [*MANY_WAYS, *SIMPLE])
+def test_a_pattern_is_found_where_python_finds_it(source):
+    chance, pattern = random.Random(1), Pattern(source)
+    texts = ["".join(chance.choices("aabAB-c1 ,.x@y\n_é", k=chance.randrange(10))) for _ in range(500)]
+    assert [pattern.search(text) for text in texts] == [re.search(source, text) is not None for text in texts]
+
+
+@pytest.mark.parametrize("source", MANY_WAYS)
+def test_one_with_many_ways_to_match_comes_to_an_end(source):
+    pattern = Pattern(source)
+    assert not pattern.simple
+    assert pattern.search("a" * (LONGEST - 1) + "!") in (True, False)
+
+
+@pytest.mark.parametrize("source", SIMPLE)
+def test_one_with_few_is_left_to_python(source):
+    assert Pattern(source).simple
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (r"^(a+)+(?=b)$", "looks around or back"),
+        (r"(a+)+(?(1)b|c)", "looks around or back"),
+        (r"(?m:^a+)+$", "looks around or back"),
+        (r"(?m)(a+)+$", "a flag besides"),
+        (r"(a{1,500}){1,500}", "too large"),
+    ],
+)
+def test_what_could_go_on_for_ever_is_refused(source, why):
+    with pytest.raises(EndlessError, match=why):
+        Pattern(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "longest"),
+    [(r"(a+)\1+$", 464), (r".*(?=.*x)y", 464), (r"^(?!.*\.\.)[\w.+-]+@[\w-]+\.[\w.-]+$", 100), (r"^\S+@\S+$", LONGEST)],
+)
+def test_one_that_looks_around_and_has_many_ways_is_tried_on_short_texts(source, longest):
+    pattern = Pattern(source)
+    assert (pattern.simple, pattern.longest) == (False, longest)
+    assert pattern.search("a" * longest) == (source == r"(a+)\1+$")
+
+
+def test_a_wrong_pattern_is_told_as_the_library_does():
+    with pytest.raises(re.error, match="unterminated"):
+        Pattern("[a")
+
+
+def test_a_pattern_is_kept():
+    assert pattern_of("^a$") is pattern_of("^a$")
+
+
+@pytest.mark.parametrize(
+    ("source", "simple"),
+    [
+        (r"a{1,16}", True),
+        (r"(ab|cd)(ef|gh)(ij|kl)(mn|op)", True),
+        (r"(ab|cd)(ef|gh)(ij|kl)(mn|op)(qr|st)", False),
+        (r"a{0,8}", True),
+        (r"a{0,8}b{0,8}", False),
+        (r"a{0,9}", True),
+        (r"a{0,9}b{0,9}", False),
+        (r"a*b", True),
+        (r"a*b*", False),
+        (r"(?>a*b)c", True),
+        (r"(?>a*b*)c", False),
+        (r"a*+b", True),
+        (r"(?=a*)b*", True),
+        (r"a*(?=b*)", False),
+        (r"(a)?(?(1)b|c)", False),
+    ],
+)
+def test_which_patterns_are_left_to_python(source, simple):
+    try:
+        found = Pattern(source).simple
+    except EndlessError:
+        found = False
+    assert found is simple
+
+
+def test_a_pattern_has_at_most_a_thousand_places():
+    assert Pattern("^(a*)*b{994}$").search("a" + "b" * 994)
+    with pytest.raises(EndlessError, match="too large"):
+        Pattern("^(a*)*b{995}$")
+
+
+def test_more_steps_than_are_remembered_change_nothing():
+    pattern, chance = Pattern(r"^(?:[a-z]+[0-9]?)+!$"), random.Random(3)
+    for _ in range(30):
+        text = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789é", k=200))
+        assert pattern.search(text) is False
+    assert pattern.search("a1b22!") is False
+    assert pattern.search("a1b2!") is True

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.kinds.call_results import ResultError, answer_of, check_result
+from agentnb.world.llm.base import LLMResponse
+
+
+@pytest.mark.parametrize(
+    "value", [None, "text", 0, [], {}, {"error": None}, {"error": ""}, {"error": {}}, {"text": "a"}]
+)
+def test_what_tells_of_no_error_is_none(value):
+    check_result(value)
+    check_result(LLMResponse(value))
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ("quota", "quota"),
+        (True, "True"),
+        ({"type": "quota", "message": "later"}, "quota: later"),
+        ({"code": 7}, "{'code': 7}"),
+        (ValueError("odd"), "ValueError: odd"),
+    ],
+)
+def test_a_truthy_error_is_raised_with_the_whole_answer(error, message):
+    for answer in ({"error": error, "text": "half"}, LLMResponse({"error": error, "text": "half"})):
+        with pytest.raises(ResultError) as caught:
+            check_result(answer)
+        assert str(caught.value) == message
+        assert caught.value.result == {"error": error, "text": "half"}
+
+
+def test_an_answer_always_has_the_same_keys():
+    words = {"status", "text", "json", "items", "result", "error"}
+    for content in ("hello", {"text": "a"}, {"a": 1}, ["a"], None, LLMResponse("hello")):
+        assert answer_of(content).keys() == words
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "json", "result"),
+    [
+        ("hello", "hello", None, "hello"),
+        ('{"a": 1}', '{"a": 1}', {"a": 1}, '{"a": 1}'),
+        ("```json\n[1]\n```", "```json\n[1]\n```", [1], "```json\n[1]\n```"),
+        ("{not json", "{not json", None, "{not json"),
+        ("1e5", "1e5", None, "1e5"),
+        ({"a": 1}, None, {"a": 1}, {"a": 1}),
+        ({"text": "hi", "json": {"b": 2}}, "hi", {"b": 2}, "hi"),
+        ({"text": "hi", "result": 3, "more": 4}, "hi", None, 3),
+        ({"error": None, "items": [1]}, None, None, None),
+    ],
+)
+def test_an_answer_as_text_as_json_and_as_it_is(content, text, json, result):
+    found = answer_of(content)
+    assert (found["text"], found["json"], found["result"]) == (text, json, result)

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import asyncio
+import typing
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import pytest
+
+import agentnb as nb
+from agentnb.board.decoders import Record
+from agentnb.dialects.polaris import Graph, GraphExecutor, Out
+from agentnb.errors import ExecutionError
+from agentnb.kinds.typed_values import Asked, SystemContext, is_of, key_of, keys_of, members, stored_under, type_name
+
+
+class Outer:
+    class Inner:
+        pass
+
+
+class Words(TypedDict):
+    text: str
+
+
+def test_a_key_is_the_module_and_the_qualified_name():
+    assert key_of(Outer.Inner) == f"{__name__}.Outer.Inner"
+    assert (key_of(str), key_of(dict[str, list[int]])) == ("builtins.str", "builtins.dict[str, list[int]]")
+    assert (type_name(Outer.Inner), type_name(list[Outer])) == ("Outer.Inner", "list[Outer]")
+
+
+def test_types_of_one_name_get_keys_of_their_own_in_their_order():
+    first, second, third = (type("Same", (), {"__module__": "types"}) for _ in range(3))
+    assert list(keys_of([first, second, first, third]).values()) == ["types.Same", "types.Same~2", "types.Same~3"]
+
+
+def test_a_value_is_stored_under_the_declared_type_that_it_is_of_else_under_its_own():
+    keys = {bool: "b", int: "i", list[int]: "l", Words: "w"}
+    yes = True
+    assert stored_under(yes, (int,), keys) == "i"
+    assert stored_under(yes, (), keys) == "b"
+    assert stored_under([1], (list[int],), keys) == "l"
+    assert stored_under({"text": ""}, (Words,), keys) == "w"
+    assert stored_under(2.5, (int, Words), keys) == "builtins.float"
+    assert stored_under(Record("dataclass", {"type": "shop:Order", "v": {}}), (int,), keys) == "shop.Order"
+
+
+def test_a_union_is_its_members_without_none():
+    assert members(int | None) == (int,)
+    assert members(int | str) == (int, str)
+    assert members(int) == (int,)
+
+
+def test_a_question_is_asked_of_any_board_and_until_turns_its_answer_round():
+    asked = Asked("done", int, "n", lambda n: n > 2)
+    until = Asked("done", int, "n", lambda n: n > 2, until=True)
+    assert [asked({"n": 3}), until({"n": 3}), until({"n": 1})] == [True, False, True]
+    assert (asked.text, until.text, asked.reads) == ("done(int)", "not done(int)", (("n",),))
+
+
+def test_a_context_that_is_made_by_hand_has_resources_and_outputs():
+    ctx = SystemContext(3, "text").insert(2.5).insert_output([1]).insert_output(7, kind=str)
+    assert (ctx.resource(int), ctx.resource(str), ctx.resource(float)) == (3, "text", 2.5)
+    assert (ctx.output(list), ctx.output(str), ctx.output(int), ctx.output(int, 0)) == ([1], 7, None, 0)
+    with pytest.raises(ExecutionError, match="X451"):
+        ctx.resource(dict)
+
+
+def test_a_closed_context_takes_nothing_more():
+    ctx = SystemContext()
+    ctx.close()
+    with pytest.raises(ExecutionError, match="X455"):
+        ctx.insert(3)
+
+
+class Row(typing.TypedDict):
+    n: int
+
+
+class Sized(typing.Protocol):
+    def size(self) -> int: ...
+
+
+@dataclass
+class Base: ...
+
+
+@dataclass
+class Child(Base): ...
+
+
+Number = typing.NewType("Number", int)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "fits"),
+    [
+        *(
+            (1, int, True),
+            (True, int, True),
+            (1, bool, False),
+            (1, float, True),
+            (1.5, int, False),
+            (True, float, False),
+        ),
+        *((1, complex, True), (np.int64(1), int, True), (np.float32(1), float, True), ("1", int, False)),
+        *((Child(), Base, True), (Base(), Child, False), (1, Number, True), ("1", Number, False)),
+        *(({"n": 1}, Row, True), ([], Row, False), ([1], list[str], True), ((1,), list[int], False)),
+        *(
+            (1, int | str, True),
+            (1.5, int | str, False),
+            ("a", typing.Literal["a", "b"], True),
+            ("c", typing.Literal["a"], False),
+        ),
+        *((1, Sized, True), (1, typing.TypeVar("T"), True), (len, typing.Callable[[int], int], True)),
+        *((1, typing.Annotated[int, "m"], True), ("1", typing.Annotated[int, "m"], False)),
+    ],
+)
+def test_what_may_be_meant_by_an_annotation(value, kind, fits):
+    assert is_of(value, kind) is fits
+
+
+@pytest.mark.parametrize(
+    ("declared", "returned", "code"),
+    [
+        *(
+            (int, "1", "X472"),
+            (Base, {"a": 1}, "X472"),
+            (list[int], (1,), "X472"),
+            (int | None, "1", "X472"),
+            (None, 5, "X472"),
+        ),
+        *((int, 1, None), (Base, Child(), None), (int | None, None, None), (int, None, None), (float, 1, None)),
+        (typing.Any, "x", None),
+    ],
+)
+def test_a_system_that_returns_another_type_than_it_declares_fails(declared, returned, code):
+    def system():
+        return returned
+
+    system.__annotations__["return"] = declared
+    for kind in (system, later_of(system)):
+        session = nb.Session(nb.load(Graph().add_system(kind)))
+        session.run()
+        assert (session.error.code if session.error else None) == code
+        if code:
+            assert (session.status, dict(session.board)) == ("failed", {})
+            assert f"returned a {type(returned).__name__!r}" in session.error.what
+
+
+def later_of(function):
+    async def system():
+        return function()
+
+    system.__annotations__["return"] = function.__annotations__["return"]
+    return system
+
+
+def test_the_failure_of_another_type_goes_to_the_error_handler():
+    def system() -> int:
+        return "one"
+
+    graph = Graph()
+    graph.add_error_handler(graph.add_system_node(system), lambda g: g.add_system(lambda: 2.5))
+    assert asyncio.run(GraphExecutor().execute(graph)).output(float) == 2.5
+
+
+def test_an_int_is_stored_as_the_float_that_is_declared():
+    def half() -> float:
+        return 1
+
+    def use(number: Out[float]) -> str:
+        return str(number)
+
+    assert asyncio.run(GraphExecutor().execute(Graph().add_system(half).add_system(use))).output(str) == "1"
+
+
+@pytest.mark.parametrize(("returned", "kind"), [(True, bool), (1, int), (1.5, float)])
+def test_of_several_declared_types_the_values_own_comes_first(returned, kind):
+    def measured() -> float | int | bool:
+        return returned
+
+    result = asyncio.run(GraphExecutor().execute(Graph().add_system(measured)))
+    assert [each for each in (float, int, bool) if result.has_output(each)] == [kind]
+
+
+def test_a_node_is_not_named_as_the_source_of_what_it_needs_itself():
+    def refine(draft: Out[str]) -> str:
+        return draft
+
+    graph = Graph().add_system(refine).add_system(lambda: 1)
+    with pytest.raises(ExecutionError) as caught:
+        asyncio.run(GraphExecutor().execute(graph))
+    problem = caught.value.problems[0]
+    assert (problem.code, problem.do) == ("X450", "add a system that returns one")
+    assert "it could come from" not in problem.why

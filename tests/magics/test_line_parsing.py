@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.magics.line_parsing import named, split
+from tests.magics.making import wrong
+from tests.session.making import asking
+
+
+@pytest.mark.parametrize("line", ["step x", "goto", "back -1", "goto 1.5"])
+def test_a_number_is_needed(agent, line):
+    assert wrong(agent, line).code == "U401"
+
+
+def test_a_stray_quote_is_part_of_its_word(agent, shell):
+    made = asking()
+    del made.nodes["ask"]["options"]
+    agent("board", made)
+    agent("run")
+    agent("answer it's fine")
+    assert shell.user_ns["session"].board["answer"] == "it's fine"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"), [("a 'b c' d", ["a", "b c", "d"]), ("it's", ["it's"]), ("", []), ('x "', ["x", '"'])]
+)
+def test_a_line_is_split_as_a_shell_does(line, words):
+    assert split(line) == words
+
+
+def test_what_is_made_is_named():
+    assert named(["a", "b", "as", "c"], "x", "load") == ("a b", "c")
+    assert named(["as"], "x", "load") == ("as", "x")
+    assert wrong(named, [], "x", "load").code == "U401"
+    assert wrong(named, ["a", "as", "b", "c"], "x", "load").code == "U401"

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import agentnb as nb
+from agentnb.magics.workspace import Bench, standing
+from tests.magics.making import wrong
+from tests.session.making import counting
+
+
+def session():
+    return nb.Session(nb.load(counting()), {"n": 0})
+
+
+def test_the_last_one_made_is_meant_else_the_variable_session():
+    bench = Bench({})
+    assert "no session yet" in wrong(lambda: bench.session).what
+    bench.names["session"] = first = session()
+    assert bench.session is first
+    second = bench.take("other", session())
+    assert (bench.session, bench.names["other"]) == (second, second)
+    assert bench.use("session") is first
+    del bench.names["other"]
+    bench.session_name = "other"
+    assert bench.session is first
+
+
+def test_the_last_recipe_is_meant_else_the_variable_recipe():
+    recipe = nb.load(counting())
+    bench = Bench({"recipe": recipe, "_1": recipe, "n": 5})
+    assert bench.recipe("") is recipe
+    other = bench.keep("other", nb.load(counting()))
+    assert (bench.recipe(""), bench.recipe("recipe")) == (other, recipe)
+    assert bench.of(nb.Recipe) == ["recipe", "other"]
+    assert "'n'" in wrong(bench.recipe, "n").what
+
+
+def test_one_line_says_where_it_stands():
+    found = session()
+    found.step()
+    assert standing(found) == "paused after step 1, next check"

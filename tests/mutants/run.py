@@ -1,0 +1,480 @@
+"""Mutation testing: change the code in one place, run the tests that cover the place, and see whether one fails.
+
+Cosmic Ray makes the mutants; coverage.py, with a context per test, says which tests run a line, and only those are run:
+first the module's own, then the fastest. A line that runs on import belongs to the tests that run a line which names
+what it defines. A sample (seeded) keeps a run within an hour: places are drawn, and one change at each, because a `+`
+has eleven changes and a `<` five, most of them alike.
+
+    pip install -e ".[lab,test,mutants]"
+    python tests/mutants/run.py                                  # 400 mutants of the code named below
+    python tests/mutants/run.py --sample 40 --only agentnb/store # a look at one folder
+    python tests/mutants/run.py --report docs/mutants.md         # write the page
+
+Left out are mutants that no test can find or that none has to: annotations, which nothing evaluates; `is` for `==` and
+back, which agree on what this code compares; caches and their sizes, `slots`, the signs in a list of parameters,
+`strict` of `zip` and decorators for type checkers, which change no result; and changes that are no Python. It needs a
+system that can fork: what the tests import is imported once, and each mutant's tests run in a fork of that process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import compileall
+import multiprocessing
+import os
+import py_compile
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+FORKS = multiprocessing.get_context("forkserver")
+ROOT = Path(__file__).resolve().parents[2]
+# What decides results, durability and safety.
+MUTATED = {
+    "engine": ["agentnb/engine"],
+    "board": ["agentnb/board"],
+    "store": ["agentnb/store"],
+    "expressions": ["agentnb/expressions"],
+    "kinds": ["agentnb/kinds"],
+    "dialects": ["agentnb/dialects"],
+}
+UNTRIED = {"agentnb/store/postgres.py"}  # its tests need a server
+# Tests that say much about that code in little time; no browser, no server, no kernel.
+COVERING = [
+    *("board", "cli", "contract", "dialects", "engine", "expressions", "kinds", "magics", "property", "recipe"),
+    *("scenarios", "session", "sources", "store", "trace", "world"),
+]
+# A KeyboardInterrupt amid coverage's own bookkeeping leaves its lock locked.
+IGNORED = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py")
+SKIPPED = "not needs_chromium and not needs_postgres and not needs_dot"
+# What Cosmic Ray brings along warns where the project's own environment does not; notebooks are not run here.
+QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovider", "-p", "no:nbmake")
+FIRST, MOST = 30, 150  # tests run at first, and at most, for one mutant that its module's own tests do not find
+SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
+# The parts of a syntax tree that operators change, and the operators of Python that are none to them.
+CHANGED = {
+    *("operator", "keyword", "number", "comparison", "factor", "not_test", "decorator", "except_clause", "test"),
+    *("for_stmt", "if_stmt", "while_stmt", "assert_stmt"),
+}
+PUNCTUATION = set("()[]{},.:;=@") | {"->", ":=", "..."}
+# Seconds for the tests of one mutant: so many, and so many times what they took without it. An endless loop is found.
+LIMIT, TIMES = 60, 5
+# What tests import, besides the project.
+IMPORTED = ["hypothesis", "IPython", "ipywidgets", "jinja2", "jsonschema", "networkx", "pandas", "pydantic", "pytest"]
+IMPORTED += ["sqlalchemy", "yaml", "xdist.plugin", "anyio.pytest_plugin", "_hypothesis_pytestplugin"]
+# Decorators that change how fast something is, or what a type checker says of it; and arguments that check ourselves.
+UNTESTED = {"cache", "lru_cache", "final", "overload", "override", "runtime_checkable", "dataclass.slots", "zip.strict"}
+
+
+HEAD = """\
+# Mutation testing
+
+Mutation testing measures how many small faults the tests detect in the code that determines results, durability and
+safety. Each mutant is the code with one change; the tests that cover it run against it. A surviving mutant means a
+missing test or a change without an effect. `python tests/mutants/run.py --report docs/mutants.md` writes this page.
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a module, and the changes of one sort that Cosmic Ray makes there."""
+
+    area: str
+    module: str
+    line: int
+    last_line: int
+    changes: tuple[tuple[str, int], ...]  # an operator, and which of its places in the module this is
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A place, and a module's code with one change there."""
+
+    place: Place
+    code: str
+    diff: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the tests said of a mutant: killed, survived, or uncovered (no test runs the line)."""
+
+    mutant: Mutant
+    outcome: str
+    seconds: float
+
+
+def untested_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return the places of a module that no test can tell from others: see above."""
+    spans = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        found: list[Any] = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            found.append(node)
+        if isinstance(node, ast.Call):
+            found += [one for one in node.keywords if f"{called(node)}.{one.arg}" in UNTESTED]
+        found += [one for one in getattr(node, "decorator_list", []) if called(one) in UNTESTED]
+        spans += [((e.lineno, max(e.col_offset - 1, 0)), (e.end_lineno, e.end_col_offset)) for e in found if e]
+    return spans
+
+
+def called(expression: ast.expr) -> str:
+    """Return the name of what a decorator or a call calls, without its module and its arguments."""
+    return ast.unparse(expression).partition("(")[0].rpartition(".")[2]
+
+
+def places_of(area: str, module: str) -> Iterator[Place]:
+    """Yield the places of a module that can be changed."""
+    import cosmic_ray.plugins
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+
+    spans = untested_spans(ROOT / module)
+    nodes = [
+        node
+        for node in ast_nodes(get_ast_from_path(ROOT / module))
+        if node.type in CHANGED
+        and getattr(node, "value", None) not in PUNCTUATION
+        and (node.parent is None or node.parent.type != "parameters")
+    ]
+    changes: dict[tuple[str, Any, Any], list[tuple[str, int]]] = defaultdict(list)
+    for name in cosmic_ray.plugins.operator_names():
+        operator_class = cosmic_ray.plugins.get_operator(name)
+        family, _, change = name.partition("Operator_")
+        if operator_class.arguments() or change in SAME:
+            continue
+        operator = operator_class()
+        positions = (position for node in nodes for position in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(positions):
+            if not any(first <= start < last for first, last in spans):
+                changes[family, start, end].append((name, occurrence))
+    for (_, start, end), found in changes.items():
+        yield Place(area, module, start[0], end[0], tuple(found))
+
+
+def all_places(only: list[str]) -> list[Place]:
+    """Return every place that can be changed."""
+    return [
+        place
+        for area, folders in MUTATED.items()
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.relative_to(ROOT).as_posix() not in UNTRIED
+        if not only or any(path.relative_to(ROOT).as_posix().startswith(prefix) for prefix in only)
+        for place in places_of(area, path.relative_to(ROOT).as_posix())
+    ]
+
+
+def draw(places: list[Place], number: int, seed: int) -> list[Mutant]:
+    """Return so many mutants, one at each of the places that the seed draws."""
+    chance = random.Random(seed)
+    drawn = chance.sample(places, len(places))
+    found = (mutant_at(place, chance) for place in drawn)
+    return list(islice(filter(None, found), number))
+
+
+def mutant_at(place: Place, chance: random.Random) -> Mutant | None:
+    """Return one of the changes at a place, or None if none of them is Python."""
+    import cosmic_ray.plugins
+    from cosmic_ray.mutating import mutate_code
+
+    code = (ROOT / place.module).read_text(encoding="utf-8")
+    for name, occurrence in chance.sample(place.changes, len(place.changes)):
+        mutated = mutate_code(code, cosmic_ray.plugins.get_operator(name)(), occurrence)
+        if mutated is not None and mutated != code and is_python(mutated):
+            return Mutant(place, mutated, difference(code, mutated))
+    return None
+
+
+def is_python(code: str) -> bool:
+    """Return whether a text is a module."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(code, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def measure(folder: Path, copy: Path, jobs: int, folders: list[str]) -> None:
+    """Run the covering tests once, with coverage, in a copy of the project."""
+    paths = [*(f"tests/{name}" for name in folders), *(f"--ignore={path}" for path in IGNORED)]
+    settings = folder / "coveragerc"
+    settings.write_text("[run]\nrelative_files = true\ndisable_warnings =\n  no-data-collected\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", f"-n{jobs}", "-m", SKIPPED]
+    command += ["--cov=agentnb", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
+    command += ["--durations=0", "--durations-min=0", "-rfE", *QUIET, *paths]
+    environment = {**os.environ, "COVERAGE_FILE": str(folder / ".coverage"), "PYTHONPATH": str(copy)}
+    environment["HYPOTHESIS_PROFILE"] = "mutants"
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    (folder / "durations.txt").write_text(done.stdout, encoding="utf-8")
+    if not (folder / ".coverage").exists():
+        sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
+
+
+class Tests:
+    """Which tests run a line."""
+
+    def __init__(self, database: Path, durations: Path) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        failing = set()  # before any change: they would seem to find every mutant
+        for line in durations.read_text(encoding="utf-8").splitlines():
+            parts = line.split(maxsplit=2)
+            if parts[:1] in (["FAILED"], ["ERROR"]):
+                failing.add(line.split(maxsplit=1)[1].split(" - ")[0])
+            if len(parts) == 3 and parts[0].endswith("s") and parts[1] in {"call", "setup", "teardown"}:
+                self.seconds[parts[2]] += float(parts[0][:-1])
+        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        from coverage.numbits import numbits_to_nums
+
+        with sqlite3.connect(database) as connection:
+            names = dict(connection.execute("SELECT id, context FROM context"))
+            files = dict(connection.execute("SELECT id, path FROM file"))
+            for file, context, numbits in connection.execute("SELECT file_id, context_id, numbits FROM line_bits"):
+                test = names[context].split("|")[0]
+                if test and test not in failing:
+                    for number in numbits_to_nums(numbits):
+                        self._lines[files[file]][number].add(test)
+        connection.close()
+
+    def covering(self, place: Place) -> list[str]:
+        """Return the tests for a place: the module's own file, then the tests that run it, the fastest of each file."""
+        found = self._running(place.module, range(place.line, place.last_line + 1))
+        if not found:
+            lines, names = on_import(ROOT / place.module, place.line)
+            found = self._running(place.module, lines) | self._naming(names)
+        own = tests_of(place.module)
+        by_file: dict[str, list[str]] = defaultdict(list)
+        for test in sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test)):
+            by_file[test.split("::")[0]].append(test)
+        by_file.pop(own, None)
+        rounds = max(map(len, by_file.values()), default=0)
+        others = [tests[at] for at in range(rounds) for tests in by_file.values() if at < len(tests)]
+        return [*([own] if own else []), *others[:MOST]]
+
+    def describe(self) -> str:
+        """Return how many tests there are, and in which folders."""
+        names = set().union(*(tests for lines in self._lines.values() for tests in lines.values()))
+        folders = sorted({"/".join(name.split("/")[:2]) for name in names})
+        return f"{len(names):,} tests of {', '.join(folders)}"
+
+    def _running(self, module: str, numbers: Iterable[int]) -> set[str]:
+        lines = self._lines.get(module, {})
+        return set().union(*(lines.get(number, ()) for number in numbers))
+
+    def _naming(self, names: set[str]) -> set[str]:
+        """Return the tests that run a line which has one of the names."""
+        if not names:
+            return set()
+        pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+        found = set()
+        for module in self._lines:
+            code = (ROOT / module).read_text(encoding="utf-8") if (ROOT / module).exists() else ""
+            numbers = [number for number, line in enumerate(code.splitlines(), 1) if pattern.search(line)]
+            found |= self._running(module, numbers)
+        return found
+
+
+def tests_of(module: str) -> str:
+    """Return the test file that has a module's name, in the folder of its own or above; "" if there is none."""
+    path = Path("tests", *Path(module).parts[1:])
+    files = (folder / f"test_{path.stem}.py" for folder in path.parents)
+    return next((file.as_posix() for file in files if (ROOT / file).exists()), "")
+
+
+def on_import(path: Path, line: int) -> tuple[range, set[str]]:
+    """Return the lines of the function that a line of a module is the head of, and the names that it defines.
+
+    Both are empty for a line inside of a function, which does not run on import.
+    """
+    body, names = range(0), set[str]()
+    block: list[ast.stmt] = ast.parse(path.read_text(encoding="utf-8")).body
+    while statement := next((one for one in block if first_line(one) <= line <= (one.end_lineno or 0)), None):
+        block = []
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if line >= statement.body[0].lineno:
+                    return range(0), set()
+                body, names = range(statement.body[0].lineno, (statement.end_lineno or 0) + 1), {name}
+            case ast.ClassDef(name=name):
+                names, block = {name}, statement.body
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+            case _:
+                block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
+    return body, names
+
+
+def first_line(statement: ast.stmt) -> int:
+    """Return a statement's first line, that of its decorators included."""
+    return min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", []))])
+
+
+def run_mutant(mutant: Mutant, tests: list[str], seconds: float, copy: Path) -> Result:
+    """Apply a mutant in a copy of the project, run the tests, and put the code back."""
+    started = time.perf_counter()
+    if not tests:
+        return Result(mutant, "uncovered", 0.0)
+    path = copy / mutant.place.module
+    code = path.read_text(encoding="utf-8")
+    limit = LIMIT + TIMES * seconds
+    try:
+        path.write_text(mutant.code, encoding="utf-8")
+        parts = (tests[:1], tests[1:FIRST], tests[FIRST:])
+        survived = all(passes(part, copy, limit) for part in parts if part)
+    finally:
+        path.write_text(code, encoding="utf-8")
+    return Result(mutant, "survived" if survived else "killed", time.perf_counter() - started)
+
+
+def difference(code: str, mutated: str) -> str:
+    """Return the changed lines."""
+    old, new = code.splitlines(), mutated.splitlines()
+    changed = [(one, other) for one, other in zip(old, new, strict=False) if one != other]
+    return "\n".join(f"- {one.strip()}\n+ {other.strip()}" for one, other in changed[:3])
+
+
+def passes(tests: list[str], copy: Path, limit: float) -> bool:
+    """Run tests in a copy of the project; return whether all pass, within so many seconds."""
+    (copy / "tests-to-run.txt").write_text("\n".join(tests), encoding="utf-8")
+    process = FORKS.Process(target=run_tests, args=(copy,))
+    process.start()
+    process.join(limit)
+    if process.is_alive():
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid or 0, signal.SIGKILL)
+        process.join()
+    return process.exitcode == 0
+
+
+def run_tests(copy: Path) -> None:
+    """Run the tests that a copy of the project lists, in this process, and end it with pytest's code."""
+    os.setsid()
+    with Path(os.devnull).open("r+b") as nowhere:
+        for stream in range(3):
+            os.dup2(nowhere.fileno(), stream)
+    os.chdir(copy)
+    sys.path.insert(0, str(copy))
+    os.environ.update(PYTHONPATH=str(copy), HYPOTHESIS_PROFILE="mutants")
+    import pytest
+
+    code = pytest.main(["-x", "-q", "-n0", *QUIET, f"@{copy / 'tests-to-run.txt'}"])
+    os._exit(int(code))  # threads that a mutant has left behind do not matter
+
+
+def copied(folder: Path) -> Path:
+    """Return a copy of the project's tracked files."""
+    folder.mkdir(parents=True)
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
+    for name in filter(None, names):
+        target = folder / os.fsdecode(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / os.fsdecode(name), target)
+    # Checked by what the code is: a module changed twice in a second has no stale byte code.
+    compileall.compile_dir(folder / "agentnb", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+    return folder
+
+
+def report(results: list[Result], total: int, seed: int, tests: str) -> str:
+    """Return the page: the score of each area, and what survived."""
+    python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    when = f"Measured on {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {python}, with {tests}."
+    lines = [
+        HEAD,
+        when,
+        "",
+        "| area | mutants tried | killed | survived | not covered | score |",
+        "|---|---|---|---|---|---|",
+    ]
+    for area in [*MUTATED, "all"]:
+        counts = Counter(result.outcome for result in results if area in {"all", result.mutant.place.area})
+        if number := sum(counts.values()):
+            parts = (counts["killed"], counts["survived"], counts["uncovered"])
+            lines.append(f"| {area} | {number} | {' | '.join(map(str, parts))} | {counts['killed'] / number:.0%} |")
+    lines += [
+        "",
+        f"A sample: one change at each of {len(results)} of {total} places, seed {seed}.",
+        "",
+        "## Survivors",
+        "",
+    ]
+    for result in sorted(results, key=lambda result: (result.mutant.place.module, result.mutant.place.line)):
+        if result.outcome != "killed":
+            lines += [f"- `{result.mutant.place.module}:{result.mutant.place.line}` ({result.outcome})"]
+            lines += ["  ```diff", *(f"  {line}" for line in result.mutant.diff.splitlines()), "  ```"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run a sample of mutants and print the report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--only", action="append", default=[], help="a folder or module; may be repeated")
+    parser.add_argument("--tests", action="append", default=[], help="a folder of tests to use, instead of all; repeat")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop starting mutants after so long")
+    parser.add_argument("--coverage", type=Path, help="a folder that holds, or will hold, the coverage for another run")
+    parser.add_argument("--report", type=Path, help="write the page here too")
+    parser.add_argument("--check", type=float, help="fail below this score, 0 to 1")
+    options = parser.parse_args()
+
+    places = all_places(options.only)
+    sample = draw(places, options.sample, options.seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (options.coverage or Path(scratch)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        copies = [copied(Path(scratch) / f"copy{number}") for number in range(options.jobs)]
+        if not (folder / ".coverage").exists():
+            measure(folder, copies[0], options.jobs, options.tests or COVERING)
+        tests = Tests(folder / ".coverage", folder / "durations.txt")
+        FORKS.set_forkserver_preload(IMPORTED)
+        free = list(copies)
+        end = time.monotonic() + options.minutes * 60
+
+        def work(mutant: Mutant) -> Result | None:
+            if time.monotonic() > end:
+                return None
+            covering = tests.covering(mutant.place)
+            copy = free.pop()
+            try:
+                result = run_mutant(mutant, covering, sum(map(tests.seconds.__getitem__, covering)), copy)
+            finally:
+                free.append(copy)
+            shown = f"\n{mutant.diff}" if result.outcome != "killed" else ""
+            print(
+                f"{result.outcome:9} {mutant.place.module}:{mutant.place.line} {result.seconds:.1f} s{shown}",
+                flush=True,
+            )
+            return result
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            results = [result for result in pool.map(work, sample) if result is not None]
+    page = report(results, len(places), options.seed, tests.describe())
+    print(page)
+    if options.report:
+        options.report.write_text(page, encoding="utf-8")
+    score = sum(result.outcome == "killed" for result in results) / max(len(results), 1)
+    if options.check is not None and score < options.check:
+        sys.exit(f"{score:.1%} of the mutants were killed; the floor is {options.check:.0%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from agentnb.expressions.conditions import as_condition
+from agentnb.recipe import control_flow
+from agentnb.recipe.model import Edge, Region
+from tests.recipe.making import node, recipe, told
+
+HOLDS = as_condition("n > 1")
+
+
+def test_an_edge_behind_one_that_always_holds_is_never_taken():
+    made = recipe(["a", "b", "c"], [("a", "b"), ("a", "c")])
+    assert told(control_flow.check_taken, made) == [("R118", "warning")]
+    assert told(control_flow.check_reached, made) == [("R115", "warning")]
+
+
+def test_a_condition_lets_the_next_edge_in():
+    made = recipe(["a", "b", "c"], [Edge("a", "b", "conditional", HOLDS), ("a", "c")])
+    assert made.check() == []
+
+
+def test_a_label_is_no_condition():
+    (problem,) = control_flow.check_taken(recipe(["a", "b", "c"], [Edge("a", "b", condition="if good"), ("a", "c")]))
+    assert "label" in problem.why
+
+
+def test_parallel_and_error_edges_shut_nothing_out():
+    ways = [("a", "b", "parallel"), ("a", "c", "parallel"), ("a", "d", "error"), ("a", "e")]
+    assert told(control_flow.check_taken, recipe(list("abcde"), ways)) == []
+
+
+def test_where_all_edges_are_taken_none_is_shut_out():
+    assert told(control_flow.check_taken, recipe(["a", "b", "c"], [("a", "b"), ("a", "c")], routing="all")) == []
+
+
+def test_bodies_routes_and_events_are_ways():
+    made = recipe(
+        [node("a", "loop", bodies=("a",)), node("in", scope="a"), "routed", node("heard", on=("done",)), "told"],
+        [("a", "routed", "route"), ("a", "told", "event")],
+        regions=[Region("a", ("in",), owner="a")],
+    )
+    assert told(control_flow.check_reached, made) == []
+
+
+def test_a_circle_without_a_way_out_is_told_once():
+    made = recipe(["a", "b"], [("a", "b"), ("b", "a")], limits={"max_steps": 50})
+    (problem,) = control_flow.check_ends(made)
+    assert (problem.code, problem.severity) == ("R125", "warning")
+    assert "50" in problem.why
+
+
+def test_an_error_edge_is_no_way_out():
+    made = recipe(["a", "b", "c"], [("a", "b"), ("b", "a"), ("b", "c", "error")])
+    assert told(control_flow.check_ends, made) == [("R125", "warning")]
+
+
+def test_a_router_may_end_by_a_route_or_for_want_of_a_default():
+    for params in (
+        {"routes": {"x": "a"}, "default": ""},
+        {"routes": {"x": "a"}},
+        {"routes": {"x": ""}, "default": "a"},
+    ):
+        made = recipe(["a", node("r", "router", params=params)], [("a", "r"), ("r", "a", "route")])
+        assert told(control_flow.check_ends, made) == []
+    made = recipe(["a", node("r", "router", params={"routes": {}, "default": "a"})], [("a", "r"), ("r", "a", "route")])
+    assert told(control_flow.check_ends, made) == [("R125", "warning")]
+
+
+def test_a_node_whose_edges_all_have_conditions_may_end():
+    made = recipe(["a"], [Edge("a", "a", "conditional", HOLDS)])
+    assert told(control_flow.check_ends, made) == []
+
+
+def test_a_misspelt_key_is_asked_for():
+    nodes = [node("a", writes=("topic",)), node("b", reads=("topics", "ticket.text", "anything"))]
+    made = recipe(nodes, [("a", "b")], inputs={"ticket": {}})
+    (problem,) = control_flow.check_reads(made)
+    assert (problem.code, problem.severity, problem.do) == ("R126", "warning", "did you mean 'topic'?")
+
+
+def test_where_no_inputs_are_declared_any_key_may_be_given():
+    nodes = [node("a", writes=("topic",)), node("b", reads=("topics",))]
+    assert told(control_flow.check_reads, recipe(nodes, [("a", "b")])) == []
+
+
+def test_an_ignored_edge_names_the_kind_that_ignores_it():
+    assert "'router'" in control_flow.ignored_edge(Edge("a", "b"), "router", "here").why
+
+
+def test_nesting_counts_the_regions_inside_one_another():
+    assert control_flow.nesting(recipe(["a"])) == 0
+    names = ["one", "two", "three"]
+    nodes = [
+        node("a", "loop", bodies=("one",)),
+        node("b", "subgraph", scope="one", bodies=("two",)),
+        node("c", "subgraph", scope="one", bodies=("two",)),
+        node("d", "parallel", scope="two", bodies=("three",)),
+        node("e", scope="three"),
+    ]
+    regions = [Region(name, (), "", "a") for name in names]
+    assert control_flow.nesting(recipe(nodes, regions=regions)) == 3
+
+
+def test_a_region_in_itself_is_not_counted():
+    nodes = [node("a", "subgraph", bodies=("one",)), node("b", "subgraph", scope="one", bodies=("one",))]
+    assert control_flow.nesting(recipe(nodes, regions=[Region("one", (), "", "a")])) <= 1

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import Place
+from agentnb.recipe.descriptions import OTHERWISE, choices, fits, listed, typed, types_of, where_is
+from tests.recipe.making import node, recipe
+
+
+def test_names_are_listed_up_to_so_many():
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(map(str, range(20)), most=3) == "0, 1, 2 and 17 more"
+    assert listed([]) == "none"
+
+
+def test_a_place_is_the_recipe_where_none_is_known():
+    made = recipe(["a"])
+    assert where_is(made, None) == "recipe 'made'"
+    assert where_is(made, Place("a.yaml", 1, 2)) == "a.yaml:1:2"
+
+
+def test_a_router_chooses_by_text_and_by_default():
+    router = node("r", "router", params={"routes": {1: "a", "x": ""}, "default": "b"})
+    assert choices(router) == [("1", "a"), ("x", ""), (OTHERWISE, "b")]
+    assert choices(node("r", "router", params={"routes": None})) == []
+
+
+def test_an_evaluator_passes_or_fails():
+    assert choices(node("e", "evaluator", params={"pass_route": "a", "fail_route": "b"})) == [
+        ("pass", "a"),
+        ("fail", "b"),
+    ]
+
+
+def test_other_kinds_choose_nothing():
+    assert choices(node("a", "agent", params={"routes": {"x": "y"}})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "value"),
+    [
+        ("4711", {"type": "string"}, "4711"),
+        ("null", {"type": "string"}, "null"),
+        ('"a"', {"type": "string"}, '"a"'),
+        ("4711", {"type": "integer"}, 4711),
+        ("abc", {"type": "integer"}, "abc"),
+        ("4711", {"type": ["string", "null"]}, "4711"),
+        ("null", {"type": ["string", "null"]}, None),
+        ("4711", {"type": ("integer", "string")}, 4711),
+        ("true", {"type": ["integer", "string"]}, "true"),
+        ("4711", {"type": "unheard"}, 4711),
+        ("4711", {"type": 5}, 4711),
+        ("4711", "string", 4711),
+        ("[1]", None, [1]),
+        ("[1", None, "[1"),
+        ("", None, ""),
+        ("[" * 100_000, None, "[" * 100_000),
+    ],
+)
+def test_a_typed_word_is_what_its_input_is_declared_as(text, schema, value):
+    assert typed(text, schema) == value
+
+
+def test_simple_types():
+    assert types_of({"type": ["integer", "unheard"]}) == ["integer"]
+    assert types_of({}) == types_of(None) == []
+    found = {
+        value: [kind for kind in ("integer", "number", "boolean", "string") if fits(value, kind)] for value in (True, 2)
+    }
+    assert found == {True: ["boolean"], 2: ["integer", "number"]}

@@ -1,0 +1,79 @@
+import types
+from functools import partial
+
+import pytest
+
+from agentnb.recipe.user_functions import check_ran, is_async, is_generator, unrun
+
+
+def plain(**words):
+    return words
+
+
+def yields(**words):
+    yield words
+
+
+async def later(**words):
+    return words
+
+
+async def yields_later(**words):
+    yield words
+
+
+class Methods:
+    async def later(self):
+        return self
+
+    def yields(self):
+        yield self
+
+
+def called(function):
+    return types.new_class("Called", (), exec_body=lambda names: names.update(__call__=staticmethod(function)))()
+
+
+@pytest.mark.parametrize(
+    ("function", "of_async", "of_generator"),
+    [
+        (plain, False, False),
+        (len, False, False),
+        (Methods, False, False),  # calling the class makes an object
+        (later, True, False),
+        (Methods().later, True, False),
+        (yields, False, True),
+        (Methods().yields, False, True),
+        (yields_later, False, True),
+    ],
+)
+def test_what_a_function_is_whatever_holds_it(function, of_async, of_generator):
+    for held in (function, partial(function), partial(partial(function), a=1)):
+        assert (is_async(held), is_generator(held)) == (of_async, of_generator)
+    if isinstance(function, types.FunctionType):
+        for held in (called(function), partial(called(function))):
+            assert (is_async(held), is_generator(held)) == (of_async, of_generator)
+
+
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        (yields, "a generator"),
+        (lambda: (each for each in "ab"), "a generator"),
+        (yields_later, "an async generator"),
+        (later, "a coroutine"),
+        (lambda: map(str, [1]), "a map object"),
+        (lambda: filter(None, [1]), "a filter object"),
+        (lambda: iter([1]), None),
+        (lambda: [1], None),
+        (lambda: None, None),
+    ],
+)
+def test_what_a_call_returned_in_place_of_running(call, made):
+    value = call()
+    assert unrun(value) == made
+    if made is None:
+        assert check_ran(value) is value
+        return
+    with pytest.raises(TypeError, match=f"it returned {made}, of which nothing has run; "):
+        check_ran(value)

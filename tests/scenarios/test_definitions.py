@@ -1,0 +1,173 @@
+"""test_given: what can be given as scenarios, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.coreason import RecipeDefinition, SimulationScenario
+from agentnb.dialects.coreason.parts.passive_schema import ChaosConfig, SimulationRequest
+from agentnb.errors import BoardError, ExecutionError
+from agentnb.recipe.model import Scenario
+from agentnb.scenarios.definitions import expected_of, scenarios_of
+from tests.scenarios.making import codes, refunds, writes
+
+RECIPE = writes(n=1)
+
+
+def refused(given, recipe=RECIPE):
+    with pytest.raises(ExecutionError) as raised:
+        scenarios_of(recipe, given)
+    return raised
+
+
+def test_left_out_they_are_the_recipes_own():
+    first, second = scenarios_of(refunds(), None)
+    assert (first.id, first.about, first.compare) == ("refund", "Money is asked back", "exact_match")
+    assert second.inputs == {"ticket": "hello"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),
+        {"id": "a", "inputs": {"n": 1}, "expected": {"n": 2}, "compare": "fuzzy", "about": "b"},
+        {"id": "a", "inputs": {"n": 1}, "expected_output": {"n": 2}, "validation_logic": "fuzzy", "description": "b"},
+        SimulationScenario(
+            id="a", description="b", inputs={"n": 1}, expected_output={"n": 2}, validation_logic="fuzzy"
+        ),
+        SimpleNamespace(
+            id="a", description="b", inputs={"n": 1}, expected_output={"n": 2},
+            validation_logic=SimpleNamespace(value="fuzzy"),
+        ),
+    ],
+)  # fmt: skip
+def test_each_form_comes_to_the_same(row):
+    assert scenarios_of(RECIPE, [row]) == (Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),)
+
+
+def test_an_id_is_enough():
+    assert scenarios_of(RECIPE, [{"id": "a"}]) == (Scenario("a", {}),)
+    assert scenarios_of(RECIPE, iter([{"id": 7}]))[0].id == "7"
+
+
+def test_none_at_all_are_refused_with_what_to_write():
+    raised = refused(None)
+    assert codes(raised) == ["X410"]
+    assert "tests: [{id:" in raised.value.problems[0].do
+    assert codes(refused([])) == ["X410"]
+
+
+def test_what_it_tells_to_write_can_be_loaded():
+    order = refused(None).value.problems[0].do
+    text = order[order.index("`") + 1 : order.rindex("`")]
+    assert scenarios_of(refunds(text + "\n"), None)[0].id == "greets"
+
+
+def test_two_of_one_id():
+    raised = refused([{"id": "a"}, {"id": "b"}, {"id": "a"}])
+    assert codes(raised) == ["X411"]
+    assert "2 scenarios have the id 'a'" in raised.value.problems[0].what
+
+
+@pytest.mark.parametrize(
+    ("given", "cure"),
+    [
+        ([{"id": "a", "compare": "fuzy"}], "did you mean 'fuzzy'?"),
+        ([{"id": "a", "expcted": {}}], "did you mean 'expected'?"),
+        ([{"inputs": {}}], "'id'"),
+        ([{"id": ""}], "'id'"),
+        ([{"id": "a", "inputs": [1]}], "'inputs'"),
+        ([{"id": "a", "expected": "text"}], "'expected'"),
+        ([5], "'id'"),
+        (["a"], "'id'"),
+        ("a", "'id'"),
+        ({"a": 1}, "'id'"),
+        (5, "'id'"),
+    ],
+)
+def test_what_cannot_be_read(given, cure):
+    raised = refused(given)
+    assert codes(raised) == ["X412"]
+    assert cure in raised.value.problems[0].do
+
+
+def test_code_of_its_own_is_refused_and_the_others_run():
+    rows = [{"id": "a", "compare": "code_eval"}, {"id": "b", "expected": {"text": "Hi"}}]
+    report = nb.run_scenarios(writes(text="Hi"), rows)
+    assert [(row.passed, row.problem and row.problem.code, row.steps) for row in report] == [
+        (False, "X413", 0), (True, None, 1),
+    ]  # fmt: skip
+    assert "exact_match, fuzzy or llm_judge" in report["a"].problem.do
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    given = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
+    assert codes(refused(given)) == ["X412", "X412", "X412", "X411"]
+
+
+def test_a_mistake_in_a_file_is_told_with_its_place():
+    recipe = refunds("tests:\n  - {id: a, description: b, inputs: {}, validation_logic: exact_match}\n")
+    (scenario,) = recipe.scenarios
+    assert scenario.place is not None
+    with pytest.raises(ExecutionError) as raised:
+        nb.run_scenarios(recipe, [*recipe.scenarios, *recipe.scenarios])
+    assert raised.value.problems[0].where == str(scenario.place)
+
+
+def test_what_is_expected_is_a_copy_and_can_stand_on_a_board():
+    wanted = {"a": [1]}
+    copy = expected_of(Scenario("s", {}, wanted))
+    wanted["a"].append(2)
+    assert copy == {"a": [1]}
+    assert expected_of(Scenario("s", {})) is None
+    wanted["a"].append(wanted)
+    with pytest.raises(BoardError):
+        expected_of(Scenario("s", {}, wanted))
+
+
+GREETS = {"id": "a", "inputs": {}, "expected": {"text": "Hi"}}
+SAYS = {
+    "metadata": {"name": "says"},
+    "interface": {},
+    "topology": [{"id": "say", "type": "agent", "agent_ref": "speaker"}],
+}
+SPEAKER = {"speaker": lambda: {"text": "Hi"}}
+
+
+@pytest.mark.parametrize("recipe", [SAYS, RecipeDefinition.model_validate(SAYS), nb.load(SAYS)])
+def test_a_recipe_may_be_a_dict_or_a_definition(recipe):
+    assert nb.run_scenarios(recipe, [GREETS], agents=SPEAKER).ok
+    assert nb.run_scenarios(recipe, [GREETS], tools={"speaker": len}, agents=SPEAKER).ok
+
+
+def test_what_is_no_recipe_is_told():
+    with pytest.raises(ExecutionError, match="X117"):
+        nb.run_scenarios("says.yaml", [GREETS])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        GREETS,
+        Scenario("a", {}, {"text": "Hi"}),
+        SimulationScenario(id="a", description="", inputs={}, expected_output={"text": "Hi"}, validation_logic="fuzzy"),
+        {"scenario": GREETS},
+    ],
+)
+def test_one_scenario_may_stand_alone(given):
+    report = nb.run_scenarios(SAYS, given, agents=SPEAKER)
+    assert (len(report), report["a"].passed) == (1, True)
+
+
+def test_a_request_brings_its_own_chaos():
+    scenario = SimulationScenario(
+        id="a", description="", inputs={}, expected_output={"text": "Hi"}, validation_logic="exact_match"
+    )
+    request = SimulationRequest(scenario=scenario, chaos_config=ChaosConfig(error_rate=1))
+    report = nb.run_scenarios(SAYS, [request, {**GREETS, "id": "b"}], agents=SPEAKER)
+    assert [row.passed for row in report] == [False, True]
+    assert not nb.run_scenarios(SAYS, request, agents=SPEAKER, chaos={"error_rate": 0}).ok
+    assert nb.run_scenarios(SAYS, SimulationRequest(scenario=scenario), agents=SPEAKER).ok

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import agentnb as nb
+from agentnb.secrets import hide
+from tests.session.making import counting, graph, session
+
+CLAUSES = [
+    {"node": "check", "when": "n > 1", "side": "after", "on_hit": 2, "once": True},
+    {"edge": ("check", "done"), "when": {">=": [{"var": "n"}, 3]}},
+    {"key": "n.deep", "error": "ValueError", "step": 3},
+    {"call": "tool"},
+    {"when": True},
+]
+
+
+def pointed(*clauses):
+    run = session(counting(), {"n": 0})
+    for each in clauses or CLAUSES:
+        run.breakpoints.add(**each)
+    return run
+
+
+def problems(act, *words):
+    with pytest.raises(nb.AgentNbError) as caught:
+        act(*words)
+    return caught.value.problems
+
+
+def plain(rows):
+    return [{key: value for key, value in row.items() if key not in ("id", "hits")} for row in rows]
+
+
+def test_what_was_saved_is_loaded_whole(tmp_path):
+    run = pointed()
+    next(iter(run.breakpoints)).enabled = False
+    path = run.breakpoints.save(tmp_path / "points.json")
+    other = session(counting(), {"n": 0})
+    loaded = other.breakpoints.load(str(path))
+    assert tuple(other.breakpoints) == loaded
+    assert plain(other.breakpoints.to_rows()) == plain(run.breakpoints.to_rows())
+    assert [row.enabled for row in loaded] == [False, True, True, True, True]
+    assert [str(row) for row in loaded] == [str(row) for row in run.breakpoints]
+
+
+def test_loaded_ones_stop_the_run_and_begin_without_hits(tmp_path):
+    run = pointed({"node": "check"})
+    run.run()
+    run.breakpoints.save(tmp_path / "points.json")
+    other = session(counting(), {"n": 0})
+    (point,) = other.breakpoints.load(tmp_path / "points.json")
+    assert point.hits == 0
+    other.run()
+    assert (other.position, other.stopped_by, point.hits) == (1, point, 1)
+
+
+def test_load_adds_to_those_that_are_there(tmp_path):
+    run = pointed({"node": "check"})
+    run.breakpoints.load(run.breakpoints.save(tmp_path / "points.json"))
+    assert [(row.id, row.node) for row in run.breakpoints] == [(1, "check"), (2, "check")]
+
+
+def test_the_file_is_json_that_people_can_read_and_change(tmp_path):
+    path = pointed({"node": "check", "when": "n > 1"}).breakpoints.save(tmp_path / "points.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["rows"] == [
+        {"node": "check", "when": "n > 1", "side": "before", "on_hit": 1, "once": False, "enabled": True}
+    ]
+    document["rows"].append({"node": "done"})
+    path.write_text(json.dumps(document), encoding="utf-8")
+    other = session(counting(), {"n": 0})
+    other.breakpoints.load(path)
+    assert [row.node for row in other.breakpoints] == ["check", "done"]
+
+
+def test_a_function_cannot_be_saved_and_then_nothing_is(tmp_path):
+    run = pointed({"node": "check"}, {"when": lambda board: board["n"] > 1}, {"when": {"in": [1, (2, 3)]}})
+    found = problems(run.breakpoints.save, tmp_path / "points.json")
+    assert [problem.code for problem in found] == ["X131", "X131"]
+    assert "breakpoint 2" in found[0].what
+    assert "board['n'] > 1" in found[0].what
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_secret_does_not_leave(tmp_path):
+    hide("s3cr3t-4711")
+    run = pointed({"when": "n == 's3cr3t-4711'"})
+    (problem,) = problems(run.breakpoints.save, tmp_path / "points.json")
+    assert problem.code == "X132"
+    assert "4711" not in str(problem)
+    assert run.breakpoints.to_rows() == []
+    assert "4711" not in run.breakpoints.to_frame().to_string()
+
+
+def test_a_node_that_is_not_there_is_a_problem_and_nothing_is_loaded(tmp_path):
+    run = pointed({"node": "check"}, {"node": "done"}, {"edge": ("check", "done")})
+    path = run.breakpoints.save(tmp_path / "points.json")
+    other = session(graph("check", "b"))
+    found = problems(other.breakpoints.load, path)
+    assert [(problem.code, problem.where.rpartition(", ")[2]) for problem in found] == [
+        ("X101", "breakpoint 2"), ("X101", "breakpoint 3"),
+    ]  # fmt: skip
+    assert len(other.breakpoints) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"agentnb": "breakpoints"}', '{"agentnb": "breakpoints", "rows": [{"nod": 1}]}', "[" * 99999],
+)
+def test_what_is_no_file_of_breakpoints(tmp_path, text):
+    file = tmp_path / "points.json"
+    file.write_text(text, encoding="utf-8")
+    assert problems(session(counting()).breakpoints.load, file)[0].code == "X134"
+
+
+def test_words_that_no_breakpoint_has_are_told_as_add_tells_them(tmp_path):
+    file = tmp_path / "points.json"
+    rows = [{}, {"node": "check", "side": "left"}, {"node": 5}, {"when": "n =="}, {"edge": "check"}]
+    file.write_text(json.dumps({"agentnb": "breakpoints", "rows": rows}), encoding="utf-8")
+    run = session(counting())
+    assert [problem.code for problem in problems(run.breakpoints.load, file)][:3] == ["X116", "X120", "X101"]
+    assert len(run.breakpoints) == 0
+
+
+def test_a_file_that_cannot_be_read_or_written(tmp_path):
+    run = pointed({"node": "check"})
+    for act in (run.breakpoints.load, run.breakpoints.save):
+        (problem,) = problems(act, tmp_path / "nowhere" / "points.json")
+        assert (problem.code, problem.why) == ("X133", "No such file or directory")
+
+
+def test_rows_come_back_with_their_ids_and_hits():
+    run = pointed()
+    run.breakpoints.remove(1)
+    run.breakpoints.add("check", on_hit=3)
+    run.run()
+    rows = json.loads(json.dumps(run.breakpoints.to_rows()))
+    other = session(counting(), {"n": 0})
+    other.breakpoints.from_rows(rows)
+    assert other.breakpoints.to_rows() == run.breakpoints.to_rows()
+    assert [row.id for row in other.breakpoints] == [2, 3, 4, 5, 6]
+    assert other.breakpoints.add("done").id == 7
+
+
+def test_rows_for_which_there_is_no_place_any_more_are_left_out():
+    run = pointed({"node": "check"}, {"node": "done"}, {"when": lambda board: True})
+    rows = run.breakpoints.to_rows()
+    other = session(graph("check", "b"))
+    other.breakpoints.from_rows(rows)
+    assert [(row["id"], row["node"]) for row in rows] == [(1, "check"), (2, "done")]
+    assert [row.node for row in other.breakpoints] == ["check"]
+
+
+def test_a_table_of_them():
+    frame = pointed().breakpoints.to_frame()
+    assert frame["id"].tolist() == [1, 2, 3, 4, 5]
+    assert frame["when"].tolist()[:2] == ["n > 1", "n >= 3"]
+    assert (frame["edge"][1], frame["step"][2], frame["node"].isna().sum()) == (("check", "done"), 3, 4)
+    assert {name: str(kind) for name, kind in frame.dtypes.items() if name in ("step", "hits", "once")} == {
+        "step": "Int64", "hits": "int64", "once": "bool",
+    }  # fmt: skip
+    empty = session(counting()).breakpoints.to_frame()
+    assert (len(empty), list(empty.columns)) == (0, list(frame.columns))

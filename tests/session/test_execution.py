@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.samples import samples
+from agentnb.session import Session
+from tests.session.making import asking, broken, counting, fan, graph, looping, path, session
+
+
+def test_step_runs_one_node_and_returns_it():
+    run = session(graph("a", "b"))
+    step = run.step()
+    assert (step.node_id, step.step, run.position, run.current) == ("a", 1, 1, "b")
+    assert run.step().node_id == "b"
+    assert (run.step(), run.position, run.current, run.status) == (None, 2, None, "finished")
+
+
+def test_step_n_ends_where_the_run_ends_and_returns_the_last():
+    run = session(graph("a", "b", "c"))
+    assert run.step(2).node_id == "b"
+    assert run.step(9).node_id == "c"
+    assert run.step(9) is None
+    assert run.position == 3
+
+
+def test_a_run_ends_at_the_end_and_returns_the_trace():
+    run = session(graph("a", "b"))
+    trace = run.run()
+    assert trace is run.trace
+    assert (len(trace), run.status, trace.outcome["status"]) == (2, "finished", "finished")
+    assert run.run() is trace
+    assert len(trace) == 2
+
+
+@pytest.mark.parametrize(
+    ("until", "position"),
+    [
+        ("check", 1),
+        ("done", 6),
+        (4, 4),
+        ("n == 2", 3),
+        ({"==": [{"var": "n"}, 2]}, 3),
+        (lambda board: board["n"] == 2, 3),
+        ("n > 99", 7),
+        (99, 7),
+        (None, 7),
+    ],
+)
+def test_run_until(until, position):
+    run = session(counting(), {"n": 0})
+    run.run(until=until)
+    assert run.position == position
+    assert run.status == ("finished" if position == 7 else "paused")
+    run.run()
+    assert run.status == "finished"
+
+
+def test_until_a_node_that_is_next_already_goes_on_to_the_next_time():
+    run = session(counting(), {"n": 0})
+    run.run(until="check")
+    run.run(until="check")
+    assert (run.position, run.current) == (3, "check")
+
+
+def test_until_a_step_that_is_behind_does_nothing():
+    run = session(counting(), {"n": 0})
+    run.step(3)
+    run.run(until=2)
+    assert run.position == 3
+
+
+def test_until_means_the_node_where_a_text_is_a_nodes_id_and_else_a_condition():
+    made = graph("a", "ready", "b", a=lambda: {"ready": True})
+    run = session(made)
+    run.run(until="ready")
+    assert (run.position, run.current) == (1, "ready")
+    other = session(graph("a", "b", "c", a=lambda: {"ready": True}))
+    other.run(until="ready == true")
+    assert other.position == 1
+    other.goto(0).run(until="ready")  # by now it is known as a key
+    assert other.position == 1
+
+
+def test_a_wrong_condition_is_a_problem_and_nothing_runs():
+    run = session(counting(), {"n": 0})
+    with pytest.raises(RecipeError):
+        run.run(until="n ==")
+    assert (run.position, run.status) == (0, "ready")
+    run.run()
+    assert run.status == "finished"
+
+
+def test_max_steps_of_one_call_pauses():
+    run = session(counting(), {"n": 0})
+    assert [(run.run(max_steps=3) and run.position, run.status) for _ in range(3)] == [
+        (3, "paused"),
+        (6, "paused"),
+        (7, "finished"),
+    ]
+    run.goto(0).run(max_steps=0)
+    assert run.position == 0
+
+
+def test_a_new_step_after_going_back_leaves_the_old_ones_as_a_branch():
+    run = session(counting(), {"n": 0})
+    run.run()
+    run.goto(2)
+    assert run.forks == ()
+    run.step()
+    assert (run.position, len(run.trace)) == (3, 3)
+    (old,) = run.forks
+    assert (old.position, old.status, old.board["end"]) == (7, "finished", 3)
+    assert path(old)[:2] == path(run)[:2]
+
+
+def test_async_verbs_do_the_same():
+    async def main():
+        run = session(counting(), {"n": 0})
+        step = await run.astep(2)
+        assert (step.step, run.position) == (2, 2)
+        trace = await run.arun(until="n == 2")
+        assert (trace is run.trace, run.position) == (True, 3)
+        await run.arun(max_steps=1)
+        assert run.position == 4
+        await run.arun()
+        assert await run.astep() is None
+        return run.status
+
+    assert asyncio.run(main()) == "finished"
+
+
+async def waits(board):
+    await asyncio.sleep(0)
+    return {"waited": board.get("waited", 0) + 1}
+
+
+def test_async_nodes_run_by_the_plain_verbs_whether_or_not_a_loop_runs():
+    made = graph("a", "b", "c", "d", b=waits, d=waits)
+    run = session(made)
+    run.step(2)
+    run.run()
+    assert run.board["waited"] == 2
+
+    async def main():
+        inner = session(made)
+        inner.step(2)
+        assert inner.board["waited"] == 1
+        inner.run()
+        return dict(inner.board)
+
+    assert asyncio.run(main())["waited"] == 2
+
+
+def test_parallel_branches_are_stepped_one_node_at_a_time():
+    run = session(fan("a", "b"))
+    assert [run.step().node_id for _ in range(5)] == ["open", "a", "b", "meet", "after"]
+    assert run.step() is None
+
+
+def test_an_interrupt_leaves_the_run_after_its_last_step():
+    def stops(board):
+        if not board.get("again"):
+            raise KeyboardInterrupt
+        return {"b": 1}
+
+    run = session(graph("a", "b", "c", b=stops))
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert (run.position, run.current, run.status, dict(run.board)) == (1, "b", "paused", {"a": 1})
+    run.edit({"again": True}).run()
+    assert (run.status, path(run)) == ("finished", ["a", "b", "c"])
+
+
+def test_an_interrupt_in_an_async_node_does_so_too():
+    async def stops(board):
+        await asyncio.sleep(0)
+        if not board.get("again"):
+            raise KeyboardInterrupt
+        return {"b": 1}
+
+    run = session(graph("a", "b", b=stops))
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert (run.position, run.current, run.status) == (1, "b", "paused")
+    run.edit({"again": True}).run()
+    assert run.status == "finished"
+
+
+def test_an_interrupt_in_a_loop_keeps_its_round():
+    def stops(board):
+        if board.get("n") == 1 and not board.get("again"):
+            raise KeyboardInterrupt
+        return {"n": board.get("n", 0) + 1}
+
+    run = session(looping(graph("add", add=stops), times=3))
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert [frame.iteration for frame in run.stack] == [1, 2]
+    run.edit({"again": True}).run()
+    assert (run.board["n"], run.status) == (3, "finished")
+
+
+def test_a_waiting_run_stays_where_it_is():
+    run = session(asking())
+    run.run()
+    for _ in range(2):
+        assert run.step() is None
+        run.run()
+        assert (run.position, run.status) == (1, "waiting")
+    assert run.back().current == "before"
+    assert run.pending == ()
+
+
+def test_reset_begins_again_and_keeps_the_run():
+    run = session(counting(), {"n": 0})
+    run.run()
+    assert run.reset() is run
+    assert (run.position, run.status, dict(run.board), len(run.trace)) == (0, "ready", {"n": 0}, 0)
+    run.run()
+    assert run.status == "finished"
+    (old,) = run.forks
+    assert (old.position, old.status) == (7, "finished")
+
+
+def test_reset_of_a_run_that_has_not_begun_keeps_nothing():
+    run = session(counting(), {"n": 0})
+    assert run.reset().forks == ()
+
+
+def test_a_failed_run_is_run_again_from_its_node():
+    run = session(broken())
+    run.run()
+    run.run()
+    assert path(run) == ["first", "middle error", "middle error"]
+    assert run.back().status == "failed"
+    assert run.back().status == "paused"
+
+
+def test_the_samples_run():
+    for name, answers in (("pipeline", None), ("refine", None), ("fanout", None), ("triage", ["no", "approve"])):
+        run = Session(samples(name), answers=answers)
+        run.run()
+        assert run.status == "finished", name
+        again = Session(samples(name), answers=answers)
+        while again.step() is not None:
+            pass
+        assert (path(again), dict(again.board)) == (path(run), dict(run.board))
+
+
+def test_a_recipe_can_be_run_by_many_sessions():
+    recipe = load(counting())
+    runs = [Session(recipe, {"n": n}) for n in (0, 1, 2)]
+    for run in runs:
+        run.run()
+    assert [run.position for run in runs] == [7, 5, 3]
+
+
+def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold():
+    run = session(counting(), {"n": 0})
+    run.run(until=lambda board: board["end"] == 3)
+    assert run.status == "finished"
+    run.run_back(until=lambda board: board["gone"])
+    assert run.position == 0

@@ -1,0 +1,109 @@
+"""What of a session lasts is tested with what opens it again (test_reopen.py); here is what a session says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from agentnb.session.reopen import reopened
+from agentnb.store import MemoryLog, open_log
+from tests.engine.shapes import SHAPES
+from tests.property import held
+from tests.property.resumed import facts
+from tests.session.gates import Gate, live
+from tests.session.making import counting, graph, session
+
+
+def test_a_session_without_a_store_is_kept_nowhere():
+    session = nb.Session(nb.load(counting()), {"n": 0})
+    session.run()
+    session.close()
+    assert (session.log, session.locked) == (None, None)
+    with pytest.raises(nb.AgentNbError, match=r"L451[\s\S]*session\.save\('run\.db'\)"):
+        session.save()
+
+
+def test_a_closed_session_can_be_looked_at_and_saved(tmp_path):
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=MemoryLog())
+    session.step(2)
+    session.close()
+    assert session.back().position == 1
+    with pytest.raises(nb.ExecutionError, match="L452"):
+        session.step()
+    session.save(tmp_path / "copy.db")
+    assert nb.open(tmp_path / "copy.db").run_id == session.run_id
+
+
+def test_saving_where_it_is_kept_anyway_makes_no_copy():
+    log = MemoryLog()
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=log, durability="batch")
+    session.step(2)
+    assert session.save() == session.save(log) == log.url
+    assert len(log.runs()) == 1
+    assert log.runs()[0].steps == 2
+
+
+def test_a_value_is_given_again_by_its_path_or_is_no_answer():
+    log = MemoryLog()
+    session = nb.Session(nb.load(counting()), {"n": 0, "password": "p-12345"}, store=log, run_id="r")
+    session.close()
+    again = nb.open(log, recipe=session.recipe)
+    assert again.masked() == ["password"]
+    with pytest.raises(nb.ExecutionError, match=r"X141[\s\S]*did you mean 'password'"):
+        again.fill({"pasword": "p-12345"})
+    again.answer("p-12345")
+    assert again.masked() == []
+    assert again.inputs["password"] == again.board["password"] == "p-12345"
+    with pytest.raises(nb.ExecutionError, match="X115"):
+        again.answer("more")
+
+
+def test_a_branch_that_was_left_is_kept_from_the_first_thing_it_does():
+    log = MemoryLog()
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=log, run_id="r")
+    session.step(3)
+    session.back(2)
+    session.step()
+    (left,) = session.forks
+    assert len(log.runs()) == 1
+    left.step()
+    assert [row.parent for row in log.runs()] == [None, "r"]
+    left.close()
+    again = nb.open(log, left.run_id, recipe=session.recipe)
+    assert again.trace.to_frame().equals(left.trace.to_frame())
+
+
+def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
+    async def main():
+        gate, log = Gate(), MemoryLog()
+        run = session(graph("a", "gate", gate=gate), store=log, run_id="r")
+        run.start()
+        await gate.begun.wait()
+        with pytest.raises(nb.ExecutionError, match="X112"):
+            run.close()
+        gate.go.set()
+        await run.wait()
+        run.close()
+        run.close()
+        assert (run.position, nb.open(log, "r").position, nb.runs(log)["status"][0]) == (2, 2, "finished")
+
+    live(main)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_path):
+    run = held.kept(name, ["tool", "emit", "human", "tool"])
+    while run.status != "waiting":
+        run.step()
+    run.save(tmp_path / "copy.db")
+    log = open_log(tmp_path / "copy.db")
+    again = reopened(log, log.run(), run.engine.plan)
+    assert (again.status, again.position) == ("waiting", run.position)
+    waits = [[(one.kind, one.node, one.arguments) for one in each.pending] for each in (again, run)]
+    assert waits[0] == waits[1]
+    for each in (again, run):
+        each.answer("yes")
+    calls = [[(call.result, call.step) for call in each.engine.history.calls] for each in (again, run)]
+    assert calls[0] == calls[1]
+    assert again.engine.history.calls[0].seconds == run.engine.history.calls[0].seconds  # it was not made again
+    assert facts(held.ended(again)) == facts(held.ended(run))

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.engine.core.plan import Plan
+from agentnb.session.recipe_snapshot import changes, kinds_to_read, recipe_of, to_kept
+from agentnb.world.world import World
+
+SAMPLES = [row.name for row in nb.samples()]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_sample_is_kept_as_json_and_looks_the_same(name):
+    recipe = nb.samples(name)
+    kept = json.loads(json.dumps(to_kept(recipe)))
+    again = recipe_of(kept)
+    assert again.draw().dot == recipe.draw().dot
+    assert (again.name, again.dialect, again.entry, again.outputs) == (
+        recipe.name,
+        recipe.dialect,
+        recipe.entry,
+        recipe.outputs,
+    )
+    assert kept["text"] == recipe.text
+    Plan(again, kinds_to_read(again), World())
+    assert changes(kept, recipe) == []
+
+
+def made(limit=3, **attributes):
+    graph = nx.DiGraph(name="g", entry="a")
+    graph.add_node("a", function=lambda n: {"n": n + 1}, inputs={"n": "n"}, **attributes)
+    graph.add_node("b", kind="noop")
+    graph.add_edge("a", "b", when=f"n > {limit}")
+    return graph
+
+
+def told(graph):
+    return changes(json.loads(json.dumps(to_kept(nb.load(made())))), nb.load(graph))
+
+
+def test_what_has_changed_is_told_line_by_line():
+    assert told(made()) == []
+    more = made()
+    more.add_node("c", kind="noop")
+    more.add_edge("b", "c")
+    assert told(more) == ["node 'c' is new", "edge 'b' -> 'c' (sequential) is new"]
+    assert told(made(4)) == [
+        "edge 'a' -> 'b' (conditional when n > 3) is gone",
+        "edge 'a' -> 'b' (conditional when n > 4) is new",
+    ]
+    other = made()
+    other.nodes["a"]["function"] = lambda n: {"n": n + 2}
+    (line,) = told(other)
+    assert line.startswith("node 'a', params.")
+    assert "was" in line
+
+
+def test_no_secret_of_a_recipe_is_kept():
+    graph = made()
+    graph.nodes["a"]["headers"] = {"authorization": "Bearer abcd-1234"}
+    assert "abcd-1234" not in json.dumps(to_kept(nb.load(graph)))
+
+
+def test_what_a_condition_came_to_is_there_without_the_recipe(tmp_path):
+    made = nx.DiGraph(name="asks", entry="add")
+    made.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    made.add_node("end", function=lambda n: {"end": n}, inputs={"n": "n"})
+    made.add_edge("add", "add", when="n < 3")
+    made.add_edge("add", "end", when=lambda board: board["n"] * 2)
+    session = nb.Session(nb.load(made), {"n": 1}, store=tmp_path / "runs.db", run_id="run")
+    session.run()
+    session.close()
+    read = nb.open(tmp_path / "runs.db", "run")
+    assert read.trace.frames.edges["value"].tolist() == session.trace.frames.edges["value"].tolist() == [True, 6]
+    assert read.goto(1).why() is not None
+    with pytest.raises(nb.AgentNbError, match="L450"):
+        read.recipe.edges[0].when({"n": 1})

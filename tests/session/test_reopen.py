@@ -1,0 +1,333 @@
+"""test_opening: sessions that are kept, put away and opened again."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, datetime
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.clock import TickingClock
+from agentnb.engine.persistence.journal import Batch
+from agentnb.secrets import MASK
+from agentnb.session.reopen import reopened
+from agentnb.store import MemoryLog, open_log
+from tests.engine.shapes import SHAPES
+from tests.property.resumed import facts, finished
+from tests.property.runs import shown
+from tests.session.making import asking
+from tests.session.shaped import session_of
+
+
+def looping(limit=8):
+    graph = nx.DiGraph(name="loop", entry="add")
+    graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_edge("add", "add", when=f"n < {limit}")
+    return nb.load(graph)
+
+
+def tooled():
+    graph = nx.DiGraph(name="tooled")
+    graph.add_node("one", kind="tool", function="first", inputs={"x": "x"})
+    graph.add_node("two", kind="tool", function="second", inputs={"x": "y"})
+    graph.add_edge("one", "two")
+    return nb.load(graph)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def where(request, tmp_path):
+    return MemoryLog() if request.param == "memory" else tmp_path / "runs.db"
+
+
+def test_a_run_goes_on_where_it_stood(where):
+    recipe = looping()
+    session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
+    session.step(3)
+    session.close()
+    again = nb.open(where, "r1", recipe=recipe)
+    assert (again.run_id, again.name, again.position, again.board["n"]) == ("r1", "first", 3, 4)
+    again.run()
+    fresh = nb.Session(recipe, {"n": 1})
+    fresh.run()
+    assert dict(again.board) == dict(fresh.board)
+    assert [step.node_id for step in again.trace.steps] == [step.node_id for step in fresh.trace.steps]
+
+
+def test_without_the_recipe_it_is_there_to_be_read(where):
+    session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
+    session.run()
+    known = session.trace.to_frame()
+    read = nb.open(where)
+    assert read.trace.to_frame().equals(known)
+    assert read.back(2).board["n"] == session.trace.state_at(session.position - 2)["n"]
+    assert read.goto(1).position == 1
+    assert read.goto(0).board["n"] == 1
+    assert "add" in read.draw().dot
+    for verb in (read.step, read.run, read.fork, lambda: read.edit({"n": 0}), lambda: read.set_next("add"), read.skip):
+        with pytest.raises(nb.ExecutionError, match="L450"):
+            verb()
+    assert nb.runs(where)["run_id"].tolist() == ["r1"]
+
+
+def test_the_runs_of_a_store_are_a_table(where):
+    assert_empty = MemoryLog()
+    assert nb.runs(assert_empty).empty
+    assert {"run_id", "status", "steps", "parent", "created"} <= set(nb.runs(assert_empty).columns)
+    session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
+    session.step(2)
+    fork = session.fork(1, name="what if")
+    fork.run()
+    frame = nb.runs(where).set_index("run_id")
+    assert frame.loc["r1", ["status", "steps"]].tolist() == ["paused", 2]
+    assert frame.loc[fork.run_id, ["status", "parent", "forked", "name"]].tolist() == ["finished", "r1", 1, "what if"]
+    assert frame["created"].dtype == "datetime64[ns, UTC]"
+    assert frame["created"].max() <= datetime.now(UTC)
+
+
+def test_a_fork_shares_its_beginning_and_goes_its_own_way(where):
+    recipe = looping()
+    session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1")
+    session.step(3)
+    fork = session.fork(2, name="f", edit={"n": 6})
+    fork.step()
+    of_fork = fork.fork(name="g")
+    of_fork.run()
+    session.run()
+    boards = [dict(each.board) for each in (session, fork, of_fork)]
+    traces = [each.trace.to_frame() for each in (session, fork, of_fork)]
+    own = [len(list(session.log.entries(each.run_id))) for each in (fork, of_fork)]
+    ids = [each.run_id for each in (session, fork, of_fork)]
+    for each in (session, fork, of_fork):
+        each.close()
+    for run_id, board, trace in zip(ids, boards, traces, strict=True):
+        again = nb.open(where, run_id, recipe=recipe)
+        assert dict(again.board) == board
+        assert again.trace.to_frame().equals(trace)
+    assert own[0] < 6
+    assert own[1] < 5
+
+
+def test_going_back_is_kept_too(where):
+    recipe = looping()
+    session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1")
+    session.step(4)
+    session.back(2)
+    session.close()
+    again = nb.open(where, "r1", recipe=recipe)
+    assert (again.position, len(again.trace)) == (2, 4)
+    again.step()
+    assert again.position == 3
+    assert len(again.forks) == 1
+
+
+def test_chance_ids_clock_budget_breakpoints_and_watches_come_back(where):
+    recipe = looping()
+    clock = TickingClock(step_seconds=5)
+    session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", clock=clock, seed=3, budget={"max_steps": 5})
+    session.step(2)
+    session.engine.random.random()
+    session.engine.ids("call")
+    clock.now()
+    session.breakpoints.add("add", when="n > 4", on_hit=2)
+    session.watch("n * 2")
+    session.close()
+    again = nb.open(where, "r1", recipe=recipe)
+    assert again.engine.random.random() == session.engine.random.random()
+    assert again.engine.ids("call") == session.engine.ids("call")
+    assert again.engine.clock.now() == clock.now()
+    (row,) = again.breakpoints
+    assert (row.node, row.text, row.on_hit) == ("add", "n > 4", 2)
+    assert list(again.watches) == ["n * 2"]
+    again.breakpoints.clear()
+    again.run()
+    assert (again.status, again.position) == ("exhausted", 5)
+
+
+def test_a_question_that_was_asked_still_waits(where, monkeypatch):
+    recipe = nb.load(asking())
+    session = nb.Session(recipe, {}, store=where, run_id="r1")
+    session.run()
+    assert session.status == "waiting"
+    (asked,) = session.pending
+    session.journal.rest()
+    again = nb.open(where, "r1", recipe=recipe)
+    assert again.status == "waiting"
+    assert (again.pending[0].node, again.pending[0].arguments) == (asked.node, asked.arguments)
+    again.answer("yes")
+    again.run()
+    assert again.status == "finished"
+
+
+def test_a_tool_that_had_answered_is_not_called_again(where):
+    calls = []
+    recipe = tooled()
+
+    def cut(x):
+        calls.append(x)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return {"y": x + 1}
+
+    session = nb.Session(recipe, {"x": 1}, store=where, run_id="r1", tools={"first": cut, "second": cut})
+    with pytest.raises(KeyboardInterrupt):
+        session.run()
+    assert (session.position, len(calls)) == (1, 2)
+    session.close()
+    again = nb.open(where, "r1", recipe=recipe, tools={"first": cut, "second": lambda x: {"z": x}})
+    again.run()
+    assert (again.status, again.board["z"], len(calls)) == ("finished", 2, 2)
+
+
+def test_what_was_masked_is_asked_for(where):
+    graph = nx.DiGraph(name="secret")
+    graph.add_node("use", function=lambda api_key: {"size": len(api_key)}, inputs={"api_key": "api_key"})
+    recipe = nb.load(graph)
+    session = nb.Session(recipe, {"api_key": "sk-1234567890"}, store=where, run_id="r1")
+    session.close()
+    bodies = "".join(entry.body for entry in session.log.entries("r1")) + session.log.run("r1").head
+    assert "sk-1234567890" not in bodies
+    again = nb.open(where, "r1", recipe=recipe)
+    assert again.board["api_key"] is MASK
+    assert again.status == "waiting"
+    assert again.error.code == "X142"
+    assert again.step() is None
+    assert [one.node for one in again.pending] == ["api_key"]
+    again.answer("sk-1234567890", "api_key")
+    assert again.status == "ready"
+    again.run()
+    assert again.board["size"] == 13
+    again.close()
+    given = nb.open(where, "r1", recipe=recipe, secrets={"api_key": "sk-1234567890"})
+    assert given.goto(0).board["api_key"] == "sk-1234567890"
+    with pytest.raises(nb.ExecutionError, match="X141"):
+        given.fill({"nothing": 1})
+
+
+def test_an_edited_recipe_is_told_and_goes_on_where_it_fits(where):
+    session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
+    session.step(3)
+    session.close()
+    with pytest.warns(UserWarning, match=r"edge 'add' -> 'add' \(conditional when n < 8\) is gone"):
+        again = nb.open(where, "r1", recipe=looping(6))
+    assert any("n < 6" in change for change in again.changes)
+    again.run()
+    assert again.board["n"] == 6
+    again.close()
+    graph = nx.DiGraph(name="other", entry="sub")
+    graph.add_node("sub", function=lambda n: {"n": n - 1}, inputs={"n": "n"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(nb.AgentNbError, match=r"L404[\s\S]*'add'"):
+            nb.open(where, "r1", recipe=nb.load(graph))
+
+
+def test_a_copy_is_a_file_of_its_own(tmp_path):
+    recipe = looping()
+    session = nb.Session(recipe, {"n": 1})
+    session.step(2)
+    with pytest.raises(nb.AgentNbError, match="L451"):
+        session.save()
+    url = session.save(tmp_path / "copy.db")
+    assert "copy.db" in url
+    session.step(1)
+    assert nb.open(tmp_path / "copy.db").position == 2
+    session.save(tmp_path / "copy.db")
+    again = nb.open(tmp_path / "copy.db", recipe=recipe)
+    assert again.position == 3
+    again.run()
+    assert again.status == "finished"
+
+
+def test_batches_are_kept_when_the_run_stops(where):
+    session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1", durability=Batch(3, 60_000))
+    session.run()
+    assert nb.open(where, "r1").position == session.position
+    with pytest.raises(nb.ExecutionError, match="X140"):
+        nb.Session(looping(), {"n": 1}, store=where, durability="often")
+
+
+def test_a_reset_is_a_run_of_its_own(where):
+    session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
+    session.step(2)
+    session.reset()
+    session.step(1)
+    (before,) = session.forks
+    assert before.run_id == "r1"
+    assert sorted(nb.runs(where)["run_id"]) == ["r1", session.run_id]
+    before.step()
+    assert nb.runs(where).set_index("run_id")["steps"].to_dict() == {"r1": 3, session.run_id: 1}
+
+
+def test_the_tree_shows_what_is_kept_beside_what_is_open(where):
+    recipe = looping()
+    session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
+    session.step(3)
+    fork = session.fork(2, name="second")
+    third = fork.fork(name="third")
+    ids = [fork.run_id, third.run_id]
+    told = session.tree()
+    assert [line.split(":")[0].strip() for line in told.splitlines()] == [
+        "first", "second from step 2", "third from step 2"]  # fmt: skip
+    for each in (session, fork, third):
+        each.close()
+    again = nb.open(where, ids[0], recipe=recipe)
+    lines = again.tree().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["first", "  second from step 2", "    third from step 2"]
+    assert [line.endswith("<- here") for line in lines] == [False, True, False]
+
+
+# -- every shape -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
+    session = session_of(name)
+    session._run_id = "r"
+    finished(session)
+    wanted, tip = facts(session), session.position
+    for k in range(tip + 1):
+        session.goto(k)
+        session.save(tmp_path / "runs.db")
+        log = open_log(tmp_path / "runs.db")
+        again = reopened(log, log.run("r"), session.engine.plan)
+        assert shown(again) == shown(session)
+        again.goto(tip)
+        assert facts(again) == {**wanted, "status": again.status}
+        again.close()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
+    session = session_of(name)
+    finished(session)
+    session.save(tmp_path / "runs.db")
+    read = nb.open(tmp_path / "runs.db")
+    assert facts(read) == facts(session)
+    for k in [*range(session.position, -1, -1), session.position]:
+        read.goto(k)
+        session.goto(k)
+        assert shown(read) == shown(session)
+    assert all(node in read.draw().dot for node in session.recipe.nodes)
+    with pytest.raises(nb.ExecutionError, match="L450"):
+        read.step()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_goes_on_after_it_was_opened_in_the_middle(name, tmp_path):
+    session = session_of(name)
+    session._run_id = "r"
+    wanted = facts(finished(session_of(name)))
+    for k in range(session_length(name)):
+        session.goto(min(k, session.position))
+        if session.position < k:
+            session.step()
+        path = tmp_path / f"{k}.db"
+        session.save(path)
+        log = open_log(path)
+        assert facts(finished(reopened(log, log.run("r"), session.engine.plan))) == wanted
+
+
+def session_length(name):
+    return finished(session_of(name)).position

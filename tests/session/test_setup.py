@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.session.setup import refitted, world_of
+from agentnb.world.llm.scripted import ScriptedClient
+from agentnb.world.llm.simulated import SimulatedClient
+from tests.dialects.agentruntime.making import HEAD, line, text, write
+from tests.session.making import graph
+
+
+def test_a_recipe_without_tools_has_those_that_are_given():
+    world = world_of(
+        load(graph("a")), tools={"look": len}, llm=["one"], answers=["yes"], resources={int: 1}, strict=False
+    )
+    assert world.tools == {"look": len}
+    assert isinstance(world.llm, ScriptedClient)
+    assert (world.answers, world.resources, world.strict) == (["yes"], {int: 1}, False)
+
+
+def test_without_anything_there_is_no_model():
+    world = world_of(load(graph("a")))
+    assert (world.llm, world.tools, world.strict) == (None, {}, True)
+
+
+def test_a_recipes_tools_are_loaded_now_and_not_before(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"))))
+    (tmp_path / "tools.py").write_text("def echo(): return 'changed'\nadd = failing = raising = echo\n")
+    assert world_of(recipe).tools["echo"]() == "changed"
+
+
+def test_what_is_given_stands_in_place_of_them_and_is_given_their_config(tmp_path):
+    content = text(line("a")).replace('impl: "tools.py#echo"', 'impl: "tools.py#echo", config: {k: 1}')
+    world = world_of(load(write(tmp_path, content)), tools={"echo": lambda **given: given, "more": len})
+    assert world.tools["echo"](q=2) == {"k": 1, "q": 2}
+    assert world.tools["more"] is len
+    assert set(world.tools) == {"echo", "add", "failing", "raising", "more"}
+
+
+def test_all_that_cannot_be_loaded_is_told_at_once(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"))))
+    (tmp_path / "tools.py").write_text("def echo(): ...\n")
+    with pytest.raises(RecipeError) as caught:
+        world_of(recipe)
+    assert len(caught.value.problems) == 3
+
+
+PROVIDED = HEAD.replace("{name: t}", "{name: t, defaults: {llm: 'mine:some'}, providers: {mine: {type: simulated}}}")
+
+
+def test_a_recipes_own_provider_answers_where_nobody_else_is_named(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"), head=PROVIDED)))
+    assert isinstance(world_of(recipe).llm, SimulatedClient)
+    assert isinstance(world_of(recipe, llm=["one"]).llm, ScriptedClient)
+
+
+def test_tools_from_elsewhere_need_leave(tmp_path):
+    home, other = tmp_path / "home", tmp_path / "other"
+    home.mkdir()
+    other.mkdir()
+    (other / "far.py").write_text("def echo(): return 'far'\n")
+    file = write(home, text(line("a")).replace("tools.py#echo", "../other/far.py#echo"))
+    with pytest.raises(RecipeError):
+        world_of(load(file))
+    assert world_of(load(file, allow=[str(other)])).tools["echo"]() == "far"
+
+
+def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"))))
+    old = world_of(recipe, llm=["one"], tools={"add": lambda **given: "mine"})
+    same = refitted(old, recipe, load(write(tmp_path, "\n\n" + text(line("a", "b")))))
+    assert {name: same.tools[name] is old.tools[name] for name in old.tools} == dict.fromkeys(old.tools, True)
+    assert (same.llm, same.given.keys()) == (old.llm, {"add"})
+    other = refitted(old, recipe, recipe, llm=["two"], tools={"echo": lambda **given: "new"})
+    assert [other.tools[name]() for name in ("echo", "add")] == ["new", "mine"]
+    assert other.llm is not old.llm
+
+
+def test_a_tool_that_has_changed_is_loaded_anew_and_one_that_is_gone_is_gone(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"))))
+    old = world_of(recipe, tools={"add": lambda **given: given, "more": len})
+    changed = text(line("a")).replace('impl: "tools.py#add"', 'impl: "tools.py#echo", config: {by: 7}')
+    changed = changed.replace('  - {id: raising, kind: python, impl: "tools.py#raising"}\n', "")
+    now = refitted(old, recipe, load(write(tmp_path, changed)))
+    assert now.tools["add"](n=1) == {"by": 7, "n": 1}  # what was given in its place is called as it is now
+    assert set(now.tools) == {"echo", "add", "failing", "more"}
+
+
+def test_a_recipe_that_names_a_provider_for_the_first_time(tmp_path):
+    recipe = load(write(tmp_path, text(line("a"))))
+    provided = load(write(tmp_path, text(line("a"), head=PROVIDED)))
+    assert isinstance(refitted(world_of(recipe), recipe, provided).llm, SimulatedClient)
+    assert isinstance(refitted(world_of(recipe, llm=["x"]), recipe, provided).llm, ScriptedClient)

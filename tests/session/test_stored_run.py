@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+from decimal import Decimal
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.engine.persistence.event_log import Entry, sealed
+from agentnb.engine.persistence.journal import Batch
+from agentnb.session.stored_run import aux_of, batch_of, head_of, options_of
+from agentnb.store import MemoryLog
+from tests.session.making import counting
+
+
+def test_durability_says_how_much_may_be_lost():
+    assert batch_of("step") is None
+    assert batch_of("batch") == Batch()
+    assert batch_of({"steps": 5}) == Batch(5)
+    assert batch_of({"ms": 50}) == Batch(ms=50)
+    assert batch_of(Batch(7, 8)) == Batch(7, 8)
+
+
+@pytest.mark.parametrize("wrong", ["bacth", {"stps": 1}, {"steps": 0}, {"steps": True}, {"ms": 1.5}, 7, None])
+def test_any_other_durability_is_refused(wrong):
+    with pytest.raises(nb.ExecutionError, match="X140"):
+        batch_of(wrong)
+
+
+def test_what_a_run_was_begun_with_is_in_its_head():
+    log = MemoryLog()
+    chaos = {"latency_ms": 1, "error_rate": 0.0}
+    session = nb.Session(nb.load(counting()), {"n": 0, "token": "t-12345"}, store=log, seed=7, chaos=chaos,
+                         budget={"max_cost_usd": Decimal("0.5")}, strict_expressions=False, name="mine")  # fmt: skip
+    row = log.run(session.run_id)
+    head = head_of(row)
+    assert (row.name, row.recipe, row.dialect, row.fingerprint) == (
+        "mine",
+        session.recipe.name,
+        "networkx",
+        session.recipe.fingerprint,
+    )
+    assert (head["seed"], head["strict"], head["nodes"]) == (7, False, ["add", "check", "done"])
+    assert "t-12345" not in row.head
+    budget, same = options_of(head, json.loads(json.dumps(aux_of(session))))
+    assert budget.max_cost_usd == Decimal("0.5")
+    assert same == session.engine.chaos
+
+
+def test_a_head_that_is_damaged_is_told():
+    from dataclasses import replace
+
+    log = MemoryLog()
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=log)
+    row = log.run(session.run_id)
+    for head in ("nonsense", "{}", "[]"):
+        with pytest.raises(nb.AgentNbError, match="L402"):
+            head_of(replace(row, head=head))
+
+
+@pytest.mark.parametrize("body", ['{"p":[[7]]}', '{"told":[["back",1,[]]]}'])
+def test_a_damaged_run_is_named_with_its_store(body, tmp_path):
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
+    session.log.append("run", [sealed("run", session.log.last("run") + 1, 0, body)])
+    with pytest.raises(nb.AgentNbError) as caught:
+        nb.open(tmp_path / "runs.db", "run")
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("L402", f"run 'run' of {session.log.url}")
+
+
+@pytest.mark.parametrize("body", ["nonsense", '{"p":[[7]]}', '{"p":[[7]],"crc":"00000000"}'])
+def test_a_run_opens_up_to_the_entry_that_is_damaged(body, tmp_path):
+    recipe = nb.load(counting())
+    session = nb.Session(recipe, {"n": 0}, store=tmp_path / "runs.db", run_id="run")
+    session.step(3)
+    session.log.append("run", [Entry(session.log.last("run") + 1, 4, body)])
+    for given in (None, recipe):
+        with pytest.warns(UserWarning, match="L435.* as it stood after step 3"):
+            opened = nb.open(tmp_path / "runs.db", "run", recipe=given)
+        assert opened.board["n"] == session.board["n"]
+        assert len(opened.trace) == 3
+    opened.run()  # with its recipe it goes on, and leaves the damaged store alone
+    opened.save(tmp_path / "other.db")
+    assert nb.open(tmp_path / "other.db").status == "finished"
+
+
+def test_a_missing_entry_is_noticed(tmp_path):
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
+    session.step(6)
+    session.close()
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("DELETE FROM agentnb_entries WHERE step = 4")
+    connection.close()
+    with pytest.warns(UserWarning, match="L435.* after step 3"):
+        assert len(nb.open(tmp_path / "runs.db", "run").trace) == 3
+
+
+def test_a_run_without_checksums_opens_as_before(tmp_path):
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
+    session.step(6)
+    session.back(2)
+    session.close()
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        for table, column in (("entries", "body"), ("runs", "head"), ("standing", "at")):
+            connection.execute(
+                f"UPDATE agentnb_{table} SET {column} = substr({column}, 1, length({column}) - 18) || '}}'"
+            )
+        connection.execute("UPDATE agentnb_runs SET name = 'older'")
+    connection.close()
+    opened = nb.open(tmp_path / "runs.db", "run")
+    assert (len(opened.trace), opened.position) == (6, 4)
+    assert nb.runs(tmp_path / "runs.db").name.tolist() == ["older"]
+
+
+def test_a_position_that_cannot_be_read_is_noticed(tmp_path):
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
+    session.step(6)
+    session.back(2)
+    session.close()
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("UPDATE agentnb_standing SET at = replace(at, '4', '3')")
+    connection.close()
+    with pytest.warns(UserWarning, match="L436"):
+        assert nb.open(tmp_path / "runs.db", "run").position == 6
+
+
+def test_a_row_that_was_changed_is_not_listed_and_the_others_are(tmp_path):
+    for run_id in ("one", "two", "three"):
+        nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id=run_id).close()
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("UPDATE agentnb_runs SET name = 'another' WHERE run_id = 'one'")
+        connection.execute("UPDATE agentnb_standing SET updated = 'never' WHERE run = 2")
+    connection.close()
+    with pytest.warns(UserWarning, match="L434") as caught:
+        assert nb.runs(tmp_path / "runs.db").run_id.tolist() == ["three"]
+    assert len(caught) == 2
+    with pytest.raises(nb.AgentNbError, match="L402"):
+        nb.open(tmp_path / "runs.db", "one")
+
+
+@pytest.mark.parametrize("run_id", ["", "  ", 7])
+@pytest.mark.parametrize("store", [None, MemoryLog()])
+def test_what_can_be_no_id_is_refused(run_id, store):
+    with pytest.raises(nb.AgentNbError, match="X143"):
+        nb.Session(nb.load(counting()), {"n": 0}, store=store, run_id=run_id)
+
+
+def test_a_function_that_breaks_cannot_be_kept_but_the_rest_is():
+    log = MemoryLog()
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=log)
+    session.breakpoints.add(when=lambda board: board["n"] > 5)
+    session.breakpoints.add("done")
+    session.watch(lambda board: board["n"])
+    session.watch("n + 1")
+    session.close()
+    again = nb.open(log, recipe=session.recipe)
+    assert [row.node for row in again.breakpoints] == ["done"]
+    assert list(again.watches) == ["n + 1"]
+
+
+# What a run of two prompts had written before its calls told who had answered; as it stood in the file.
+BEFORE_PROVIDERS = [
+    (1, 0,
+     ('{"t":{"acts":[0,[[0,0,0,-1,-1]]]},"p":[[0,[[4294967295],[1795402696092385973],[0],[0],[0],[0],[1]],['
+     '[],[]],[0],{"new":[null,0,null]}]],"run":{"chain":[0],"left":[],"random":null,"ids":{},"clock":null}'
+     ',"crc":"1ea9d943"}')),
+    (2, 0,
+     ('{"told":[["out",0,0,1,"llm","a",{"messages":[{"role":"user","content":"Hi"}]},1795402696766811171]],'
+     '"crc":"f45e72ee"}')),
+    (3, 0,
+     ('{"told":[["back",0,[1,0,0,"llm","a",1,0.0,null,"x",null,0.009218428,null,null,null],true]],"crc":"51'
+     '767571"}')),
+    (4, 1,
+     ('{"t":{"acts":[1,[[1,0,0,-1,-1]]],"codes":[0,[[0,["a"]]]]},"p":[[0,[[0],[674288025],[9895250],[64],[1'
+     '],[1],[1]],[[0],["x"]],[1],{"notes":[[1,[null,null,{"status":200,"text":"x","json":null,"items":null'
+     ',"result":"x","error":null},null,null]]],"calls":[[1,0,0,1]]}]],"crc":"fc98e28b"}')),
+    (5, 1,
+     ('{"told":[["out",1,0,1,"llm","b",{"messages":[{"role":"user","content":"More"}]},1795402696776998955]'
+     '],"crc":"675dfc58"}')),
+    (6, 1,
+     ('{"told":[["back",1,[2,1,0,"llm","b",1,0.0,null,"x",null,0.000348456,null,null,null],true]],"crc":"c0'
+     '1f2fe8"}')),
+    (7, 2,
+     ('{"t":{"codes":[1,[[0,["b"]]]]},"p":[[0,[[1],[10252500],[662361],[64],[1],[1],[0]],[[4],["x"]],[],{"n'
+     'otes":[[2,[null,null,{"status":200,"text":"x","json":null,"items":null,"result":"x","error":null},nu'
+     'll,null]]],"calls":[[2,1,0,1]]}]],"crc":"b17a8d90"}')),
+]  # fmt: skip
+
+
+def test_a_run_whose_calls_do_not_say_who_answered_opens_and_is_replayed(tmp_path):
+    made = nx.DiGraph(name="g")
+    made.add_node("a", kind="llm", prompt="Hi")
+    made.add_node("b", kind="llm", prompt="More")
+    made.add_edge("a", "b")
+    recipe = nb.load(made)
+    session = nb.Session(recipe, llm=lambda request: "x", store=tmp_path / "runs.db", run_id="whole")
+    session.run()
+    session.close()
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("DELETE FROM agentnb_entries")
+        connection.executemany("INSERT INTO agentnb_entries VALUES (1, ?, ?, ?)", BEFORE_PROVIDERS)
+    connection.close()
+    opened = nb.open(tmp_path / "runs.db", "whole", recipe=recipe, llm=lambda request: "y")
+    assert (opened.status, opened.board["a"], opened.board["b"]) == ("finished", "x", "x")
+    calls = opened.trace.frames.calls
+    assert calls[["provider", "model", "finish_reason"]].isna().all(axis=None)
+    assert opened.replay().ok
+    opened.goto(1)
+    opened.run()
+    calls = opened.trace.frames.calls
+    assert (opened.board["b"], calls["provider"].isna().tolist()) == ("y", [True, False])
+    opened.close()
+    assert nb.open(tmp_path / "runs.db", opened.run_id).trace.frames.calls["result"].tolist() == ["x", "y"]

@@ -1,0 +1,54 @@
+"""test_failures: what a database refuses is told in words that say what to do, and tell no secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import StoreError
+from agentnb.secrets import hide
+from agentnb.store import SqlLog, open_log
+from agentnb.store.database_errors import _WORDS, failed
+from tests.store.stores import row
+
+
+@pytest.mark.parametrize("code", sorted(_WORDS))
+def test_each_failure_has_four_answers(code):
+    error = failed(code, "runs.db", ValueError("so it is\n  said"), "NAME")
+    (problem,) = error.problems
+    assert isinstance(error, StoreError)
+    assert (problem.code, problem.where) == (code, "runs.db")
+    assert problem.why == "the database says: so it is said (NAME)"
+    assert problem.what
+    assert problem.do
+
+
+def test_each_failure_is_told_apart():
+    assert len({words.what for words in _WORDS.values()}) == len(_WORDS)
+
+
+def test_a_secret_is_not_told():
+    hide("s3cr3t-77")
+    assert "s3cr3t-77" not in str(failed("L421", "runs.db", ValueError("no login with s3cr3t-77")))
+
+
+def test_an_error_without_words_is_told_by_its_name():
+    assert failed("L427", "runs.db", KeyError()).problems[0].why == "the database says: KeyError"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "~nobody-has-this-name/runs.db", ".", "file/inside.db"])
+@pytest.mark.parametrize("use", [SqlLog.runs, lambda log: log.create(row("one"))], ids=["read", "written"])
+def test_what_can_be_no_file_is_told_as_a_problem(name, use, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as caught:
+        use(SqlLog(name))
+    assert caught.value.problems[0].code in ("L410", "L414", "L420")
+
+
+def test_a_text_that_is_none_is_no_matter_of_a_server(tmp_path):
+    log = open_log(tmp_path / "runs.db")
+    log.create(row("one"))
+    with pytest.raises(StoreError) as caught:
+        log.run("\ud800")
+    (problem,) = caught.value.problems
+    assert (problem.code, "PostgreSQL" in str(problem)) == ("L429", False)

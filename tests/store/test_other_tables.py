@@ -1,0 +1,145 @@
+"""test_others: tables of other programs are looked at, and nothing there changes."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from agentnb.errors import StoreError
+from agentnb.store.other_tables import look_at, write_for
+
+
+def make(path, *, wal=True):
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA journal_mode={'WAL' if wal else 'DELETE'}")
+    connection.execute("CREATE TABLE things (id INTEGER, name TEXT)")
+    connection.execute("INSERT INTO things VALUES (1, 'one'), (2, 'two')")
+    return connection
+
+
+def names(look):
+    return [name for (name,) in look.rows("SELECT name FROM things WHERE id > ? ORDER BY id", 0)]
+
+
+def everything(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
+
+
+@pytest.mark.parametrize("wal", [True, False])
+@pytest.mark.parametrize("open", [True, False])
+def test_a_file_is_read_and_stays_as_it_is(tmp_path, wal, open):
+    path = tmp_path / "things.db"
+    with closing(make(path, wal=wal)) as connection:
+        if not open:
+            connection.close()
+        before = everything(tmp_path)
+        assert look_at(path, names) == ["one", "two"]
+        assert look_at(f"sqlite:///{path}", lambda look: look.columns("things")) == {"id", "name"}
+        assert look_at(path, lambda look: (look.tables(), look.columns("none"))) == ({"things"}, set())
+        assert everything(tmp_path) == before
+        if not open:
+            assert {each.name for each in tmp_path.iterdir()} == {"things.db"}
+
+
+def test_a_look_can_change_nothing(tmp_path):
+    path = tmp_path / "things.db"
+    with closing(make(path)):
+        with pytest.raises(StoreError):
+            look_at(path, lambda look: look.rows("DELETE FROM things"))
+        assert look_at(path, names) == ["one", "two"]
+
+
+def test_what_is_written_while_somebody_looks_is_looked_at_again(tmp_path):
+    path, seen = tmp_path / "things.db", []
+    make(path, wal=False).close()
+
+    def read(look):
+        found = names(look)
+        if not seen:
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("INSERT INTO things VALUES (3, 'three')")
+        seen.append(found)
+        return found
+
+    assert look_at(path, read) == ["one", "two", "three"]
+    assert seen == [["one", "two"], ["one", "two", "three"]]
+
+
+def test_an_error_of_the_reader_is_its_own(tmp_path):
+    path = tmp_path / "things.db"
+    make(path).close()
+
+    def read(look):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        look_at(path, read)
+
+
+def test_a_damaged_file_is_a_problem(tmp_path):
+    path = tmp_path / "things.db"
+    make(path).close()
+    path.write_bytes(path.read_bytes()[:4096])
+    with pytest.raises(StoreError) as caught:
+        look_at(path, names)
+    assert caught.value.problems[0].code == "L422"
+
+
+@pytest.mark.needs_postgres
+def test_a_server_is_read_in_one_moment(postgres_url):
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE things (id INTEGER, name TEXT)")
+        connection.execute("INSERT INTO things VALUES (1, 'one'), (2, 'two')")
+
+        def read(look):
+            before = names(look)
+            connection.execute("INSERT INTO things VALUES (3, 'three')")
+            return before, names(look)
+
+        assert look_at(postgres_url, read) == (["one", "two"], ["one", "two"])
+        assert look_at(postgres_url, lambda look: look.columns("things")) == {"id", "name"}
+        with pytest.raises(StoreError) as caught:
+            look_at(postgres_url, lambda look: look.rows("DELETE FROM things"))
+    assert caught.value.problems[0].code == "L419"
+
+
+def test_a_file_for_another_program_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "new.db"
+
+    def fails(change):
+        change.do("CREATE TABLE things (id INTEGER)")
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError):
+        write_for(path, fails)
+    assert not path.exists()
+    write_for(path, lambda change: change.do("CREATE TABLE things (id INTEGER)"))
+    before = path.read_bytes()
+    with pytest.raises(StoreError):
+        write_for(path, lambda change: change.do("CREATE TABLE things (id INTEGER)"))
+    with pytest.raises(LookupError):
+        write_for(path, fails_late)
+    assert path.read_bytes() == before
+
+
+def fails_late(change):
+    change.do("INSERT INTO things (id) VALUES (?)", 1)
+    raise LookupError("mine")
+
+
+@pytest.mark.needs_postgres
+def test_a_server_is_written_as_a_whole_or_not_at_all(postgres_url):
+    def makes(change):
+        change.do("CREATE TABLE things (id INTEGER, name TEXT)")
+        change.many("INSERT INTO things VALUES (?, ?)", [(1, "one"), (2, "two")])
+
+    write_for(postgres_url, makes)
+    with pytest.raises(LookupError):
+        write_for(postgres_url, fails_late)
+    assert look_at(postgres_url, names) == ["one", "two"]
+    with pytest.raises(StoreError):
+        write_for(postgres_url, makes)

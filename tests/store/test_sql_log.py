@@ -1,0 +1,47 @@
+"""test_log: how much a SqlLog reads at a time; test_contract holds what it promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.store import SqlLog
+from agentnb.store import sql_log as module
+from tests.store.stores import row, some
+
+
+@pytest.fixture
+def log(tmp_path):
+    made = SqlLog(tmp_path / "runs.db")
+    yield made
+    made.close()
+
+
+def sizes(log, monkeypatch):
+    """Return how many entries are read at a time."""
+    found, part = [], log._chunk
+
+    def chunk(*given):
+        entries = part(*given)
+        found.append(len(entries))
+        return entries
+
+    monkeypatch.setattr(log, "_chunk", chunk)
+    assert sum(1 for _ in log.entries("one")) == log.last("one")
+    return found
+
+
+def test_short_entries_are_read_many_at_a_time(log, monkeypatch):
+    log.create(row(), some(1, 5000))
+    assert sizes(log, monkeypatch) == [64, 2000, 2000, 936]
+
+
+def test_large_entries_are_read_few_at_a_time(log, monkeypatch):
+    log.create(row(), some(1, 70, "x" * 1_000_000))
+    assert sizes(log, monkeypatch) == [64, 3, 3, 0]
+
+
+def test_an_entry_that_is_larger_than_all_is_read(log, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK", 10)
+    monkeypatch.setattr(module, "_FIRST", 1)
+    log.create(row(), some(1, 3, "x" * 100))
+    assert sizes(log, monkeypatch) == [1, 1, 1, 0]

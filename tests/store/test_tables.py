@@ -1,0 +1,45 @@
+"""test_sql: every statement stands in the words of both databases."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+
+import pytest
+
+from agentnb.store.tables import SAID, STANDS, Words, words_of
+
+
+@pytest.fixture
+def database():
+    connection = sqlite3.connect(":memory:")
+    for table in words_of("sqlite").tables:
+        connection.execute(table)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("name", [name for name in Words.__slots__ if name not in {"tables", "put"}])
+def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
+    statement = getattr(words_of("sqlite"), name)
+    names = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))
+    database.execute(f"EXPLAIN {statement}", names)
+    served = getattr(words_of("postgresql"), name)
+    assert dict.fromkeys(re.findall(r"%\((\w+)\)s", served)) == names
+    assert not any(re.fullmatch(r"\w+_\d+", given) for given in names), "a constant that nobody would give"
+
+
+def test_one_entry_is_one_statement_on_a_server():
+    assert words_of("sqlite").put is None
+    put = words_of("postgresql").put
+    assert {"number", "mine", "before", "after", "step", "body"} <= {*re.findall(r"%\((\w+)\)s", put)}
+
+
+def test_the_columns_are_those_of_a_row():
+    from agentnb.engine.persistence.event_log import RunRow
+
+    assert sorted((*SAID, *STANDS)) == sorted(RunRow.__slots__)
+
+
+def test_the_words_are_put_once():
+    assert words_of("sqlite") is words_of("sqlite")

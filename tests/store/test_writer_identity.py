@@ -1,0 +1,115 @@
+"""test_writers: who writes a run, and whether that program is still there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from agentnb.secrets import hide
+from agentnb.store import writer_identity
+from agentnb.store.writer_identity import LIVE, Writer, alive, held, me, overtaken, read
+
+
+@pytest.fixture
+def mine():
+    LIVE.add("a token")
+    yield me("a token")
+    LIVE.discard("a token")
+
+
+def test_a_writer_says_where_it_is_to_be_found(mine):
+    told = str(mine)
+    for part in (mine.user, mine.host, f"process {os.getpid()}", mine.program, "since 20", " UTC"):
+        assert part in told
+    assert mine.token not in told
+
+
+def test_a_writer_survives_its_row(mine):
+    assert read(mine.to_text()) == mine
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "7", '{"pid":1}', '{"token":1,"later":2}'])
+def test_what_no_writer_has_written_names_nobody(text):
+    assert read(text) is None
+
+
+def test_this_process_writes_while_its_log_is_open(mine):
+    assert alive(mine)
+    LIVE.discard("a token")
+    assert not alive(mine)
+
+
+def test_another_process_writes_while_it_runs():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        began = writer_identity._began(process.pid)
+        other = replace(me("x"), pid=process.pid, started=began)
+        assert alive(other)
+        assert not alive(replace(other, started=began - 60)), "another program had this number before"
+        process.kill()
+        while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:
+            pass
+        assert not alive(other)
+    assert not alive(other)
+
+
+def test_nobody_and_another_machine_write_no_more(mine):
+    assert not alive(None)
+    assert not alive(replace(mine, host="elsewhere"))
+
+
+def test_a_process_that_may_not_be_looked_at_is_alive(mine, monkeypatch):
+    def may_not(pid):
+        raise psutil.AccessDenied(pid)
+
+    monkeypatch.setattr(psutil, "Process", may_not)
+    assert alive(mine)
+
+
+def test_setting_the_clock_changes_nothing(mine, monkeypatch):
+    if sys.platform != "linux":
+        pytest.skip("elsewhere the time when a process began is told in the clock's own time")
+    earlier, born = psutil.boot_time(), psutil.Process.create_time
+    monkeypatch.setattr(psutil, "boot_time", lambda: earlier + 5000)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda self: born(self) + 5000)
+    assert alive(mine)
+
+
+def test_a_user_without_a_name_has_a_number(monkeypatch):
+    def unknown():
+        raise KeyError("getpwuid(): uid not found: 4711")
+
+    monkeypatch.setattr(writer_identity.getpass, "getuser", unknown)
+    assert me("x").user == str(os.getuid())
+
+
+def test_a_program_is_named_without_its_arguments(monkeypatch):
+    hide("s3cr3t-77")
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "--key=s3cr3t-77"])
+    assert me("x").program == "train.py"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/s3cr3t-77.py"])
+    assert me("x").program == "********.py"
+    monkeypatch.setattr(sys, "argv", [""])
+    assert me("x").program.startswith("python")
+    monkeypatch.setenv("JPY_SESSION_NAME", "/somewhere/triage.ipynb")
+    assert me("x").program == "triage.ipynb"
+
+
+def test_a_run_that_is_held_is_told_with_its_writer(mine):
+    other = replace(mine, pid=4711, program="train.py")
+    problem = held("one", other, "runs.db").problems[0]
+    assert (problem.code, problem.where) == ("L411", "runs.db")
+    assert str(other) in problem.why
+    assert "another program" in held("one", None, "runs.db").problems[0].why
+    assert "this very process" in held("one", mine, "runs.db").problems[0].why
+    assert "number 7" in overtaken("one", 7, 5, "runs.db").problems[0].why
+
+
+def test_a_writer_is_equal_to_itself_only():
+    assert Writer("a", "u", "h", 1, 1.0, "s", "p") != Writer("b", "u", "h", 1, 1.0, "s", "p")

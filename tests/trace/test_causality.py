@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agentnb.engine.core.history import Event
+from agentnb.trace.causality import about_of, chain_of, tells_of_itself
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def event(seq, type_, cause=None, step=1, **payload):
+    return Event(seq, step, f"e{seq}", type_, "somebody", None if cause is None else f"e{cause}", NOW, payload, 0)
+
+
+def thing(id):
+    return {"object": {"id": id, "type": "task", "data": {}}, "id": id}
+
+
+def tie(id, source, target):
+    return {"relation": {"id": id, "source": source, "target": target}, "id": id, "source": source, "target": target}
+
+
+def patch(id, target):
+    return {"patch": {"id": id, "target": target}, "target": target}
+
+
+LOG = (
+    event(1, "goal.created", step=None, goal="go"),
+    event(2, "object.created", 1, **thing("a")),
+    event(3, "object.created", 1, **thing("b")),
+    event(4, "relation.created", 1, **tie("r", "a", "b")),
+    event(5, "behavior.started", 2, 2, behavior="work", triggering_object_id="a"),
+    event(6, "patch.proposed", 2, 2, **patch("p1", "a")),
+    event(7, "patch.applied", 6, 2, **patch("p1", "a")),
+    event(8, "done", 2, 2, task="a", of=["a", "nobody"]),
+    event(9, "patch.rejected", 8, 3, patch_id="p2", target="a"),
+    event(10, "relation.removed", 8, 3, id="r"),
+    event(11, "object.removed", 8, 3, id="a"),
+    event(12, "told", 11, 4, n=1),
+    event(13, "goal.created", step=None, goal="other"),
+    event(14, "approval.proposed", 13, 5, approval_id="ask"),
+    event(15, "approval.denied", 14, None, approval_id="ask"),
+)
+
+
+def parts(wanted):
+    found = {"cause": [], "self": [], "effect": []}
+    for link in chain_of(LOG, wanted):
+        found[link.part].append(link.event.seq)
+    return found
+
+
+def test_a_things_chain_has_all_that_makes_changes_joins_and_removes_it():
+    assert parts("a") == {"cause": [1, 8], "self": [2, 4, 6, 7, 9, 10, 11], "effect": [5, 12]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "own"),
+    [("b", [3, 4, 10]), ("r", [4, 10]), ("p1", [6, 7]), ("p2", [9]), ("ask", [14, 15]), ("e8", [8])],
+)
+def test_of_each_sort_of_thing_and_of_an_event(wanted, own):
+    assert parts(wanted)["self"] == own
+
+
+def test_it_goes_back_to_the_roots_and_forward_to_the_end():
+    assert parts("e8") == {"cause": [1, 2], "self": [8], "effect": [9, 10, 11, 12]}
+    assert parts("e1")["cause"] == []
+    assert parts("e12")["effect"] == []
+    assert {link.event.seq: link.away for link in chain_of(LOG, "e8")} == {
+        1: -2,
+        2: -1,
+        8: 0,
+        9: 1,
+        10: 1,
+        11: 1,
+        12: 2,
+    }
+
+
+def test_it_stands_in_the_order_of_the_events_and_says_what_each_is_about():
+    links = chain_of(LOG, "a")
+    assert [link.event.seq for link in links] == sorted(link.event.seq for link in links)
+    about = about_of(LOG)
+    assert about["e4"] == ("r", "a", "b")
+    assert about["e8"] == ("a",)  # an event of one's own is about what it names
+    assert about["e10"] == ("r", "a", "b")  # where the relation was, its making has told
+    assert about["e1"] == ()
+
+
+def test_of_what_nothing_tells_there_is_none():
+    assert chain_of(LOG, "c") == []
+    assert chain_of((), "a") == []
+
+
+def test_causes_that_go_round_come_to_an_end():
+    log = (event(1, "x", 2), event(2, "x", 1), event(3, "x", 3))
+    assert [link.event.seq for link in chain_of(log, "e1")] == [1, 2]
+    assert [link.part for link in chain_of(log, "e3")] == ["self"]
+
+
+def test_payloads_may_be_anything():
+    log = (
+        Event(1, None, "e1", "object.created", "x", None, NOW, None, 0),
+        Event(2, None, "e2", "patch.applied", "x", "e1", NOW, {"patch": 7, "target": 3}, 0),
+        Event(3, None, "e3", "own", "x", None, NOW, b"raw", 0),
+    )
+    assert about_of(log) == {"e1": (), "e2": (), "e3": ()}
+    assert [link.part for link in chain_of(log, "e2")] == ["cause", "self"]
+
+
+def test_what_only_tells_of_a_delivery():
+    assert tells_of_itself(LOG[4])
+    assert not tells_of_itself(LOG[7])

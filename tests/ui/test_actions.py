@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.errors import AgentNbError, ExecutionError
+from agentnb.recipe.model import Requirement
+from agentnb.ui.actions import limit_of
+from agentnb.ui.command_queue import Command, Desk
+from agentnb.ui.commands import carry_out
+from agentnb.ui.details import pane
+from agentnb.ui.page_queries import look
+from agentnb.ui.status_line import said
+from agentnb.ui.view_model import abilities
+from tests.ui import runs
+
+MEANS = ("emit", "retry", "skip", "set_next", "set_budget")
+
+
+def code_of(caught):
+    return caught.value.problems[0].code
+
+
+def able(session):
+    can = abilities(session)
+    return {verb for verb in MEANS if can[verb]}
+
+
+def failed():
+    """Return a session whose last node has failed: what it was told makes it raise."""
+    session = runs.session("hello")
+    session.run(until="tell")
+    session.edit({"reply": "refund: explode"})
+    session.run()
+    return session
+
+
+def counting(**budget):
+    graph = nx.MultiDiGraph(name="count", entry="add")
+    graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_edge("add", "add", when={"<": [{"var": "n"}, 10]})
+    return nb.Session(nb.load(graph), {"n": 0}, budget=budget)
+
+
+def test_what_can_be_done_is_told_where_it_can_be_done():
+    assert able(runs.session()) == {"set_next"}
+    assert able(failed()) == {"retry", "skip", "set_next"}
+    assert able(nb.Session(nb.samples("team"))) == {"emit", "set_next"}
+    spent = counting(max_steps=3)
+    spent.run()
+    assert able(spent) == {"set_next", "set_budget"}
+
+
+def test_an_event_is_emitted_and_the_idle_run_has_work_to_do():
+    session = nb.Session(nb.samples("team"))
+    assert said(session).endswith("Idle: nothing is due. Emit an event to go on.")
+    carry_out(session, "emit", '{"goal": "Tell of swifts."}', "goal.created")
+    assert (session.status, session.current) == ("ready", "plan")
+    assert session.events[-1].payload == {"goal": "Tell of swifts."}
+    carry_out(session, "run")
+    assert session.status == "idle"
+
+
+def test_an_event_may_have_no_payload_but_not_no_type():
+    session = nb.Session(nb.samples("team"))
+    carry_out(session, "emit", "", "weather.changed")
+    assert (session.events[-1].type, session.events[-1].payload) == ("weather.changed", None)
+    for typed, type_, code in (("{}", "  ", "U323"), ("{goal: 1}", "goal.created", "U305")):
+        with pytest.raises(AgentNbError) as caught:
+            carry_out(session, "emit", typed, type_)
+        assert code_of(caught) == code
+    assert len(session.events) == 1
+
+
+def test_the_latest_events_are_told_the_last_one_first():
+    session = nb.Session(nb.samples("team"))
+    session.emit("goal.created", {"goal": "Tell of swifts."})
+    session.run()
+    found = look(session, "events", None)
+    assert found["types"][0] == "goal.created"
+    assert [row[0] for row in found["rows"]] == [event.seq for event in reversed(session.events)][:30]
+    assert found["more"] == len(session.events) - 30
+    session.goto(0)
+    assert [row[2:] for row in look(session, "events", None)["rows"]] == [["goal.created", "user", "", None, 0]]
+
+
+def test_a_secret_in_an_event_stays_one():
+    session = nb.Session(nb.samples("team"))
+    carry_out(session, "emit", '{"api_key": "k-74-55-09"}', "goal.created")
+    carry_out(session, "emit", "null", "k-74-55-09")
+    assert "k-74-55-09" not in str(look(session, "events", None))
+
+
+def test_a_failed_node_is_tried_again_as_a_new_step():
+    session = failed()
+    at = session.position
+    carry_out(session, "retry")
+    assert (session.status, session.position) == ("failed", at + 1)
+    session.edit({"reply": "fine"})
+    carry_out(session, "retry")
+    assert (session.status, session.board["sent"]) == ("finished", True)
+
+
+def test_a_failed_node_is_skipped_with_what_it_would_have_written():
+    session = failed()
+    for typed, code in (("[1]", "U324"), ("{sent", "U305")):
+        with pytest.raises(AgentNbError) as caught:
+            carry_out(session, "skip", typed)
+        assert code_of(caught) == code
+    assert session.status == "failed"
+    carry_out(session, "skip", '{"sent": "by hand", "note": {"why": "the till"}}')
+    assert (session.status, session.board["sent"], session.board["note.why"]) == ("finished", "by hand", "the till")
+    plain = failed()
+    carry_out(plain, "skip")
+    assert (plain.status, "sent" in plain.board) == ("finished", False)
+
+
+def test_what_the_recipe_requires_cannot_be_skipped():
+    recipe = replace(runs.recipe(), requires=(Requirement(lambda board: "order" in board, "give an order"),))
+    session = nb.Session(recipe, {"ticket": "hello"}, validate_inputs=False)
+    assert (session.status, session.error.code, able(session)) == ("failed", "X121", {"retry", "set_next"})
+    session.edit({"order": 4711})
+    carry_out(session, "step")
+    assert session.position == 1
+
+
+def test_a_limit_that_is_used_up_is_told_raised_and_lifted():
+    session = counting(max_steps=3)
+    session.run()
+    assert session.status == "exhausted"
+    assert limit_of(session) == {"name": "max_steps", "value": "3", "used": "3", "more": "6"}
+    with pytest.raises(AgentNbError) as caught:
+        carry_out(session, "set_budget", "many", "max_steps")
+    assert code_of(caught) == "U305"
+    with pytest.raises(ExecutionError) as refused:
+        carry_out(session, "set_budget", "2.5", "max_steps")
+    assert code_of(refused) == "X203"
+    carry_out(session, "set_budget", "5", "max_steps")
+    assert limit_of(session) is None
+    carry_out(session, "run")
+    assert (session.status, session.position) == ("exhausted", 5)
+    carry_out(session, "set_budget", None, "max_steps")
+    carry_out(session, "run")
+    assert (session.status, session.board["n"]) == ("finished", 10)
+
+
+def test_a_limit_of_nothing_can_be_raised_too():
+    assert limit_of(counting(max_steps=0))["more"] == "1"
+
+
+@pytest.mark.parametrize("name", ["research", "search", "refine", "fanout", "team"])
+def test_a_node_is_offered_as_the_next_one_exactly_where_it_can_be(name):
+    recipe = nb.samples(name)
+    walked = nb.Session(recipe)
+    if recipe.reactive is not None:
+        walked.emit("goal.created", {"goal": "Tell of swifts."})
+    places = 0
+    while walked.step() is not None and places < 12:
+        places += 1
+        for node in recipe.nodes:
+            if node == walked.current:
+                continue
+            other = walked.fork()
+            offered = pane.of_node(walked, node)["node"]["settable"]
+            with suppress(ExecutionError):
+                carry_out(other, "set_next", None, node)
+            assert offered == (other.current == node), (walked.position, node)
+    assert places > 4
+
+
+def test_a_node_that_fails_again_does_not_hold_the_loop():
+    async def moves():
+        beats = 0
+
+        async def slow(board):
+            nonlocal beats
+            for _ in range(5):
+                await asyncio.sleep(0)
+                beats += 1
+            if "mended" not in board:
+                raise ValueError("not yet")
+            return {"done": True}
+
+        graph = nx.MultiDiGraph(name="slow")
+        graph.add_node("slow", function=slow)
+        session = nb.Session(nb.load(graph))
+        await session.astep()
+        session.edit({"mended": True})
+        desk, done = Desk(session, lambda: None), asyncio.Event()
+        desk.ask(Command("retry", done=done.set))
+        await done.wait()
+        return session.status, session.board["done"], desk.problems, beats
+
+    assert asyncio.run(moves()) == ("finished", True, (), 10)

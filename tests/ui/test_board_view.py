@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from agentnb.board.values import freeze
+from agentnb.secrets import hide
+from agentnb.ui.board_view import PAGE, ROWS, found_rows, rows_of, type_of
+from tests.ui import runs
+
+
+@dataclass
+class Order:
+    number: int
+    lines: list
+
+
+def rows(session):
+    found, more = rows_of(session, session.view())
+    return {row[0]: row[1:] for row in found}, more
+
+
+def test_a_row_says_what_stands_there_of_what_type_and_who_wrote_it():
+    session = runs.session()
+    session.step()
+    session.edit({"order": Order(1, [1])})
+    found, more = rows(session)
+    assert found["ticket"] == ["'money back'", ["read"], "str", [0, ""]]
+    assert found["category"] == ["'refund'", ["written", "read"], "str", [1, "classify"]]
+    assert found["decision"] == [None, [], "", None]
+    assert found["order"][2:] == ["Order[2]", [1, None]]
+    assert more == 0
+
+
+def test_an_object_of_a_reactive_run_is_a_row():
+    import agentnb as nb
+
+    session = nb.Session(nb.samples("team"))
+    session.emit("goal.created", {"goal": "why swifts fly"})
+    session.run()
+    found, _ = rows(session)
+    assert found["task#1"][2] == "dict[5]"
+    assert found["task#1"][3][1] == "search"
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "name"),
+    [(None, "a", "None"), ([1, 2], "a", "list[2]"), ([], "a", "list"), ({"a": 1}, "a", "dict[1]"),
+     ((1,), "a", "tuple[1]"), ({1}, "a", "set"), (Order(1, []), "a", "Order[2]"), ({"a": 1}, "api_key", "dict"),
+     (2.5, "a", "float")],
+)  # fmt: skip
+def test_a_type_says_how_many_parts_it_opens_to(value, key, name):
+    assert type_of(freeze(value), key) == name
+
+
+def test_what_is_masked_later_is_masked_in_texts_that_were_made_before():
+    session = runs.session()
+    session.edit({"note": "the word is s3same-4711"})
+    assert "s3same-4711" in rows(session)[0]["note"][0]
+    hide("s3same-4711")
+    assert rows(session)[0]["note"][0] == "'the word is ********'"
+
+
+def test_every_key_of_a_very_large_board_is_found_a_page_at_a_time():
+    session = runs.session()
+    session.edit({f"key{number:05}": number for number in range(ROWS + 300)})
+    sent, more = rows(session)
+    total = len(sent) + more
+    assert (len(sent), total) == (ROWS, ROWS + 300 + 5)
+    last = found_rows(session, {"word": "", "start": total - 10})
+    assert (len(last["rows"]), last["total"]) == (10, total)
+    assert last["rows"][-1][0] == f"key{ROWS + 299:05}"
+    found = found_rows(session, {"word": "KEY02", "start": 0})
+    assert (len(found["rows"]), found["total"]) == (PAGE, 300)
+    assert [row[0] for row in found_rows(session, {"word": "refund"})["rows"]] == []
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_what_a_page_asks_without_words_is_the_first_page():
+    session = runs.session()
+    assert [row[0] for row in found_rows(session, None)["rows"]][:2] == ["ticket", "api_key"]

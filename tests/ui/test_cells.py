@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from agentnb.board.values import ABSENT, Opaque, freeze
+from agentnb.secrets import MASK, hide
+from agentnb.ui.details.cells import CUT, LINES, ROWS, TOTAL, WHOLE, Cells, line, sendable, told, type_of
+
+
+@dataclass
+class Place:
+    name: str
+    key: bool
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "kind"),
+    [
+        ("a\ntext", "a\ntext", "str"),
+        (4, "4", "int"),
+        (None, "None", "NoneType"),
+        (True, "True", "bool"),
+        (Decimal("1.50"), "1.50", "Decimal"),
+        (date(2026, 1, 2), "2026-01-02", "date"),
+        ([1, "a"], "[1, 'a']", "list, 2"),
+        ((1,), "(1,)", "tuple, 1"),
+        (set(), "set()", "set, 0"),
+        ({"a": {"b": [None]}}, "{'a': {'b': [None]}}", "dict, 1"),
+        (Place("shelf", key=True), "Place(name='shelf', key=True)", "Place"),
+        (Colour.RED, "<Colour.RED: 'red'>", "Colour"),
+        (ABSENT, "nothing", "Absent"),
+    ],
+)
+def test_a_value_is_told_as_python_writes_it_and_a_text_as_it_is(value, text, kind):
+    frozen = freeze(value)
+    assert (told(frozen), type_of(frozen)) == (text, kind)
+
+
+def test_what_is_long_stands_in_lines():
+    text = told(freeze({"first": ["x" * 40, "y" * 40], "second": Place("z" * 80, key=False)}))
+    assert text.split("\n") == [
+        "{",
+        "  'first': [",
+        f"    '{'x' * 40}',",
+        f"    '{'y' * 40}',",
+        "  ],",
+        "  'second': Place(",
+        f"    name='{'z' * 80}',",
+        "    key=False,",
+        "  ),",
+        "}",
+    ]
+
+
+def test_an_array_and_what_lies_by_reference_are_told():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    assert type_of(freeze(np.zeros((2, 3)))) == "ndarray 2×3"
+    assert told(freeze(np.array([1, 2]))) == "[1 2]"
+    assert type_of(Opaque(Shy())).endswith("Shy, by reference")
+    assert told(Opaque(Shy())) == "<Shy that cannot be shown: RuntimeError>"
+
+
+def test_a_secret_is_masked_by_its_name_at_any_depth_and_by_its_value():
+    hide("c0rrect-horse")
+    value = freeze({"user": {"api_key": "abc"}, "said": "a c0rrect-horse", "token": None})
+    assert told(value) == f"{{'user': {{'api_key': '{MASK}'}}, 'said': 'a {MASK}', 'token': None}}"
+    assert told("abc", "password") == MASK
+    assert Cells().of("at", "user.api_key", "abc")["text"] == MASK
+    assert Cells().text("at", "said", "say c0rrect-horse")["text"] == f"say {MASK}"
+
+
+def test_a_secret_is_not_told_by_cutting_through_it():
+    hide("0123456789-secret")
+    cell = Cells().of("at", "key", "x" * (CUT - 5) + "0123456789-secret")
+    assert "01234" not in cell["text"]
+
+
+def test_a_cell_is_cut_and_says_so():
+    many = Cells().of("a", "lines", "\n".join("abc"[at % 3] for at in range(100)))
+    assert (many["text"].count("\n"), many["cut"]) == (LINES - 1, True)
+    wide = Cells().of("a", "text", "x" * 5000)
+    assert (len(wide["text"]), wide["cut"]) == (CUT, True)
+    short = Cells().of("a", "text", "x")
+    assert (short["text"], short["cut"]) == ("x", False)
+
+
+def test_one_cell_is_told_whole_and_the_others_stay_cut():
+    cells = Cells("b")
+    assert cells.of("a", "text", "x" * 5000)["cut"]
+    assert not cells.of("b", "text", "y\n" * 2500)["cut"]
+    assert (len(cells.found["text"]), cells.found["at"]) == (5000, "b")
+    assert Cells("c").found == {}
+    huge = Cells("a")
+    assert huge.of("a", "text", "x" * (WHOLE * 3))["cut"]
+    assert len(huge.found["text"]) == WHOLE
+
+
+def test_all_cells_of_a_look_together_are_bounded():
+    cells = Cells()
+    told_in_all = sum(len(cells.of(str(at), "text", "x" * 1000)["text"]) for at in range(300))
+    assert told_in_all < TOTAL + CUT + 300 * 100
+
+
+def test_rows_say_how_many_more_there_are():
+    rows = Cells().rows("inputs", {f"k{at}": at for at in range(ROWS + 3)})
+    assert (len(rows), rows[-1]["text"], rows[0]["at"]) == (ROWS + 1, "and 3 more", "inputs/0")
+
+
+def test_a_value_of_any_size_costs_the_same():
+    looked = []
+
+    class Item:
+        def __repr__(self):
+            looked.append(1)
+            return "item"
+
+    text = told([Item() for _ in range(100_000)])
+    assert len(text) < 2 * CUT
+    assert len(looked) < 1000
+
+
+def test_a_deep_value_ends_somewhere():
+    value: list = []
+    for _ in range(150):
+        value = [value, "x" * 30]
+    assert told(freeze(value), None, WHOLE)
+
+
+def test_what_cannot_be_sent_or_would_lie_is_taken_out():
+    assert sendable("a\u202egnp\u2066b\x00\ud800\n") == "agnpb\ufffd\ufffd\n"
+    assert line("two\nlines \u202e here") == "two lines here"

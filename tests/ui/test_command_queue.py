@@ -1,0 +1,331 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from math import inf
+
+import pytest
+
+from agentnb.ui import command_queue as desk_module
+from agentnb.ui.command_queue import Command, Desk, problems_of
+from tests.session.shaped import asking, to_where_it_waits
+from tests.ui import runs
+
+
+class Painter:
+    """Counts the pictures and keeps where the session stood in each."""
+
+    def __init__(self, session):
+        self.session, self.places = session, []
+
+    def __call__(self):
+        self.places.append((self.session.position, self.session.status))
+
+
+def made(session):
+    painter = Painter(session)
+    return Desk(session, painter), painter
+
+
+def codes(desk):
+    return [problem.code for problem in desk.problems]
+
+
+async def settled(desk):
+    """Wait until every command is carried out and the last picture is painted."""
+    await asyncio.sleep(0)
+    while desk._queue or desk._task is not None or desk._due < inf:  # noqa: ASYNC110  (a desk has nothing to wait for)
+        await asyncio.sleep(0.005)
+
+
+def in_loop(check, **options):
+    async def main():
+        session = runs.session(**options)
+        desk, painter = made(session)
+        await check(session, desk, painter)
+        desk.close()
+
+    asyncio.run(main())
+
+
+def test_without_a_loop_a_command_is_carried_out_at_once():
+    session = runs.session("hello")
+    desk, painter = made(session)
+    done = []
+    desk.ask(Command("step", done=lambda: done.append(session.position)))
+    assert done == [1]
+    desk.ask(Command("run"))
+    assert painter.places[-1] == (3, "finished")
+    desk.ask(Command("goto", 1))
+    desk.ask(Command("back"))
+    assert painter.places[-1] == (0, "ready")
+    desk.ask(Command("reset"))
+    assert len(session.trace) == 0
+
+
+def test_an_answer_commits_the_step_of_its_node():
+    session = runs.session()
+    desk, _ = made(session)
+    desk.ask(Command("run"))
+    desk.ask(Command("answer", "yes", "ask"))
+    assert session.board["decision"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (Command("goto", 99), "X111"),
+        (Command("dance"), "U301"),
+        (Command("goto", "far"), "U302"),
+        (Command("answer", "x"), "X115"),
+    ],
+)
+def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, code):
+    session = runs.session()
+    desk, _ = made(session)
+    desk.ask(command)
+    assert codes(desk) == [code]
+    desk.ask(Command("step"))
+    assert codes(desk) == []
+
+
+def test_an_unexpected_error_has_four_answers_too():
+    (problem,) = problems_of(RuntimeError("out of paper"), "step")
+    assert problem.why == "out of paper"
+    assert "session.step" in problem.do
+
+
+def test_after_close_nothing_is_heard():
+    session = runs.session()
+    desk, painter = made(session)
+    desk.close()
+    session.step()
+    assert painter.places == []
+
+
+def test_a_command_from_another_thread_is_carried_out_on_the_loop():
+    async def check(session, desk, painter):
+        seen = []
+        session.subscribe(lambda _: seen.append(threading.current_thread()))
+        thread = threading.Thread(target=desk.ask, args=(Command("step"),))
+        thread.start()
+        thread.join()
+        await settled(desk)
+        assert seen == [threading.main_thread()]
+        assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
+
+
+def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_place():
+    async def check(session, desk, painter):
+        session.run()
+        painter.places.clear()
+        done = []
+        for place in (1, 2, 0, 2):
+            desk.ask(Command("goto", place, done=lambda place=place: done.append(place)))
+        desk.ask(Command("back"))
+        await settled(desk)
+        assert session.position == 1
+        assert done == [1, 2, 0, 2]
+        assert (0, "ready") not in painter.places
+
+    in_loop(check, ticket="hello")
+
+
+def test_a_run_goes_on_beside_other_code_and_pause_goes_first():
+    async def check(session, desk, painter):
+        gate = asyncio.Event()
+        session = hanging(gate)
+        desk, painter = made(session)
+        desk.ask(Command("run"))
+        await settled(desk)
+        assert session.status == "running"
+        desk.ask(Command("pause"))
+        await asyncio.sleep(0)
+        assert painter.places[-1] == (0, "pausing")
+        gate.set()
+        await session.wait(10)
+        await settled(desk)
+        assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
+
+
+def hanging(gate):
+    """Return a session whose first node waits for a gate."""
+
+    async def wait(ticket):
+        await gate.wait()
+        return {"category": "other"}
+
+    recipe = runs.recipe()
+    recipe.nodes["classify"].params["function"] = wait
+    return runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
+
+
+def test_a_step_that_takes_long_is_at_work_until_it_ends():
+    async def check(*_):
+        gate = asyncio.Event()
+        session = hanging(gate)
+        seen = asyncio.Event()
+        desk = Desk(session, lambda: seen.set() if desk.at_work else None)
+        desk.ask(Command("step"))
+        await asyncio.wait_for(seen.wait(), 10)
+        assert session.position == 0
+        gate.set()
+        await settled(desk)
+        assert (session.position, desk.at_work) == (1, False)
+
+    in_loop(check)
+
+
+@pytest.mark.parametrize("away", [Command("goto", 0), Command("reset")])
+def test_who_goes_elsewhere_need_not_wait_for_a_step_in_flight(away):
+    async def check(*_):
+        session = hanging(asyncio.Event())
+        desk, _ = made(session)
+        desk.ask(Command("step"))
+        await asyncio.sleep(0.01)
+        desk.ask(away)
+        await asyncio.wait_for(settled(desk), 10)
+        assert session.position == 0
+        assert desk.problems == ()
+        assert session.current == "classify"
+
+    in_loop(check)
+
+
+def test_many_changes_are_few_pictures_and_the_last_one_is_always_painted():
+    async def check(session, desk, painter):
+        session.step()
+        painter.places.clear()
+        for _ in range(200):
+            session.goto(0)
+            session.goto(1)
+        session.goto(0)
+        await settled(desk)
+        assert painter.places[-1] == (0, "ready")
+        assert len(painter.places) < 200
+
+    in_loop(check)
+
+
+def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(desk_module.time, "monotonic", lambda: now[0])
+
+    def paint():
+        now[0] += 1.0
+
+    desk = Desk(runs.session(), paint)
+    desk.refresh()
+    assert desk._rest == pytest.approx(19.0)
+
+
+def test_however_long_a_picture_takes_the_end_is_shown_soon():
+    async def check(*_):
+        session = runs.session("hello")
+        desk, painter = made(session)
+        session.run()
+        desk._painted, desk._rest = time.monotonic(), 10**6
+        session.start()
+        session.goto(1)
+        await settled(desk)
+        assert painter.places[-1] == (1, "paused")
+
+    in_loop(check)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("yes", {"approved": True, "reason": ""}), ("no, too dear", {"approved": False, "reason": "too dear"})],
+)
+def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
+    session = to_where_it_waits(asking("cycle", "approval"))
+    desk, _ = made(session)
+    desk.ask(Command("answer", "perhaps", "again"))
+    assert (codes(desk), session.status) == (["X124"], "waiting")
+    desk.ask(Command("answer", typed, "again"))
+    assert (codes(desk), session.board["said"]) == ([], {**said, "by": None})
+
+
+def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
+    async def check(*_):
+        gate = asyncio.Event()
+        session = hanging(gate)
+        desk, painter = made(session)
+        desk.ask(Command("goto", 99))
+        await settled(desk)
+        desk.ask(Command("step"))
+        await asyncio.sleep(0.01)
+        painter.places.clear()
+        found = []
+        look = Command("look", "key", target="ticket")
+        look.done = lambda: found.append(look.found["field"]["text"])
+        desk.ask(look)
+        desk.ask(Command("stop_at", target="tell"))
+        await asyncio.sleep(0.01)
+        assert (found, [row.node for row in session.breakpoints]) == (["x"], ["tell"])
+        gate.set()
+        await settled(desk)
+        assert session.position == 1
+
+    in_loop(check)
+
+
+def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
+    session = runs.session()
+    desk, painter = made(session)
+    desk.ask(Command("goto", 99))
+    painter.places.clear()
+    desk.ask(Command("look", "key", target="ticket"))
+    assert (codes(desk), painter.places) == (["X111"], [])
+
+
+def test_stop_lets_go_of_a_step_in_flight():
+    async def check(*_):
+        session = hanging(asyncio.Event())
+        desk, _ = made(session)
+        desk.ask(Command("step"))
+        await asyncio.sleep(0.01)
+        desk.ask(Command("stop"))
+        await asyncio.wait_for(settled(desk), 10)
+        assert (session.current, desk.at_work, desk.problems) == ("classify", False, ())
+
+    in_loop(check)
+
+
+def test_stop_ends_a_run_that_goes_on_by_itself():
+    async def check(*_):
+        session = hanging(asyncio.Event())
+        desk, _ = made(session)
+        desk.ask(Command("run"))
+        await settled(desk)
+        desk.ask(Command("stop"))
+        await asyncio.wait_for(settled(desk), 10)
+        await session.wait(10)
+        assert (session.status in ("ready", "paused"), session.current) == (True, "classify")
+
+    in_loop(check)
+
+
+@pytest.mark.parametrize("verb", ["step", "into", "over", "out"])
+def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
+    def interrupted(ticket):
+        raise KeyboardInterrupt
+
+    async def check(*_):
+        recipe = runs.recipe()
+        recipe.nodes["classify"].params["function"] = interrupted
+        session = runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
+        desk, painter = made(session)
+        desk.ask(Command(verb))
+        await asyncio.wait_for(settled(desk), 10)
+        assert (session.position, session.current) == (0, "classify")
+        desk.ask(Command("goto", 0))
+        await settled(desk)
+        assert painter.places
+
+    in_loop(check)

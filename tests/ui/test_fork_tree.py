@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import AgentNbError
+from agentnb.ui.fork_tree import ROWS, forks, named, run_of
+from tests.ui import runs
+
+
+@pytest.fixture
+def session():
+    made = runs.session("hello")
+    made.run()
+    return made
+
+
+def told(session):
+    return [(row["name"], row["depth"], row["from"], row["position"], row["length"]) for row in forks(session)["rows"]]
+
+
+def test_a_run_alone_is_a_tree_of_one(session):
+    (row,) = forks(session)["rows"]
+    assert row == {"id": session.run_id, "name": "triage", "kept": False, "depth": 0, "from": None, "position": 3,
+                   "length": 3, "status": "finished", "shown": True}  # fmt: skip
+
+
+def test_each_fork_stands_below_the_run_that_it_began_from(session):
+    one = session.fork(at=1, name="one")
+    session.fork(at=2, name="two")
+    one.step()
+    one.fork(name="inner")
+    assert told(session) == [
+        ("triage", 0, None, 3, 3), ("one", 1, 1, 2, 2), ("inner", 2, 2, 2, 2), ("two", 1, 2, 2, 2),
+    ]  # fmt: skip
+    assert told(one) == told(session)
+    assert [row["name"] for row in forks(one)["rows"] if row["shown"]] == ["one"]
+
+
+def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
+    session.goto(1)
+    session.step()
+    (shown, kept) = forks(session)["rows"]
+    assert (shown["length"], shown["kept"]) == (2, False)
+    assert (kept["from"], kept["length"], kept["kept"]) == (1, 3, True)
+
+
+def test_what_was_before_a_reset_shares_no_step(session):
+    session.reset()
+    assert told(session) == [("triage", 0, None, 0, 0), ("triage, before reset", 1, None, 3, 3)]
+
+
+def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
+    one = session.fork(at=1, name="one")
+    two = session.fork(at=2, name="two")
+    assert named(one, two.run_id) is two
+    assert named(two, session.run_id) is session
+    with pytest.raises(AgentNbError) as caught:
+        named(one, "gone")
+    assert caught.value.problems[0].code == "U310"
+
+
+def test_of_very_many_forks_those_around_the_shown_one_are_told(session):
+    made = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
+    found = forks(made[-1])
+    assert (len(found["rows"]), found["more"], found["rows"][-1]["shown"]) == (ROWS, 51, True)
+
+
+def test_the_head_says_which_run_is_shown_and_whose_fork_it_is(session):
+    fork = session.fork(at=1, name="one")
+    assert run_of(session) == {"name": "triage", "id": session.run_id[-6:], "of": None}
+    assert run_of(fork) == {"name": "one", "id": fork.run_id[-6:], "of": "triage"}

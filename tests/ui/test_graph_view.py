@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+import agentnb as nb
+from agentnb.draw import render
+from agentnb.errors import AgentNbError
+from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.session import Session
+from agentnb.ui import graph_view
+from agentnb.ui.page_queries import look
+from agentnb.ui.view_changes import changes
+from agentnb.ui.view_model import screen
+from tests.ui import runs
+from tests.ui.graphs import long
+
+
+def research(steps=0):
+    session = nb.Session(nb.samples("research"))
+    session.step(steps)
+    return session
+
+
+def large(size=200):
+    """A recipe that is too large to be drawn open: nearly all of it stands in one region."""
+    nodes = [Node("head", "subgraph", bodies=("deep",)), *(Node(f"n{at}", "noop", scope="deep") for at in range(size))]
+    edges = tuple(Edge(f"n{at}", f"n{at + 1}") for at in range(size - 1))
+    regions = {"root": Region("root", ("head",)), "deep": Region("deep", ("n0",), "Deep", "head")}
+    return Session(Recipe("large", "test", {node.id: node for node in nodes}, edges, ("head",), regions=regions))
+
+
+def marks(session):
+    return graph_view.marks(graph_view.drawing_of(session), session.view())
+
+
+def asked_until_there(session, closed):
+    """Ask as a page does, again and again, for what is made in a thread."""
+    for _ in range(600):
+        found = graph_view.look_drawing(session, closed)
+        if "again" not in found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it never came")
+
+
+def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
+    assert graph_view.at_once(research()).startswith("<svg")
+    session = large()
+    first, second = graph_view.at_once(session), graph_view.at_once(session)
+    assert not first.startswith("<svg")
+    assert first != second
+
+
+def test_a_large_recipe_begins_with_its_regions_closed():
+    assert graph_view.closed_at_first(large()) == ("deep",)
+    assert graph_view.closed_at_first(research()) == ()
+    found = graph_view.look_drawing(large(), None)
+    assert found["closed"] == ["deep"]
+    assert found["folds"]["regions"] == {"region: deep": "deep"}
+    assert len(found["folds"]["nodes"]) == 200
+    assert set(found["folds"]["edges"].values()) == {-1}
+
+
+def test_a_large_drawing_is_made_aside_and_is_there_when_it_is_asked_for_again():
+    session = large()
+    assert graph_view.look_drawing(session, []) == {"again": True}
+    found = asked_until_there(session, [])
+    assert found["svg"].count('data-node="n') >= 200
+    assert found["folds"] == {"regions": {}, "nodes": {}, "edges": {}}
+
+
+def test_a_layout_that_fails_says_so_each_time_it_is_asked_for(monkeypatch):
+    session = large()
+    monkeypatch.setenv("AGENTNB_LAYOUT", "nonsense")
+    with pytest.raises(AgentNbError, match="U202"):
+        asked_until_there(session, [])
+
+
+def test_what_is_told_is_json_and_cached():
+    session = research(8)
+    found = look(session, "drawing", ["look_up"])
+    assert json.loads(json.dumps(found)) == found
+    assert found["folds"]["nodes"] == dict.fromkeys(("archive", "texts", "unknown"), "region: look_up")
+    assert graph_view.drawing_of(session, ["look_up", "each"]) is graph_view.drawing_of(session, ["each", "look_up"])
+
+
+def test_a_region_that_is_not_there_is_told():
+    with pytest.raises(AgentNbError, match="U206"):
+        look(research(), "drawing", ["lookup"])
+
+
+def test_only_rows_with_another_key_than_was_drawn_are_told():
+    session = runs.session("hello")
+    assert marks(session)["rows"] == {}
+    session.step()
+    assert marks(session)["rows"] == {}
+    session.edit({"brand": 1, "another": 2})
+    rows = len(graph_view.drawing_of(session).picture.board.rows)
+    assert marks(session)["rows"] == {str(rows): ["brand", "brand"], str(rows + 1): ["another", "another"]}
+
+
+def test_no_value_is_told_twice():
+    session = runs.session("hello")
+    session.edit({"ticket": "a value that is told by the board"})
+    assert "told by the board" not in json.dumps(marks(session))
+
+
+@pytest.mark.parametrize("size", [10, 1000])
+def test_a_step_sends_less_than_a_kilobyte_whatever_the_size(size):
+    session = Session(long(size))
+    session.edit({f"key{number}": number for number in range(size)})
+    drawing = graph_view.drawing_of(session)
+    session.step()
+    before = screen(session, drawing)
+    session.step()
+    assert len(json.dumps(changes(before, screen(session, drawing)))) < 1000
+
+
+def test_nothing_is_laid_out_for_the_marks(monkeypatch):
+    session = research(3)
+
+    def fail(*_, **__):
+        raise AssertionError("laid out")
+
+    monkeypatch.setattr(render, "lay_out", fail)
+    assert "current" in json.dumps(marks(session))
+
+
+def test_lines_that_the_run_has_shown_are_told_when_they_are_asked_for():
+    session = runs.session("hello")
+    assert marks(session)["board"] == {"more": "", "flows": ""}
+    session.run()
+    assert marks(session)["board"]["flows"]
+    found = graph_view.look_flows(session, [])
+    assert "write tell" in found["flows"]
+    assert found["gone"] == []
+    session.goto(0)
+    assert marks(session)["board"]["flows"] == ""
+
+
+def test_the_lines_of_a_closed_region_are_those_of_its_box():
+    session = research(8)
+    assert "read region: look_up" in graph_view.look_flows(session, ["look_up"])["flows"]
+
+
+def test_lines_that_do_not_hold_where_the_run_stands_are_gone():
+    """Inside a region with a board of its own other keys are seen, and other nodes write them."""
+    nodes = [
+        Node("outer", "subgraph", reads=("task",), writes=("result",), bodies=("own",)),
+        Node("inner", "noop", scope="own", reads=("task",), writes=("thought",)),
+    ]
+    regions = {"root": Region("root", ("outer",)), "own": Region("own", ("inner",), "Own", "outer", isolated=True)}
+    session = Session(Recipe("r", "test", {node.id: node for node in nodes}, (), ("outer",), regions=regions))
+    assert marks(session)["board"]["flows"] == ""
+    session.step()
+    assert session.current == "inner"
+    assert marks(session)["board"]["flows"]
+    found = graph_view.look_flows(session, [])
+    assert set(found["gone"]) == {"read outer", "write outer"}
+    assert set(found["flows"]) == {"read inner", "write inner"}

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.board.values import ABSENT
+from agentnb.ui.intervention_texts import concerns, told
+from tests.ui import runs
+
+
+def last_act(session):
+    return session.trace.reading().acts()[-1]
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        (lambda session: session.edit({"ticket": "x"}), "ticket = 'x' was set by hand"),
+        (lambda session: session.edit({"ticket": ABSENT}), "ticket was deleted by hand"),
+        (lambda session: session.edit({"api_key": "sk-other"}), "api_key = '********' was set by hand"),
+        (lambda session: session.set_next("refuse"), "'refuse' was made the next node"),
+        (lambda session: session.skip(), "'ask' was skipped by hand"),
+        (lambda session: (session.step(), session.answer("yes")), "'ask' was answered: 'yes'"),
+        (lambda session: (session.step(), session.goto(0)), "'ask' was cancelled while it was at work"),
+        (lambda session: session.emit("ticket.read", {}), "'ticket.read' was emitted from outside"),
+        (lambda session: session.set_budget(max_steps=9), "the limit max_steps was set to 9"),
+    ],
+)
+def test_each_act_is_told_in_a_few_words(does, words):
+    session = runs.session()
+    session.step()
+    does(session)
+    assert told(last_act(session)) == words
+
+
+def test_what_only_a_replay_needs_is_nobodys_concern():
+    session = runs.session()
+    session.step(2)
+    session.edit({"ticket": "x"})
+    held, edit = session.trace.reading().acts()
+    assert (held.act, concerns(held), told(held)) == ("held", False, "")
+    assert concerns(edit)

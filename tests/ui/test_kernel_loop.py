@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from types import SimpleNamespace
+
+from agentnb.ui.kernel_loop import kernel_loop
+
+
+def in_thread(function):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def kernel(monkeypatch, loop):
+    shell = SimpleNamespace(kernel=SimpleNamespace(io_loop=SimpleNamespace(asyncio_loop=loop)))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+
+def test_a_script_has_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert kernel_loop() is None
+
+
+def test_the_loop_that_runs_here_is_it():
+    async def main():
+        return kernel_loop() is asyncio.get_running_loop()
+
+    assert asyncio.run(main())
+
+
+def test_in_another_thread_it_is_the_kernels_and_not_that_threads(monkeypatch):
+    loop = asyncio.new_event_loop()
+    kernel(monkeypatch, loop)
+
+    async def callback():
+        return kernel_loop()
+
+    try:
+        assert in_thread(lambda: asyncio.run(callback())) is loop
+    finally:
+        loop.close()

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import agentnb as nb
+from agentnb.dialects.activegraph import Graph, Runtime, behavior
+from agentnb.draw.reactive import event_type
+from agentnb.ui.details.cells import Cells
+from agentnb.ui.details.node import node_told, plainly, prompt_of, why_not
+from tests.ui import runs
+
+
+def told(session, name):
+    return node_told(session, name, Cells())
+
+
+def texts(cells):
+    return {cell["name"]: cell["text"] for cell in cells}
+
+
+@pytest.fixture(scope="module")
+def team():
+    session = nb.Session(nb.samples("team"))
+    session.emit("goal.created", {"goal": "How swifts live"})
+    session.step(8)
+    return session
+
+
+def test_a_node_says_where_it_is_written_and_how():
+    found = told(nb.Session(nb.samples("triage")), "sort")
+    assert found["place"].endswith("samples/triage.yaml:26")
+    assert (found["path"], found["kind"], found["gone"]) == ("topology.nodes[1].id", "router", False)
+    (definition,) = found["definition"]
+    assert definition["text"].startswith("- id: sort\n  type: router")
+    assert definition["name"] == found["place"]
+    assert texts(found["parameters"]) == {
+        "input_key": "['topic']",
+        "routes": "{'refund': 'check_order', 'bug': 'find_bug'}",
+        "default": "write",
+    }
+    assert [True, "check_order", "route", "refund"] in found["ways"]
+    assert [False, "read", "sequential", ""] in found["ways"]
+
+
+def test_a_node_says_what_it_reads_writes_and_is_given():
+    facts = dict(told(nb.Session(nb.samples("triage")), "check_order")["facts"])
+    assert facts == {
+        "inputs": "text ← ticket, customer ← customer",
+        "reads": "ticket, customer",
+        "writes": "order, charges, refund",
+    }
+    inside = dict(told(nb.Session(nb.samples("research")), "archive")["facts"])
+    assert inside["inside"] == "answer, look_up"
+    assert inside["calls"].startswith("archive (python, tools/research.py#archive, ")
+    assert (
+        dict(told(nb.Session(nb.samples("research")), "answer")["facts"])["steps"]
+        == "are not counted towards max_steps"
+    )
+
+
+def test_a_function_is_told_by_its_source_the_recipes_own_and_one_that_was_bound():
+    (own,) = told(nb.Session(nb.samples("refine")), "measure")["definition"]
+    assert 'return {"error": abs(guess * guess - number)}' in own["text"]
+    text, function = told(nb.Session(nb.samples("rag")), "find")["definition"]
+    assert (text["text"].startswith("- id: find"), function["text"].startswith("def search(")) == (True, True)
+    assert "text_search.py:" in function["name"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "name", "prompt"),
+    [
+        ("triage", "review", [("asks", "Send this reply? Say approve, drop, or what to change.")]),
+        ("rag", "answer", [("system", "{{> rules }}"), ("user", "Question: {{ question }}\n\n{% for passage")]),
+        ("team", "write", [("description", "You write short memos")]),
+        ("refine", "start", []),
+    ],
+)
+def test_a_prompt_is_told_as_it_is_written(sample, name, prompt):
+    found = list(prompt_of(nb.samples(sample).nodes[name]))
+    assert [role for role, _ in found] == [role for role, _ in prompt]
+    assert all(text.startswith(start) for (_, text), (_, start) in zip(found, prompt, strict=True))
+
+
+def test_whose_turn_it_is():
+    session = runs.session()
+    session.step(2)
+    assert told(session, "ask")["now"] == "waits for a person"
+    assert told(session, "tell")["now"] == ""
+    again = runs.session("hello")
+    assert told(again, "classify")["now"] == "is next"
+    held = nb.Session(nb.samples("rag"))
+    held.step_into()
+    assert told(held, "find")["now"].startswith("is at work, held before")
+    failed = runs.session(answers=["explode"])
+    failed.run()
+    assert told(failed, "tell")["now"] == "has failed"
+    nested = nb.Session(nb.samples("refine"))
+    nested.step(3)
+    assert told(nested, "improve")["now"] == "was entered, and has not been left"
+
+
+def test_a_behavior_says_when_it_is_set_off(team):
+    found = told(team, "search")
+    assert texts(found["reacts"]) == {
+        "on": "['object.created']",
+        "where": "{'object.type': 'task', 'object.data.kind': 'question'}",
+        "creates": "['note']",
+    }
+    assert (found["listens"], found["label"]) == (True, "")
+    assert found["definition"][0]["text"].startswith("def search(")
+    assert texts(told(team, "unblock")["reacts"])["relation type"] == "blocks"
+
+
+def test_a_behavior_says_all_that_it_was_registered_with():
+    @behavior(on=["a"], priority=3, budget={"max_llm_calls": 2}, activate_after=2, pattern="(t:task)", name="late")
+    def late(event, graph, ctx):
+        """Do nothing."""
+
+    session = Runtime(Graph(), behaviors=[late]).session
+    assert texts(told(session, "late")["reacts"]) == {
+        "on": "['a']",
+        "pattern": "(t:task)",
+        "activate after": "2",
+        "priority": "3",
+        "budget": "{'max_llm_calls': 2}",
+    }
+
+
+def test_a_type_of_events_says_who_told_of_it_and_whom_it_set_off(team):
+    name = next(id_ for id_ in ids_of(team) if event_type(team.recipe, id_) == "task.done")
+    found = told(team, name)
+    facts = dict(found["facts"])
+    assert (facts["came"], facts["told by"], facts["set off"]) == ("3 times", "search (×3)", "unblock (×3)")
+    assert [event["type"] for event in found["latest"]] == ["task.done"] * 3
+    json.dumps(found)
+
+
+def ids_of(session):
+    from agentnb.draw.reactive import event_ids
+
+    return [event_ids(session.recipe) + type_ for type_ in ("task.done", "nothing.of.the.sort")]
+
+
+def test_why_a_behavior_was_not_set_off(team):
+    found = why_not(team, ["publish", None])
+    assert "listens to 'draft.accepted'" in found["said"]
+    event = next(event for event in team.events if event.type == "object.created")
+    asked = why_not(team, ["review", event.id])
+    assert "where: object.type should be 'draft'" in asked["said"]
+    assert asked["ways"][0][:2] == ["object.created", "event"]
+    assert why_not(team, ["review", "evt_999"])["said"].startswith("there is no event 'evt_999'")
+    assert why_not(team, "nobody")["ways"] == []
+    json.dumps([found, asked])
+
+
+def test_parameters_become_plain_values():
+    class When:
+        text = "n > 1"
+
+    class Strange:
+        def __repr__(self):
+            return "<strange>"
+
+    told = plainly({"when": When(), "kinds": (int, str), "call": len, int: Strange(), "n": 1.5})
+    assert told == {"when": "n > 1", "kinds": ["int", "str"], "call": "len", "int": "<strange>", "n": 1.5}

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.errors import AgentNbError
+from agentnb.ui.page_queries import LOOKS, look
+from tests.ui import runs
+
+
+def test_a_look_changes_nothing():
+    session = runs.session()
+    session.step()
+    before = (session.position, dict(session.board), session.frontier)
+    assert look(session, "key", "category")["field"]["text"] == "refund"
+    assert (session.position, dict(session.board), session.frontier) == before
+
+
+def test_what_there_is_not_is_a_problem():
+    with pytest.raises(AgentNbError) as caught:
+        look(runs.session(), "kay", "category")
+    (problem,) = caught.value.problems
+    assert (problem.code, "key" in problem.do) == ("U308", True)
+
+
+def test_every_look_is_named_in_words():
+    assert all(name.isidentifier() for name in LOOKS)

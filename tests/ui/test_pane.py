@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import agentnb as nb
+from agentnb.secrets import MASK
+from agentnb.ui.details.cells import Cells
+from agentnb.ui.details.pane import last_of, of_node, of_step, whole
+from agentnb.ui.page_queries import look
+from tests.ui import runs
+
+MOST = 60_000  # characters of JSON that one look may send
+
+
+def whole_run(name):
+    """Return a session of a sample that has come to its end."""
+    session = nb.Session(nb.samples(name), answers=["Say it shorter.", "approve", "yes", "yes", "yes"])
+    if name == "team":
+        session.emit("goal.created", {"goal": "How swifts live"})
+    if name == "incident":
+        for _ in range(2):
+            session.emit("alert.raised", {"service": "mail", "text": "slow answers"})
+    session.run()
+    for _ in range(len(session.pending)):
+        session.approve()
+        session.run()
+    assert session.status in ("finished", "idle")
+    return session
+
+
+@pytest.mark.parametrize("name", [sample.name for sample in nb.samples()])
+def test_each_node_and_each_step_of_each_sample_can_be_told(name):
+    session = whole_run(name)
+    told = [of_node(session, node) for node in session.recipe.nodes]
+    told += [of_step(session, number) for number in range(1, len(session.trace) + 1)]
+    for one in told:
+        assert len(json.dumps(one)) < MOST
+        assert json.loads(json.dumps(one)) == one
+    steps = [one["step"] for one in told[len(session.recipe.nodes) :]]
+    assert [step["step"] for step in steps] == list(range(1, len(session.trace) + 1))
+    assert [step["node"] for step in steps] == [step.node_id for step in session.trace.steps]
+    calls = session.trace.frames.calls
+    assert sum(len(step["calls"]) for step in steps) == len(calls)
+
+
+def test_to_look_changes_nothing():
+    session = runs.session()
+    session.step()
+    before = (session.position, dict(session.board), session.frontier, len(session.trace))
+    of_node(session, "tell")
+    of_step(session, 1)
+    assert (session.position, dict(session.board), session.frontier, len(session.trace)) == before
+
+
+def test_a_node_is_told_with_its_last_step_up_to_where_the_run_stands():
+    session = nb.Session(nb.samples("refine"))
+    session.run()
+    steps = [step.step for step in session.trace.steps if step.node_id == "measure"]
+    assert len(steps) > 2
+    assert of_node(session, "measure")["step"]["step"] == steps[-1] == last_of(session, "measure")
+    session.goto(steps[1])
+    found = of_node(session, "measure")
+    assert (found["step"]["step"], found["before"], found["after"], found["runs"]) == (steps[1], steps[0], steps[2], 2)
+    session.goto(1)
+    assert (of_node(session, "measure")["step"], last_of(session, "measure")) == (None, None)
+
+
+def test_later_steps_that_are_kept_can_be_told_too():
+    session = runs.session("hello")
+    session.run()
+    session.goto(1)
+    assert of_step(session, 2)["step"]["node"] == "refuse"
+
+
+@pytest.mark.parametrize("number", [0, -1, 99, "1", None, True])
+def test_of_a_step_that_there_is_not_nothing_is_told(number):
+    session = runs.session()
+    session.step()
+    found = of_step(session, number)
+    assert (found["node"], found["step"]) == (None, None)
+
+
+def test_of_a_node_that_there_is_not_it_is_told_that_it_is_gone():
+    assert of_node(runs.session(), "nobody")["node"] == {"id": "nobody", "gone": True}
+
+
+def test_what_was_cut_is_told_whole_on_demand():
+    session = runs.session("money " * 300 + "back")
+    session.step()
+    (cell,) = of_step(session, 1)["step"]["inputs"]
+    assert (cell["cut"], len(cell["text"]) < 1000) == (True, True)
+    found = whole(session, ["step", 1, cell["at"]])
+    assert (found["text"], found["cut"]) == ("money " * 300 + "back", False)
+    assert whole(session, ["node", "classify", cell["at"]]) == found
+    assert whole(session, ["step", 1, "nowhere"]) == {}
+
+
+def test_no_secret_is_told_cut_or_whole():
+    key = "sk-live-0815-4711"
+
+    def sign(api_key):
+        return {"signed": f"by {api_key}", "token": "t0p-s3cret-value"}
+
+    import networkx as nx
+
+    graph = nx.DiGraph(name="keys")
+    graph.add_node("sign", function=sign, inputs={"api_key": "api_key"}, writes=["signed", "token"])
+    session = nb.Session(nb.load(graph), {"api_key": key})
+    session.run()
+    session.edit({"api_key": "sk-live-0000-9999"})
+    told = [of_step(session, 1), of_node(session, "sign")]
+    told += [whole(session, ["step", 1, cell["at"]]) for cell in told[0]["step"]["inputs"]]
+    text = json.dumps(told)
+    for secret in (key, "t0p-s3cret-value", "sk-live-0000-9999"):
+        assert secret not in text
+    assert MASK in text
+
+
+def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
+    session = runs.session()
+    session.edit({f"key{number}": "x" * 5000 for number in range(300)})
+    session.step()
+    session.edit({f"key{number}": ["y" * 100] * 1000 for number in range(300)})
+    found = of_step(session, 1)
+    assert len(json.dumps(found)) < MOST
+    assert found["step"]["outputs"][-1]["key"] == "and 261 more"
+
+
+def test_the_page_asks_for_them_by_name():
+    session = runs.session()
+    session.step()
+    assert look(session, "step", 1) == of_step(session, 1)
+    assert look(session, "node", "tell") == of_node(session, "tell")
+    assert look(session, "whole", ["step", 1, "inputs/0"])["text"] == "money back"
+
+
+def test_cells_of_one_look_have_names_of_their_own():
+    session = whole_run("research")
+    for number in range(1, len(session.trace) + 1):
+        names = []
+
+        class Named(Cells):
+            def _cell(self, at, *rest, names=names):
+                names.append(at)
+                return super()._cell(at, *rest)
+
+        of_step(session, number, Named())
+        assert len(names) == len(set(names))

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.errors import AgentNbError
+from agentnb.session.pending import Pending
+from agentnb.ui.prompts import asked, change, give
+from tests.session.shaped import asking, to_where_it_waits
+
+
+def held(steps=3):
+    """Return a session that is held inside its agent: before its call goes out, or one further after it came back."""
+    session = nb.Session(nb.samples("moderation"))
+    for _ in range(steps):
+        session.step_into()
+    return session
+
+
+def texts(fields):
+    return {field["label"]: field["text"] for field in fields}
+
+
+def test_an_approval_says_for_what_and_with_what():
+    (pending,) = to_where_it_waits(asking("cycle", "approval")).pending
+    found = asked(pending)
+    assert (found["kind"], found["name"], texts(found["arguments"])) == ("approval", "may it", {"of": "again"})
+
+
+def test_a_call_shows_what_it_sends_and_then_what_it_answers():
+    before = asked(held(3).pending[0])
+    assert texts(before["arguments"])["user message"] == "Comment 7 by Kim: You are a fool."
+    assert before["answer"] is None
+    after = asked(held(4).pending[0])
+    assert texts(after["answer"])["tool_name"] == "none"
+    assert json.loads(json.dumps(after)) == after
+
+
+def test_a_call_that_is_held_goes_out_as_it_was_changed():
+    session = held()
+    (pending,) = session.pending
+    change(session, {"arguments": [[["messages", 1, "content"], "Comment 8: Hello."]]}, pending.id)
+    messages = session.pending[0].arguments["messages"]
+    assert [message["content"] for message in messages][1] == "Comment 8: Hello."
+    assert messages[0] == pending.arguments["messages"][0]
+    session.step_into()
+    change(session, {"answer": [[["response"], "Leave it."]]}, pending.id)
+    session.step_into()
+    assert session.board["answer"]["response"] == "Leave it."
+
+
+def test_a_call_that_has_gone_on_cannot_be_changed():
+    session = held()
+    (pending,) = session.pending
+    session.step()
+    with pytest.raises(AgentNbError, match="U307"):
+        change(session, {"arguments": []}, pending.id)
+
+
+def test_a_call_is_answered_in_its_place_before_it_goes_out():
+    session = held()
+    (pending,) = session.pending
+    assert asked(pending)["model"] is True
+    change(session, {"reply": {"text": "It is harmless.", "as": "text"}}, pending.id)
+    session.step()
+    assert "It is harmless." in str(session.board["answer"])
+
+
+def asks(**declared):
+    graph = nx.DiGraph(name="asks")
+    graph.add_node("ask", kind="human", prompt="Well?", output="said", **declared)
+    session = nb.Session(nb.load(graph))
+    session.step()
+    return session
+
+
+@pytest.mark.parametrize(
+    ("declared", "way", "options"),
+    [
+        ({}, "text", []),
+        ({"options": ["a", "b"]}, "choice", ["a", "b"]),
+        ({"options": ["Yes", "No"]}, "confirm", ["Yes", "No"]),
+        ({"options": [True, False]}, "confirm", ["yes", "no"]),
+        ({"schema": {"type": "boolean"}}, "confirm", []),
+        ({"schema": {"type": "integer"}}, "number", []),
+        ({"schema": {"type": "array"}}, "json", []),
+        ({"schema": {"type": "string", "minLength": 2}}, "text", []),
+        ({"schema": {"enum": [1, "two"]}}, "choice", ["1", "two"]),
+        ({"schema": {"type": ["string", "integer"]}}, "text", []),
+    ],
+)
+def test_what_a_node_declares_says_how_it_is_answered(declared, way, options):
+    found = asked(asks(**declared).pending[0])
+    assert (found["way"], found["options"]) == (way, options)
+    assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("declared", "typed", "value"),
+    [
+        ({}, "3", "3"),
+        ({"options": [1, 2]}, "2", 2),
+        ({"options": [True, False]}, "no", False),
+        ({"schema": {"type": "boolean"}}, "yes", True),
+        ({"schema": {"type": "integer"}}, "3", 3),
+        ({"schema": {"type": "array"}}, "[1]", [1]),
+    ],
+)
+def test_an_answer_is_given_as_the_value_that_is_meant(declared, typed, value):
+    session = asks(**declared)
+    give(session, typed, "ask")
+    assert session.board["said"] == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "code"),
+    [
+        ({"type": "integer"}, "many", "U305"),
+        ({"type": "integer", "maximum": 5}, "6", "U322"),
+        ({"type": "boolean"}, "perhaps", "U322"),
+        ({"enum": ["a", "b"]}, "c", "U322"),
+    ],
+)
+def test_what_does_not_fit_is_not_given(schema, typed, code):
+    session = asks(schema=schema)
+    with pytest.raises(AgentNbError, match=code):
+        give(session, typed, "ask")
+    assert session.status == "waiting"
+
+
+def test_what_leave_is_asked_for_is_changed_and_then_granted():
+    session = to_where_it_waits(asking("cycle", "approval"))
+    (pending,) = session.pending
+    change(session, {"arguments": [[["of"], "something else"]]}, pending.id)
+    assert texts(asked(session.pending[0])["arguments"]) == {"of": "something else"}
+    give(session, "yes", pending.id)
+    assert session.board["said"]["arguments"] == {"of": "something else"}
+
+
+def test_of_what_waits_on_the_board_only_what_may_be_another_is_open():
+    about = {
+        "prompt": "May it?",
+        "what": "object",
+        "object_type": "note",
+        "data": {"text": "x"},
+        "reason": "it is said twice",
+        "pack": "",
+    }
+    found = asked(Pending("approval_1", "approval", "n", "note", about, free=("data",)))
+    assert [(row["label"], row["as"] == "fixed") for row in found["arguments"]] == [
+        ("what", True), ("object_type", True), ("reason", True), ("data", False),
+    ]  # fmt: skip
+
+
+def test_a_value_that_was_masked_is_asked_for_as_a_secret():
+    found = asked(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
+    assert found["way"] == "secret"
+
+
+@pytest.mark.parametrize("by", ["node", "id"])
+def test_leave_is_given_by_the_node_or_by_the_number_of_what_waits(by):
+    session = to_where_it_waits(asking("cycle", "approval"))
+    give(session, "no, too dear", getattr(session.pending[0], by))
+    assert session.board["said"] == {"approved": False, "reason": "too dear", "by": None}

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import base64
+import re
+
+from agentnb.ui.static_html import still_html
+from agentnb.ui.view_model import screen
+from tests.ui import runs
+
+
+def still(session):
+    return still_html(screen(session, session.recipe.draw(board=False)), session.draw().svg)
+
+
+def test_it_says_where_the_run_stands_and_shows_picture_and_board():
+    session = runs.session()
+    session.run()
+    page = still(session)
+    assert "step 1 of 1, waiting" in page
+    assert "<th" in page
+    picture = base64.b64decode(re.search(r'base64,([^"]+)"', page)[1]).decode()
+    assert picture.startswith("<svg")
+
+
+def test_text_of_a_recipe_stays_text():
+    session = runs.session()
+    session.run()
+    assert "Refund &lt;i&gt;this&lt;/i&gt;?" in still(session)
+    session.answer("explode")
+    session.run()
+    page = still(session)
+    assert "&lt;b&gt;the till is empty&lt;/b&gt;" in page
+    assert "<script" not in page
+
+
+def test_no_secret_leaves_with_it():
+    session = runs.session()
+    session.step()
+    page = still(session)
+    picture = base64.b64decode(re.search(r'base64,([^"]+)"', page)[1]).decode()
+    assert runs.KEY not in page + picture

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.engine.control.listeners import Token
+from agentnb.secrets import hide
+from agentnb.ui import token_streams
+from agentnb.ui.debugger import Debugger
+from agentnb.ui.token_streams import DROPPED, LONGEST, Streams
+from agentnb.world.llm import LLMResponse
+from tests.ui import runs
+from tests.world.llm.protocols import PROTOCOLS, client
+from tests.world.llm.serving import Server
+
+KEY = "sk-4711-never-shown"
+
+
+class Slow:
+    """A model that streams as it is told: each text is a piece, an event is waited for before the next one."""
+
+    model = "slow-1"
+
+    def __init__(self, *pieces):
+        self.pieces = pieces
+
+    async def complete(self, request):
+        text = ""
+        for piece in self.pieces:
+            if isinstance(piece, asyncio.Event):
+                await piece.wait()
+                continue
+            text += piece
+            if request.tell is not None:
+                request.tell(piece)
+        return LLMResponse(text)
+
+
+def session(model):
+    graph = nx.DiGraph(name="talk")
+    graph.add_node("ask", kind="agent", prompt="Say something", output="said")
+    return nb.Session(nb.load(graph), llm=model)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(token_streams, "INTERVAL", 0.0)
+
+
+@pytest.fixture
+def hearing(at_once):
+    """Streams of a session whose step is in flight, as its pages hear it, and how to say a piece."""
+
+    class Hearing:
+        def __init__(self):
+            self.session, self.rows = runs.session(), []
+            self.streams = Streams(self.session, self.rows.extend)
+
+        def say(self, text, attempt=1, call=0):
+            self.session.hooks.tell("token", Token("ask", text, attempt, call, "m"))
+
+        def shown(self):
+            text = ""
+            for row in self.rows:
+                text = (text if row["at"] else "") + row["text"]
+            return text
+
+    return Hearing()
+
+
+def test_a_text_comes_in_pieces_that_fit_together(hearing):
+    for word in ("one ", "two ", "\U0001f426 three"):
+        hearing.say(word)
+    assert [(row["at"], row["text"]) for row in hearing.rows] == [(0, "one "), (4, "two "), (8, "\U0001f426 three")]
+    assert (hearing.rows[-1]["size"], hearing.rows[-1]["pieces"], hearing.rows[-1]["model"]) == (15, 3, "m")
+    assert hearing.streams.whole("0/ask")["text"] == "one two \U0001f426 three"
+    assert hearing.streams.whole("7/ask") is None
+
+
+def test_a_secret_is_never_sent_not_even_in_pieces(hearing):
+    hide(KEY)
+    for piece in ("key: ", KEY[:3], KEY[3:9], KEY[9:] + ", and sk", "i. ", "sk-4711-never"):
+        hearing.say(piece)
+        assert "4711" not in json.dumps(hearing.rows)
+    assert hearing.shown() == "key: ********, and ski. "
+    hearing.streams.settle()
+    assert hearing.shown() == "key: ********, and ski. sk-4711-never"
+
+
+def test_another_attempt_begins_anew(hearing):
+    hearing.say("half an ans")
+    hearing.say("all of it", attempt=2)
+    assert (hearing.rows[-1]["at"], hearing.rows[-1]["attempt"], hearing.shown()) == (0, 2, "all of it")
+
+
+def test_a_very_long_text_is_cut_and_its_length_still_told(hearing):
+    for _ in range(3):
+        hearing.say("x" * LONGEST)
+    assert len(hearing.shown()) == LONGEST
+    assert hearing.rows[-1]["size"] == 3 * LONGEST
+
+
+def test_what_ends_before_the_first_time_comes_is_never_shown():
+    run, rows = session(["at once"]), []
+    heard = Streams(run, rows.extend)
+    run.step()
+    heard.settle()
+    assert (run.board["said"], rows) == ("at once", [])
+
+
+def test_who_hears_no_more_is_told_nothing(hearing):
+    hearing.streams.close()
+    hearing.say("late")
+    assert hearing.rows == []
+
+
+async def until(holds):
+    for _ in range(2000):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came to that")
+
+
+def beside(model, does):
+    """Begin a step that a model streams to, and do something beside it: `does(cockpit, sent)`, what it has sent."""
+
+    async def main():
+        cockpit, sent = Debugger(session(model)), []
+        cockpit.send = lambda message, *_: sent.extend(message.get("streams", ()))
+        cockpit.session.start()
+        await asyncio.wait_for(does(cockpit, sent), 30)
+        await asyncio.wait_for(cockpit.session.wait(), 30)
+        cockpit._desk.refresh()
+        cockpit.close()
+        return cockpit.session, sent
+
+    return asyncio.run(main())
+
+
+def text_of(rows):
+    return "".join(row["text"] for row in rows)
+
+
+def test_the_cockpit_is_told_the_text_while_the_model_says_it_the_last_piece_too():
+    gate = asyncio.Event()
+
+    async def reads(cockpit, sent):
+        await until(lambda: text_of(sent) == "Once upon a time")
+        assert (sent[0]["node"], sent[0]["model"], sent[-1]["over"]) == ("ask", "slow-1", None)
+        assert "said" not in cockpit.session.board
+        gate.set()
+
+    run, sent = beside(Slow("Once ", "upon ", "a time", gate, "."), reads)
+    assert run.board["said"] == text_of(sent) == "Once upon a time."
+    assert (sent[-1]["over"], len(sent) <= 4) == (1, True)
+
+
+def test_a_call_that_is_given_up_is_dropped():
+    async def leaves(cockpit, sent):
+        await until(lambda: sent)
+        cockpit.session.stop()
+
+    _, sent = beside(Slow("never ", asyncio.Event()), leaves)
+    assert (sent[-1]["text"], sent[-1]["over"]) == ("", DROPPED)
+
+
+def test_a_page_that_has_missed_a_piece_is_told_all_of_it():
+    gate = asyncio.Event()
+
+    async def asks(cockpit, sent):
+        await until(lambda: sent)
+        cockpit._hear(None, {"do": "text", "target": sent[0]["id"]})
+        assert (sent[-1]["at"], sent[-1]["text"]) == (0, "Hello")
+        gate.set()
+
+    beside(Slow("Hello", gate), asks)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+def test_what_a_server_streams_is_shown_as_it_comes(protocol, at_once):
+    server = Server(protocol.stream("Hel", "lo ", "you"))
+    try:
+        run, rows = session(client(protocol, server)), []
+        heard = Streams(run, rows.extend)
+        run.step()
+        heard.settle()
+    finally:
+        server.close()
+    assert (text_of(rows), rows[0]["model"]) == ("Hello you", "m-1")
+    assert (len(rows) > 2, rows[-1]["over"], run.status) == (True, 1, "finished")

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+import agentnb as nb
+from agentnb.errors import AgentNbError
+from agentnb.secrets import hide
+from agentnb.ui.board_view import found_rows
+from agentnb.ui.value_editor import PAGE, branch, delete, edit, looked, wrong_with
+from tests.ui import runs
+
+
+@dataclass
+class Line:
+    name: str
+    count: int
+
+
+@pytest.fixture
+def session():
+    session = runs.session("money " * 500 + "back")
+    session.step()
+    session.edit({"order": {"a.b": {"lines": [{"n": 1}, {"n": None}]}, "line": Line("nut", 3), "pair": (1, [2])}})
+    return session
+
+
+def parts(session, *path, start=0):
+    return [(name, text) for name, text, _, _ in branch(session, {"path": list(path), "start": start})["rows"]]
+
+
+# -- looking -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_value_is_looked_at_with_its_type_and_who_wrote_it(session):
+    assert looked(session, "category") == {
+        "path": ["category"],
+        "type": "str",
+        "by": [1, "classify"],
+        "field": {"path": ["category"], "label": "category", "text": "refund", "as": "text", "note": ""},
+    }
+    ticket = looked(session, ["ticket"])
+    assert (ticket["by"], len(ticket["field"]["text"])) == ([0, ""], 3004)
+    assert (looked(session, "decision")["by"], looked(session, "decision")["field"]["as"]) == (None, "json")
+    assert looked(session, ["order"])["by"] == [1, None]
+
+
+def test_a_value_opens_to_its_parts_at_any_depth(session):
+    assert [name for name, _ in parts(session, "order")] == ["a.b", "line", "pair"]
+    assert parts(session, "order", "a.b", "lines") == [("0", "{'n': 1}"), ("1", "{'n': None}")]
+    assert parts(session, "order", "line") == [("name", "'nut'"), ("count", "3")]
+    assert parts(session, "order", "nothing") == parts(session, "category", "0") == []
+    assert looked(session, ["order", "a.b", "lines", "1", "n"])["field"]["as"] == "none"
+
+
+def test_many_parts_come_a_page_at_a_time(session):
+    session.edit({"many": list(range(PAGE + 5))})
+    found = branch(session, {"path": ["many"], "start": 0})
+    assert (len(found["rows"]), found["total"]) == (PAGE, PAGE + 5)
+    assert parts(session, "many", start=PAGE) == [(str(number), str(number)) for number in range(PAGE, PAGE + 5)]
+
+
+def test_a_deep_write_is_told_as_its_own(session):
+    session.edit({"order.line.count": 4})
+    session.run()
+    assert looked(session, ["order", "line", "count"])["by"] == [1, None]
+    assert looked(session, ["order", "a.b"])["by"] == [1, None]
+
+
+def test_a_value_that_cannot_be_shown_says_so(session):
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    with pytest.warns(UserWarning, match="opaque|reference"):
+        session.edit({"shy": Shy()})
+    found = looked(session, "shy")["field"]
+    assert (found["as"], "Shy" in found["text"]) == ("fixed", True)
+
+
+@pytest.mark.parametrize("target", [None, 3, [], [1]])
+def test_what_names_no_place_is_said(session, target):
+    with pytest.raises(AgentNbError, match="U321"):
+        looked(session, target)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_secret_is_filled_and_never_read(session):
+    found = looked(session, "api_key")
+    assert (found["field"]["as"], found["field"]["text"]) == ("secret", "")
+    edit(session, {"text": "sk-another-4712", "as": "secret"}, ["api_key"])
+    assert session.board["api_key"] == "sk-another-4712"
+    session.edit({"echo": "it is sk-another-4712"})
+    told = json.dumps([looked(session, "api_key"), looked(session, "echo"), branch(session, {"path": ["echo"]})])
+    assert "4712" not in told
+    with pytest.raises(AgentNbError, match="U306"):
+        edit(session, {"text": "********", "as": "secret"}, ["api_key"])
+
+
+def test_what_stands_below_a_secrets_name_is_not_opened(session):
+    session.edit({"credentials": {"user": "ada", "word": "open-4711"}})
+    assert parts(session, "credentials") == []
+    found = looked(session, ["credentials", "word"])["field"]
+    assert (found["as"], found["text"]) == ("fixed", "")
+    with pytest.raises(AgentNbError, match="U306"):
+        edit(session, "x", ["credentials", "word"])
+
+
+def test_a_key_that_is_a_secret_itself_is_masked_and_left_alone(session):
+    hide("ada-lovelace-1815")
+    session.edit({"ada-lovelace-1815": 1})
+    rows = found_rows(session, {"word": "********"})["rows"]
+    assert [row[0] for row in rows if row[1] == "1"] == ["********"]
+    with pytest.raises(AgentNbError, match="U306"):
+        edit(session, "x", ["********"])
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_deep_place_is_edited_and_deleted(session):
+    edit(session, {"text": "5", "as": "number"}, ["order", "a.b", "lines", "1", "n"])
+    delete(session, None, ["order", "a.b", "lines", "0"])
+    edit(session, "bolt", ["order", "line", "name"])
+    assert session.board["order"]["a.b"] == {"lines": [{"n": 5}]}
+    assert session.board["order"]["line"] == Line("bolt", 3)
+    delete(session, None, "category")
+    assert "category" not in session.board
+    assert looked(session, "category")["type"] == ""
+
+
+def test_a_new_key_may_be_a_path(session):
+    edit(session, {"text": "x", "as": "text"}, "deep.er")
+    assert session.board["deep"] == {"er": "x"}
+
+
+def test_what_no_path_can_name_is_changed_as_a_part_of_another(session):
+    session.edit({"odd": {"a": {"b": 1}, "a.b": 2}, "numbers": {1: "one"}})
+    assert looked(session, ["odd", "a", "b"])["field"]["as"] == "fixed"
+    edit(session, {"text": "3", "as": "number"}, ["odd", "a.b"])
+    assert session.board["odd"] == {"a": {"b": 1}, "a.b": 3}
+    for place in (["odd", "a", "b"], ["order", "pair", "0"]):
+        for does in (edit, delete):
+            with pytest.raises(AgentNbError, match="U306"):
+                does(session, "9", place)
+
+
+def declared():
+    return nb.Session(nb.samples("document"))
+
+
+def test_what_the_recipe_declares_of_an_input_holds_for_what_is_typed():
+    session = declared()
+    with pytest.raises(AgentNbError, match="U320"):
+        edit(session, {"text": "3", "as": "number"}, "topic")
+    with pytest.raises(AgentNbError, match="U320"):
+        edit(session, "x", "topic")
+    assert "'topic' is 'x'" in wrong_with(session, {"path": "topic", "typed": "x"})
+    assert wrong_with(session, {"path": "topic", "typed": "Why grass is green"}) == ""
+    edit(session, "Why grass is green", "topic")
+    edit(session, {"text": "3", "as": "number"}, "anything")
+    assert (session.board["topic"], session.board["anything"]) == ("Why grass is green", 3)
+
+
+def test_a_wrong_value_that_stood_there_already_does_not_lock_the_others():
+    session = nb.Session(nb.samples("document"), {"topic": 3}, validate_inputs=False)
+    assert wrong_with(session, {"path": "audience", "typed": "experts"}) == ""
+    assert wrong_with(session, {"path": "audience", "typed": "dogs"}) != ""
+
+
+def test_what_is_wrong_with_what_was_typed_is_said_in_words(session):
+    assert "is not a number" in wrong_with(session, {"path": ["new"], "typed": {"text": "x", "as": "number"}})
+    assert wrong_with(session, {"path": ["new"], "typed": {"text": "1", "as": "number"}}) == ""
+    assert "names nothing" in wrong_with(session, None)

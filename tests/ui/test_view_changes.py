@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+import agentnb as nb
+from agentnb.ui.view_changes import changes
+from agentnb.ui.view_model import screen
+from tests.ui import runs
+
+
+def states(name="research"):
+    """Return the screens of a run: forwards, back, with an edit that deletes and one that adds."""
+    session = nb.Session(nb.samples(name))
+    drawing = session.recipe.draw(board=False)
+    found = [screen(session, drawing)]
+
+    def seen():
+        found.append({**json.loads(json.dumps(screen(session, drawing))), "number": len(found)})
+
+    while session.step() is not None:
+        seen()
+    for place in (3, 5, 0):
+        session.goto(place)
+        seen()
+    for value in ([1], nb.ABSENT, [2]):
+        session.edit({"new": value})
+        seen()
+    session.breakpoints.add(node=next(iter(session.recipe.nodes)))
+    session.watch("new")
+    seen()
+    return found
+
+
+def test_what_is_the_same_is_left_out():
+    one = states()[1]
+    assert changes(one, dict(one)) == {}
+    assert changes(one, {**one, "said": "else"}) == {"said": "else"}
+
+
+def test_a_step_of_a_long_run_is_small():
+    found = states()
+    assert max(len(json.dumps(changes(*pair))) for pair in pairwise(found[1:-8])) < 2_000
+
+
+def test_of_a_board_of_many_keys_only_what_differs_is_sent():
+    session = runs.session("hello")
+    drawing = session.recipe.draw(board=False)
+    session.edit({f"key{number:04}": number for number in range(1000)})
+    found = [screen(session, drawing)]
+    for does in (session.step, lambda: session.edit({"new": 1}), lambda: session.edit({"key0500": nb.ABSENT})):
+        does()
+        found.append(screen(session, drawing))
+    sent = [changes(*pair) for pair in pairwise(found)]
+    assert [len(json.dumps(one)) < 1000 for one in sent[1:]] == [True, True]
+    assert sent[2]["board"]["gone"] == ["key0500"]
+    assert all("keys" not in one["board"] for one in sent)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        ("abc", "abc", {"rows": []}),
+        ("abc", "abcd", {"rows": [["d"]]}),
+        ("abc", "ac", {"rows": [], "gone": ["b"]}),
+        ("abc", "acb", {"rows": [["b"]], "gone": ["b"]}),
+        ("abc", "", {"rows": [], "gone": ["a", "b", "c"]}),
+        ("", "ab", {"rows": [["a"], ["b"]]}),
+        ("abc", "xabc", {"rows": [["x"], ["a"], ["b"], ["c"]], "gone": ["a", "b", "c"]}),
+    ],
+)
+def test_rows_that_go_come_and_move(before, after, sent):
+    found = changes({"board": [[key] for key in before], "n": 1}, {"board": [[key] for key in after], "n": 2})
+    assert found.get("board", {"rows": []}) == sent
+
+
+def test_where_many_rows_move_all_keys_are_named():
+    keys = [f"k{number}" for number in range(100)]
+    found = changes({"board": [[key] for key in keys]}, {"board": [[key] for key in reversed(keys)]})
+    assert found["board"] == {"rows": [], "keys": keys[::-1]}
+
+
+@pytest.mark.needs_chromium
+def test_a_page_that_is_sent_what_changes_has_what_the_kernel_has(host):
+    found = states()
+    on = host()
+    on.page.evaluate("state => host.model.set('state', state)", {**found[0], "number": 0})
+    for number, (before, after) in enumerate(pairwise(found), 1):
+        changed = changes({**before, "number": 0}, {**after, "number": 0})
+        on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": changed, "number": number})
+        assert on.page.evaluate("host.model.get('state')") == {**after, "number": number}
+    assert on.page.locator("tr[data-row=new]").count() == 1
+
+
+@pytest.mark.needs_chromium
+def test_a_page_that_has_missed_something_asks_for_the_whole_and_one_view_takes_it_in(host):
+    on = host(views=2)
+    on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"said": "third"}, "number": 3})
+    assert {"do": "whole"} in on.page.evaluate("host.sent.splice(0)")
+    on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"said": "first"}, "number": 1})
+    assert on.page.locator(".agentnb-said").all_inner_texts() == ["first", "first"]
+    assert {"do": "whole"} not in on.page.evaluate("host.sent.splice(0)")

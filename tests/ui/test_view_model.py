@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import agentnb as nb
+from agentnb.clock import FrozenClock
+from agentnb.errors import Problem
+from agentnb.recipe.model import Node, Recipe, Requirement
+from agentnb.session import Session, stored_run
+from agentnb.session.reopen import reopened
+from agentnb.store import MemoryLog
+from agentnb.ui.board_view import ROWS
+from agentnb.ui.static_html import still_html
+from agentnb.ui.view_model import abilities, said, screen
+from tests.property.resumed import cut
+from tests.session.shaped import asking, session_of, to_where_it_waits
+from tests.ui import runs
+
+
+def shown(session, *problems):
+    return screen(session, session.recipe.draw(board=False), problems)
+
+
+def able(session):
+    return {verb for verb, can in abilities(session).items() if can}
+
+
+def marks(state, node):
+    return state["picture"]["nodes"].get(node, {"classes": []})["classes"]
+
+
+def row(state, key):
+    return next(row for row in state["board"] if row[0] == key)
+
+
+def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current():
+    state = shown(runs.session())
+    assert (state["status"], state["position"], state["length"], state["current"]) == ("ready", 0, 0, "classify")
+    assert row(state, "ticket") == ["ticket", "'money back'", [], "str", [0, ""]]
+    assert row(state, "decision") == ["decision", None, [], "", None]
+    assert marks(state, "classify") == ["current"]
+    assert state["said"] == "At the start: 'classify' is first."
+
+
+def test_a_step_marks_what_it_read_and_wrote_and_says_so():
+    session = runs.session()
+    session.step()
+    state = shown(session)
+    assert row(state, "category") == ["category", "'refund'", ["written", "read"], "str", [1, "classify"]]
+    assert row(state, "ticket")[2] == ["read"]
+    assert marks(state, "ask") == ["current"]
+    assert "visited" in marks(state, "classify")
+    assert state["said"] == "Step 1: 'classify' wrote category = 'refund'. Next: 'ask'."
+
+
+def test_a_secret_does_not_reach_the_screen():
+    session = runs.session()
+    session.step()
+    assert runs.KEY not in json.dumps(shown(session))
+
+
+def test_all_of_it_is_json():
+    session = runs.session()
+    session.edit({"odd": {3: (1, b"x"), "none": None}, "deep": {"a": {"b": float("inf")}}})
+    state = shown(session)
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_a_value_that_cannot_be_shown_says_so():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    session = runs.session()
+    with pytest.warns(UserWarning, match="opaque|reference"):
+        session.edit({"shy": Shy()})
+    assert "Shy" in row(shown(session), "shy")[1]
+
+
+def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
+    session = runs.session()
+    session.step()
+    session.back()
+    state = shown(session)
+    assert (state["position"], state["length"]) == (0, 1)
+    assert row(state, "category")[1] is None
+    assert state["said"] == "1 later step is kept. At the start: 'classify' is first."
+    assert able(session) == {
+        "step",
+        "into",
+        "over",
+        "run",
+        "run_to",
+        "goto",
+        "reset",
+        "edit",
+        "set_next",
+        "fork",
+        "switch",
+    }
+
+
+def test_who_waits_is_asked_with_the_options_of_the_recipe():
+    session = runs.session()
+    session.run()
+    state = shown(session)
+    (pending,) = state["pending"]
+    assert state["status"] == "waiting"
+    assert (pending["node"], pending["kind"], pending["options"]) == ("ask", "answer", ["yes", "no", "explode"])
+    assert pending["prompt"] == "Refund <i>this</i>?"
+    assert "waiting" in marks(state, "ask")
+    assert state["said"].endswith("'ask' waits for a person.")
+    assert able(session) == {
+        "back",
+        "run_back",
+        "goto",
+        "stop",
+        "reset",
+        "answer",
+        "edit",
+        "set_next",
+        "fork",
+        "switch",
+    }
+
+
+def human(**params):
+    return Recipe("t", "test", {"ask": Node("ask", "human", params=params)}, (), ("ask",))
+
+
+def test_who_is_asked_sees_for_which_role_and_how_long():
+    session = Session(human(prompt="Well?", role="<b>reviewer</b>", timeout=1_000.0), clock=FrozenClock())
+    session.run()
+    screened = shown(session)
+    (pending,) = screened["pending"]
+    assert (pending["role"], pending["left"]) == ("<b>reviewer</b>", 1_000.0)
+    assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in still_html(screened, "")
+
+
+def test_without_a_role_or_an_end_nothing_is_said_of_them():
+    session = Session(human(prompt="Well?"))
+    session.run()
+    (pending,) = shown(session)["pending"]
+    assert (pending["role"], pending["left"]) == ("", None)
+
+
+def test_what_a_step_thought_is_said():
+    router = Node("choose", "router", params={"input_key": ("a",), "routes": {"1": ""}, "default": ""})
+    session = Session(Recipe("t", "test", {"choose": router}, (), ("choose",)), {"a": 1})
+    session.step()
+    assert shown(session)["said"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
+
+
+def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
+    asks = Requirement(lambda board: "key" in board, "give me a key")
+    session = Session(replace(human(prompt="Well?"), requires=(asks,)))
+    state = shown(session)
+    assert state["said"] == "What the recipe requires does not hold. Edit the board."
+    assert [problem["what"] for problem in state["problems"]] == ["give me a key"]
+
+
+def test_what_failed_is_a_problem_with_its_four_answers():
+    session = runs.session()
+    session.run()
+    session.answer("explode")
+    session.run()
+    state = shown(session)
+    (problem,) = state["problems"]
+    assert state["status"] == "failed"
+    assert "failed" in marks(state, "tell")
+    assert "the till is empty" in problem["what"]
+    assert all(problem[answer] for answer in ("code", "what", "where", "why", "do"))
+    assert "step" in able(session)
+    assert state["said"].endswith("'tell' failed. Step tries it again.")
+
+
+def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
+    session = runs.session()
+    session.crash = MemoryError()
+    (problem,) = shown(session)["problems"]
+    assert problem["code"] == "U303"
+    assert "MemoryError" in problem["what"]
+
+
+def test_problems_of_the_last_command_stand_beside_it():
+    problem = Problem("U302", "what", "where", "why", "do")
+    assert [found["code"] for found in shown(runs.session(), problem)["problems"]] == ["U302"]
+
+
+def test_a_step_at_work_can_be_left_but_not_doubled():
+    session = runs.session()
+    state = screen(session, session.recipe.draw(board=False), at_work=True)
+    assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
+    assert state["can"] == ["stop", "reset", "switch"]
+
+
+def test_at_the_end_only_the_past_is_left():
+    session = runs.session("hello")
+    session.run()
+    assert said(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
+    assert able(session) == {"back", "run_back", "goto", "reset", "edit", "set_next", "fork", "switch"}
+
+
+def test_a_used_up_budget_is_said():
+    session = runs.session("hello", budget={"max_steps": 1})
+    session.run()
+    assert said(session).endswith("The budget is used up.")
+    assert not able(session) & {"step", "run", "pause"}
+
+
+def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
+    from agentnb.board.values import ABSENT
+
+    session = runs.session("hello")
+    session.edit({"extra": 1})
+    session.step()
+    session.edit({"extra": ABSENT})
+    assert row(shown(session), "extra") == ["extra", None, ["written"], "", None]
+
+
+def test_a_large_board_is_cut():
+    session = runs.session()
+    session.edit({f"key{number}": number for number in range(ROWS + 50)})
+    state = shown(session)
+    assert len(state["board"]) == ROWS
+    assert state["more"] > 0
+
+
+def test_a_long_value_is_cut():
+    session = runs.session("x" * 5000)
+    assert len(row(shown(session), "ticket")[1]) <= 400
+
+
+def test_who_is_asked_for_leave_may_say_yes_or_no():
+    session = to_where_it_waits(asking("cycle", "approval"))
+    (pending,) = shown(session)["pending"]
+    assert (pending["kind"], pending["prompt"], pending["options"]) == ("approval", "may it", ["yes", "no"])
+
+
+def test_what_is_held_inside_says_where():
+    session = session_of("reactive")
+    session.step_into()
+    assert shown(session)["said"] == "Held at event evt_003 'greeting.done' of 'greet'."
+
+
+def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it():
+    log = MemoryLog()
+    session = asking("cycle", "human")
+    session.keep_in(stored_run.begin(session, log, "step"))
+    to_where_it_waits(session)
+    session.close()
+    closed, opened = session, nb.open(log)
+    for each in (closed, opened):
+        state = shown(each)
+        assert (state["chips"], able(each) - {"back", "run_back", "goto", "switch"}) == (["read-only"], set())
+        assert ", read-only." in still_html(state, "")
+    assert shown(reopened(log, log.run(), session.engine.plan))["chips"] == []
+
+
+def test_a_call_of_another_process_that_never_came_back_is_told():
+    log, cuts = MemoryLog(), MemoryLog()
+    session = asking("cycle", "tool")
+    session.keep_in(stored_run.begin(session, log, "step"))
+    session.step(2)
+    at = next(entry.seq for entry in log.entries(session.run_id) if '"out"' in entry.body)
+    cut(log, session.run_id, at, cuts)
+    for again in (nb.open(cuts), reopened(cuts, cuts.run(), session.engine.plan)):
+        state = shown(again)
+        (pending,) = state["pending"]
+        assert pending["kind"] == "call"
+        assert state["said"].endswith("'may it' of 'again' went out, and its answer never came.")
+        assert "asks" not in still_html(state, "")

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+
+from agentnb.errors import AgentRuntimeError
+from agentnb.world.llm.base import LLMError, LLMResponse
+from agentnb.world.llm.direct_call import Pieces, acomplete, complete
+from agentnb.world.llm.providers import client_of
+from agentnb.world.llm.scripted import ScriptedClient
+from tests.world.llm.protocols import OpenAI, client, request
+
+
+class Telling:
+    """Tells its pieces, and answers with them, or with something else."""
+
+    def __init__(self, *pieces, content=None):
+        self.pieces, self.content = pieces, "".join(pieces) if content is None else content
+
+    def complete(self, asked):
+        for piece in self.pieces:
+            asked.tell(piece)
+        return LLMResponse(self.content, "telling")
+
+
+class Later(Telling):
+    async def complete(self, asked):
+        for piece in self.pieces:
+            await asyncio.sleep(0)
+            asked.tell(piece)
+        return LLMResponse(self.content, "later")
+
+
+class Endless:
+    """Tells one piece, and then waits for ever; `over` says that it was ended."""
+
+    def __init__(self):
+        self.over = threading.Event()
+
+    async def complete(self, asked):
+        asked.tell("one")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.over.set()
+
+
+class EndlessThread:
+    """Blocks its thread, telling, until it is ended."""
+
+    def __init__(self):
+        self.over = threading.Event()
+
+    def complete(self, asked):
+        try:
+            while True:
+                asked.tell("one")
+        finally:
+            self.over.set()
+
+
+def both(made, *, loop):
+    """Return the pieces of an answer, by `for` or by `async for`, and what stands at their end."""
+    if not loop:
+        return list(made), made.response
+
+    async def main():
+        return [piece async for piece in made], made.response
+
+    return asyncio.run(main())
+
+
+in_a_loop = pytest.mark.parametrize("loop", [False, True], ids=["for", "async for"])
+
+# ---------------------------------------------------------------------------------------------------------- as a whole
+
+
+@pytest.mark.parametrize("limit", [None, 30])
+@pytest.mark.parametrize("made", [Telling("a"), Later("a"), ScriptedClient(["a"])], ids=["now", "later", "script"])
+def test_a_client_of_any_sort_is_asked(made, limit):
+    asked = replace(request(timeout=limit), tell=[].append)
+    assert complete(made, asked).content == "a"
+    assert asyncio.run(acomplete(made, asked)).content == "a"
+
+
+def test_one_who_cannot_await_may_ask_where_a_loop_runs(serve):
+    made = client(OpenAI, serve(OpenAI.whole()))
+
+    async def main():
+        return complete(made, request()).content
+
+    assert asyncio.run(main()) == "Hello"
+
+
+def test_an_answer_that_is_no_response_is_one_afterwards():
+    class Bare:
+        def complete(self, asked):
+            return "bare"
+
+    assert complete(Bare(), request()) == LLMResponse("bare")
+
+
+@pytest.mark.parametrize("ask", [complete, lambda *given: asyncio.run(acomplete(*given))], ids=["now", "awaited"])
+def test_a_time_limit_holds_for_a_client_that_knows_of_none(ask):
+    held = threading.Event()
+
+    class Blocking:
+        def complete(self, asked):
+            held.wait(10)
+            return LLMResponse("late")
+
+    class Waiting:
+        async def complete(self, asked):
+            await asyncio.Event().wait()
+
+    for made in (Blocking(), Waiting()):
+        with pytest.raises(TimeoutError, match=r"the model has not answered within 0.05 s"):
+            ask(made, request(settings={"request_timeout": 0.05}))
+    held.set()
+
+
+def test_a_time_out_of_the_client_itself_says_what_the_client_says():
+    class Slow:
+        def complete(self, asked):
+            raise TimeoutError("its own words")
+
+    with pytest.raises(TimeoutError, match="its own words"):
+        complete(Slow(), request(timeout=30))
+
+
+@pytest.mark.parametrize("limit", [None, 30])
+def test_what_a_client_raises_comes_out(limit, serve):
+    with pytest.raises(LLMError, match="slow down"):
+        complete(client(OpenAI, serve(OpenAI.failed(429, "slow down"))), request(timeout=limit))
+
+
+def test_clients_that_block_are_asked_at_the_same_time():
+    both_are_in = threading.Barrier(2, timeout=10)
+
+    class Meets:
+        def complete(self, asked):
+            both_are_in.wait()
+            return LLMResponse("met")
+
+    async def main():
+        return await asyncio.gather(acomplete(Meets(), request()), acomplete(Meets(), request()))
+
+    assert [answer.content for answer in asyncio.run(main())] == ["met", "met"]
+
+
+def test_a_client_sees_the_context_of_who_asks():
+    user = contextvars.ContextVar("user")
+
+    class Seeing:
+        def complete(self, asked):
+            return LLMResponse(user.get())
+
+    user.set("ann")
+    assert complete(Seeing(), request(timeout=30)).content == "ann"
+
+
+# ------------------------------------------------------------------------------------------------------ piece by piece
+
+
+@in_a_loop
+@pytest.mark.parametrize("sort", [Telling, Later])
+def test_pieces_come_as_they_are_told_and_are_the_answer(loop, sort):
+    pieces, response = both(Pieces(sort("Hel", "lo ", "you"), request()), loop=loop)
+    assert pieces == ["Hel", "lo ", "you"]
+    assert response.content == "Hello you"
+
+
+@in_a_loop
+def test_the_pieces_of_a_real_server_come_with_its_tokens(loop, serve):
+    made = Pieces(client(OpenAI, serve(OpenAI.stream("Hel", "lo"))), request())
+    pieces, response = both(made, loop=loop)
+    assert (pieces, response.usage.tokens_out) == (["Hel", "lo"], 3)
+
+
+@in_a_loop
+@pytest.mark.parametrize(
+    ("content", "pieces"), [("whole", ["whole"]), ({"a": 1}, ['{"a": 1}']), (None, []), ("", [])], ids=repr
+)
+def test_what_does_not_stream_is_one_piece(loop, content, pieces):
+    assert both(Pieces(ScriptedClient(lambda _: content), request()), loop=loop)[0] == pieces
+
+
+@in_a_loop
+def test_the_end_that_was_not_told_comes_last(loop):
+    assert both(Pieces(Telling("Hel", content="Hello"), request()), loop=loop)[0] == ["Hel", "lo"]
+
+
+@in_a_loop
+def test_other_pieces_than_the_answer_are_a_mistake_of_the_client(loop):
+    with pytest.raises(AgentRuntimeError, match="X466"):
+        both(Pieces(Telling("Hal", content="Hello"), request()), loop=loop)
+
+
+@in_a_loop
+def test_who_listens_already_is_told_too(loop):
+    heard = []
+    both(Pieces(Telling("a", "b"), request(tell=heard.append)), loop=loop)
+    assert heard == ["a", "b"]
+
+
+@in_a_loop
+def test_an_error_amid_a_stream_arrives_after_the_pieces_before_it(loop, serve):
+    made, pieces = Pieces(client(OpenAI, serve(OpenAI.stream_fails("Hel", "it is too much"))), request()), []
+
+    async def main():
+        while True:
+            pieces.append(await anext(made))
+
+    with pytest.raises(LLMError, match="it is too much"):
+        asyncio.run(main()) if loop else pieces.extend(made)
+    assert made.response is None
+    assert pieces == ["Hel"]
+
+
+def test_nothing_is_asked_before_the_first_piece(serve):
+    server = serve(OpenAI.stream("Hi"))
+    made = Pieces(client(OpenAI, server), request())
+    assert server.asked == []
+    assert next(made) == "Hi"
+    made.close()
+
+
+@pytest.mark.parametrize("sort", [Endless, EndlessThread])
+@pytest.mark.parametrize("how", ["closed", "let go", "left"])
+def test_a_stream_that_is_abandoned_ends_its_request(sort, how):
+    asked = sort()
+    made = Pieces(asked, request())
+    if how == "left":
+        for _ in Pieces(asked, request()):
+            break
+    else:
+        assert next(made) == "one"
+    if how == "closed":
+        made.close()
+    del made
+    gc.collect()
+    assert asked.over.wait(10)
+
+
+@pytest.mark.parametrize("sort", [Endless, EndlessThread])
+@pytest.mark.parametrize("how", ["closed", "let go", "cancelled"])
+def test_an_awaited_stream_that_is_abandoned_ends_its_request(sort, how):
+    asked = sort()
+
+    async def main():
+        made = Pieces(asked, request())
+        assert await anext(made) == "one"
+        if how == "closed":
+            await made.aclose()
+            return True
+        if how == "cancelled":
+            waits = asyncio.create_task(_all(made))
+            await asyncio.sleep(0)
+            waits.cancel()
+            await asyncio.wait([waits])
+        del made
+        gc.collect()
+        return await asyncio.to_thread(asked.over.wait, 10)
+
+    assert asyncio.run(main())
+    assert asked.over.wait(10)
+
+
+async def _all(pieces):
+    return [piece async for piece in pieces]
+
+
+@in_a_loop
+def test_an_abandoned_stream_hangs_up_on_its_server(loop):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        hung_up = threading.Event()
+        threading.Thread(target=_says_one_piece, args=(listening, hung_up), daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        made = Pieces(client_of("lmstudio:m", {"base_url": url}), request())
+
+        async def main():
+            first = await anext(made)
+            await made.aclose()
+            return first, await asyncio.to_thread(hung_up.wait, 10)
+
+        if loop:
+            assert asyncio.run(main()) == ("Hel", True)
+        else:
+            assert next(made) == "Hel"
+            made.close()
+            assert hung_up.wait(10)
+
+
+def _says_one_piece(listening, hung_up):
+    """Answer with the first piece of a stream, and wait until who asked has gone."""
+    line, _ = listening.accept()
+    with line:
+        line.recv(65536)
+        event = OpenAI.stream("Hel", ends=False).body
+        line.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + event)
+        while line.recv(65536):
+            pass
+    hung_up.set()
+
+
+def test_a_stream_is_read_in_a_running_loop_without_awaiting():
+    async def main():
+        return list(Pieces(Later("a", "b"), request()))
+
+    assert asyncio.run(main()) == ["a", "b"]

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.board.values import ABSENT
+from agentnb.errors import RecipeError
+from agentnb.recipe.model import Node
+from agentnb.world.call_arguments import as_writes, asked_of, check_signature, options_of, settings_of, takes_board
+from agentnb.world.llm.simulated import SimulatedClient
+from agentnb.world.world import World
+from tests.session.making import graph, session
+
+
+def wrong(function, inputs=None):
+    with pytest.raises(RecipeError) as caught:
+        check_signature(Node("n", "function", inputs=inputs), function)
+    return [problem.code for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("function", "takes"),
+    [
+        (lambda board: None, True),
+        (lambda board, /: None, True),
+        (lambda *boards: None, True),
+        (lambda: None, False),
+        (lambda *, board: None, False),
+        (lambda **words: None, False),
+        (lambda board=None: None, False),
+        (len, True),
+        (iter, True),  # a builtin that does not tell its signature
+    ],
+)
+def test_a_function_is_given_the_board_where_it_takes_one(function, takes):
+    assert takes_board(function) is takes
+
+
+def test_inputs_must_be_parameters_and_all_that_are_needed_must_be_given():
+    assert wrong(lambda a: None, {"b": ("b",)}) == ["R201", "R202"]
+    assert wrong(lambda a, b: None, {"a": ("a",)}) == ["R202"]
+    assert wrong(lambda a, /: None, {"a": ("a",)}) == ["R201"]
+    assert wrong(lambda a, *, b: None) == ["R202"]
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (lambda a, b=2: None, {"a": ("a",)}),
+        (lambda **words: None, {"a": ("a",)}),
+        (lambda *, a: None, {"a": ("a",)}),
+        (lambda board, other=1: None, None),
+        (lambda: None, None),
+        (iter, {"a": ("a",)}),
+    ],
+)
+def test_what_can_be_called_so_is_fine(function, inputs):
+    check_signature(Node("n", "function", inputs=inputs), function)
+
+
+def test_a_wrong_signature_is_told_before_anything_runs_and_all_at_once():
+    made = graph("a", "b", a=lambda x, y: None, b=lambda p, q: None)
+    with pytest.raises(RecipeError) as caught:
+        session(made)
+    assert [problem.code for problem in caught.value.problems] == ["R202", "R202"]
+    assert "'x', 'y'" in caught.value.problems[0].what
+
+
+def test_what_a_function_returns_as_writes():
+    assert as_writes("n", {"a": 1}) == {"a": 1}
+    assert as_writes("n", None) == {}
+    assert as_writes("n", [1]) == {"n": [1]}
+    assert as_writes("n", 0) == {"n": 0}
+
+
+def given_by(inputs, board):
+    seen = {}
+
+    def take(**words):
+        seen.update(words)
+
+    made = graph("take", take=take)
+    made.nodes["take"]["inputs"] = inputs
+    session(made, board).step()
+    return seen
+
+
+def test_inputs_are_read_by_path_and_an_absent_one_is_left_out():
+    board = {"a": 1, "deep": {"list": [10, {"x": 20}]}, "none": None, "dotted.key": 5}
+    inputs = {"a": "a", "x": "deep.list.1.x", "first": ("deep", "list", 0), "none": "none", "gone": "b", "far": "a.b.c"}
+    assert given_by(inputs, board) == {"a": 1, "x": 20, "first": 10, "none": None}
+
+
+def test_each_step_is_given_its_own_copy():
+    lists = []
+
+    def grow(items):
+        lists.append(items)
+        return {"seen": len(items)}
+
+    made = graph("grow", grow=grow)
+    made.nodes["grow"]["inputs"] = {"items": "items"}
+    run = session(made, {"items": [1]})
+    run.step()
+    lists[0].append(2)
+    assert run.board["items"] == [1]
+
+
+def test_absent_deletes():
+    run = session(graph("clear", clear=lambda board: {"a": ABSENT, "b.c": 1}), {"a": 1})
+    run.step()
+    assert dict(run.board) == {"b.c": 1}
+
+
+@pytest.mark.parametrize(
+    ("params", "options"),
+    [
+        ({}, {}),
+        ({"prompt": "x", "timeout": None, "attempts": None}, {}),
+        ({"timeout": 0}, {}),
+        ({"timeout": -1, "attempts": 2}, {"attempts": 2}),
+        ({"timeout": 0.5, "backoff": 0, "blocking": False}, {"timeout": 0.5, "backoff": 0, "blocking": False}),
+        ({"repeatable": True, "attempts": 1}, {"repeatable": True, "attempts": 1}),
+    ],
+)
+def test_the_options_of_a_call_are_those_that_are_given(params, options):
+    assert options_of(Node("n", "tool", params=params)) == options
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (None, {}),
+        ("big", {"model": "big"}),
+        ({}, {}),
+        ({"model": "big", "temperature": 0, "seed": None}, {"model": "big", "temperature": 0}),
+        ({"messages": [], "prompt": "x", "tools": [1], "top_p": 1}, {"top_p": 1}),
+    ],
+)
+def test_a_models_settings_never_say_what_is_asked(model, settings):
+    assert settings_of(model) == settings
+
+
+@pytest.mark.parametrize(
+    ("llm", "made_up"),
+    [
+        (None, False),
+        (SimulatedClient(), True),
+        (["yes", "no"], True),
+        ({"ask": "yes"}, True),
+        (lambda request: "yes", False),  # it may ask anybody
+    ],
+)
+def test_a_models_effect_says_where_its_answers_are_only_made_up(llm, made_up):
+    options = {"timeout": 3}
+    assert asked_of(World(llm=llm), options) == ({"timeout": 3, "made_up": True} if made_up else options)

@@ -1,0 +1,207 @@
+"""test_chaos: what is slowed down and struck, and that it is the same again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.clock import FrozenClock
+from agentnb.errors import ExecutionError
+from agentnb.world.fault_injection import Chaos, ChaosError, tokens_of
+from agentnb.world.llm.base import LLMResponse, Usage
+
+CALL = ("fetch", "tool", 0, 1)
+CALLS = [(f"node {number}", "tool", 0, 1) for number in range(2_000)]
+
+
+class Waited(FrozenClock):
+    """A clock that notes how long it was to wait, and does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    async def sleep(self, seconds):
+        self.waits.append(seconds)
+
+
+def struck(chaos, calls=CALLS):
+    return [call for call in calls if chaos.strikes(call)]
+
+
+def session(chaos, attempts=1, **more):
+    graph = nx.DiGraph(name="one call")
+    graph.add_node("fetch", kind="tool", attempts=attempts)
+    return nb.Session(nb.load(graph), tools={"fetch": lambda: {"found": 1}}, clock=Waited(), chaos=chaos, **more)
+
+
+# -- strikes ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_strikes_the_same_calls():
+    assert struck(Chaos(error_rate=0.3, seed=7)) == struck(Chaos(error_rate=0.3, seed=7))
+    assert struck(Chaos(error_rate=0.3, seed=7)) != struck(Chaos(error_rate=0.3, seed=8))
+
+
+def test_another_process_strikes_the_same_calls():
+    program = (
+        "from agentnb.world.fault_injection import Chaos\n"
+        "print([n for n in range(99) if Chaos(error_rate=0.5, seed=3).strikes((f'node {n}', 'tool', 0, 1))])"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == str([n for n in range(99) if Chaos(error_rate=0.5, seed=3).strikes(CALLS[n])])
+
+
+@pytest.mark.parametrize(("rate", "least", "most"), [(0, 0, 0), (0.1, 140, 260), (0.5, 900, 1_100), (1, 2_000, 2_000)])
+def test_the_rate_is_the_share_of_calls_that_are_struck(rate, least, most):
+    assert least <= len(struck(Chaos(error_rate=rate))) <= most
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_each_part_of_a_call_decides(place):
+    chaos = Chaos(error_rate=0.5)
+    others = [[*CALL] for _ in range(64)]
+    for number, other in enumerate(others):
+        other[place] = f"{number}x" if place < 2 else number
+    assert 0 < len(struck(chaos, map(tuple, others))) < 64
+
+
+def test_a_rate_that_grows_strikes_the_same_calls_and_more():
+    assert set(struck(Chaos(error_rate=0.1))) < set(struck(Chaos(error_rate=0.4)))
+
+
+def test_a_strike_says_that_it_was_made():
+    with pytest.raises(ChaosError, match=r"'fetch'.*made on purpose.*seed 5"):
+        Chaos(error_rate=1, seed=5).strike(CALL)
+    Chaos(error_rate=0).strike(CALL)
+
+
+def test_apart_strikes_elsewhere_and_is_the_same_again():
+    chaos = Chaos(error_rate=0.5, latency_ms=3)
+    assert struck(chaos.apart("one")) == struck(chaos.apart("one"))
+    assert struck(chaos.apart("one")) != struck(chaos.apart("two"))
+    assert chaos.apart("one").latency_ms == 3
+
+
+@pytest.mark.parametrize("kind", ["human", "sleep"])
+def test_people_and_pauses_are_spared(kind):
+    chaos, key = Chaos(latency_ms=9, error_rate=1, token_throttle=True), ("ask", kind, 0, 1)
+    chaos.strike(key)
+    assert (chaos.delay(key), chaos.throttled(key, 100)) == (0, 0)
+
+
+# -- how long --------------------------------------------------------------------------------------------------------
+
+
+def test_each_call_waits_exactly_so_long():
+    assert {Chaos(latency_ms=250).delay(call) for call in CALLS} == {0.25}
+
+
+def test_an_answer_takes_the_latency_once_more_for_each_hundred_tokens():
+    assert Chaos(latency_ms=200, token_throttle=True).throttled(CALL, 250) == pytest.approx(0.5)
+    assert Chaos(latency_ms=200).throttled(CALL, 250) == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens"),
+    [
+        (LLMResponse("x" * 40), 10),
+        (LLMResponse("x" * 40, usage=Usage(tokens_out=7)), 7),
+        ("x" * 8, 2),
+        ({"a": 1}, 2),
+    ],
+)
+def test_tokens_are_those_that_are_told_else_guessed_by_length(answer, tokens):
+    assert tokens_of(answer) == tokens
+
+
+# -- what is asked for -----------------------------------------------------------------------------------------------
+
+
+def test_of_takes_a_chaos_a_mapping_an_object_and_nothing():
+    wanted = Chaos(latency_ms=5, error_rate=0.5)
+    assert Chaos.of(None) is None
+    assert Chaos.of(wanted, seed=9) is wanted
+    assert Chaos.of({"latency_ms": 5, "error_rate": 0.5}) == wanted
+    assert Chaos.of(SimpleNamespace(latency_ms=5, error_rate=0.5, other=1)) == wanted
+
+
+def test_a_seed_of_its_own_wins():
+    assert Chaos.of({"error_rate": 1}, seed=4).seed == 4
+    assert Chaos.of({"error_rate": 1, "seed": 2}, seed=4).seed == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "cure"),
+    [
+        ({"eror_rate": 0.1}, "did you mean 'error_rate'?"),
+        ({"error_rate": 1.5}, "0.1"),
+        ({"error_rate": -0.1}, "0.1"),
+        ({"error_rate": "0.1"}, "0.1"),
+        ({"error_rate": float("nan")}, "0.1"),
+        ({"latency_ms": -1}, "200"),
+        ({"latency_ms": float("inf")}, "200"),
+        ({"latency_ms": True}, "200"),
+        ({"token_throttle": 1}, "true"),
+        ({"seed": None}, "seed=1"),
+        (5, "mapping"),
+        ("error_rate=0.1", "mapping"),
+        (Chaos, "mapping"),
+    ],
+)
+def test_wrong_words_and_values_are_refused(given, cure):
+    with pytest.raises(ExecutionError) as raised:
+        Chaos.of(given)
+    (problem,) = raised.value.problems
+    assert problem.code == "X415"
+    assert cure in problem.do
+
+
+def test_all_wrong_values_are_told_at_once():
+    with pytest.raises(ExecutionError) as raised:
+        Chaos(latency_ms=-1, error_rate=2)
+    assert [problem.where for problem in raised.value.problems] == ["chaos, latency_ms", "chaos, error_rate"]
+
+
+# -- in a session ----------------------------------------------------------------------------------------------------
+
+
+def test_a_session_waits_and_is_struck():
+    slow = session({"latency_ms": 300})
+    slow.run()
+    assert (slow.status, slow.engine.clock.waits) == ("finished", [0.3])
+    broken = session({"error_rate": 1})
+    broken.run()
+    assert broken.status == "failed"
+    assert isinstance(broken.cause, ChaosError)
+
+
+def test_another_attempt_may_go_well():
+    chaos = next(
+        chaos for chaos in (Chaos(error_rate=0.5, seed=seed) for seed in range(99))
+        if chaos.strikes(("fetch", "tool", 0, 1)) and not chaos.strikes(("fetch", "tool", 0, 2))
+    )  # fmt: skip
+    retried = session(chaos, attempts=2)
+    retried.run()
+    assert retried.status == "finished"
+    assert session(chaos).run().outcome["status"] == "failed"
+
+
+def test_a_long_answer_of_a_model_takes_longer():
+    graph = nx.DiGraph(name="talk")
+    graph.add_node("say", kind="agent", ref="say")
+    talk = nb.Session(nb.load(graph), llm=["x" * 400], clock=Waited(), chaos=Chaos(latency_ms=100, token_throttle=True))
+    talk.run()
+    assert talk.status == "finished"
+    assert talk.engine.clock.waits == pytest.approx([0.1, 0.1])
+
+
+def test_leave_of_a_person_is_no_service_that_fails():
+    chaos = Chaos(latency_ms=1000, error_rate=1.0)
+    assert [chaos.delay(("pay", kind, 0, 1)) for kind in ("approval", "human")] == [0.0, 0.0]
+    assert struck(chaos, [("pay", "approval", 0, 1)]) == []

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from ipaddress import ip_address
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from agentnb.world.sample_text import CannotError, text, written
+
+
+def made(name="summary", seed=1, **schema):
+    return text(schema, name, Random(seed))
+
+
+def test_a_text_has_its_name_and_a_number():
+    assert re.fullmatch(r"summary \d+", made())
+    assert re.fullmatch(r"key points \d+", made("key_points"))
+    assert re.fullmatch(r"text \d+", made(""))
+    assert made() == made()
+    assert len({made(seed=seed) for seed in range(20)}) > 5
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 3), (1, 1), (5, 5), (30, 31), (200, None), (9, 10), (3.0, 4.0)])
+@pytest.mark.parametrize("format", [None, "email"])
+def test_it_is_as_long_as_it_shall_be(low, high, format):
+    for seed in range(20):
+        found = made(seed=seed, minLength=low, format=format, **({} if high is None else {"maxLength": high}))
+        assert low <= len(found) <= (high if high is not None else 1000)
+        assert found == found.strip()
+
+
+@pytest.mark.parametrize("lengths", [{"minLength": 3, "maxLength": 2}, {"minLength": 10**9}])
+def test_lengths_that_cannot_be(lengths):
+    with pytest.raises(CannotError, match="'summary'"):
+        made(**lengths)
+
+
+@pytest.mark.parametrize(
+    ("format", "fits"),
+    [
+        ("date-time", datetime.fromisoformat),
+        ("date", date.fromisoformat),
+        ("time", re.compile(r"\d\d:\d\d:\d\dZ").fullmatch),
+        ("uuid", UUID),
+        ("email", re.compile(r"due-day\.\d+@example\.org").fullmatch),
+        ("uri", re.compile(r"https://example\.org/due-day/\d+").fullmatch),
+        ("ipv4", ip_address),
+        ("ipv6", ip_address),
+        ("hostname", re.compile(r"due-day-\d+\.example\.org").fullmatch),
+        ("of-my-own", re.compile(r"Due day \d+").fullmatch),
+    ],
+)
+def test_formats(format, fits):
+    for seed in range(10):
+        assert fits(made("Due day", seed, format=format)) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^[A-Z]{2}-\d{4}$",
+        r"^(draft|final)_v[0-9]+(\.[0-9]+)?$",
+        r"\w+@\w+\.(com|org)",
+        r"^[^a-z\s]+$",
+        r"^.{3,8}$",
+        r"^(ab)\1$",
+        r"^\S+\s\S+$",
+        r"^[\d.]{1,}$",
+        r"[^x]",
+        r"",
+        r"^(?:a|b)*?c$",
+        r"^\D\W$",
+    ],
+)
+def test_a_pattern_is_written_out(pattern):
+    for seed in range(20):
+        assert re.search(pattern, written(pattern, Random(seed)))
+    assert re.search(pattern, made(pattern=pattern))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(", "no text was found"),
+        (r"(?=x)y", "assert cannot be written out"),
+        (r"a\bc", "no text was found"),
+        ("[éè]", "not plain ones"),
+        ("x{100000}", "too long"),
+        ("((a{99}){99}){99}", "too long"),
+        ("(" * 5000 + ")" * 5000, "no text was found"),
+    ],
+)
+def test_a_pattern_that_cannot_be_written_out_says_so(pattern, why):
+    with pytest.raises(CannotError, match=why):
+        written(pattern, Random(1))

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from agentnb.world.tools.allow_list import Allowed, is_dotted, resolved
+
+
+def test_a_package_is_allowed_with_what_lies_below_it_and_nothing_that_only_begins_alike():
+    allowed = Allowed.of(None, ["mytools", "other.web"])
+    fine = ["mytools", "mytools.sub", "mytools.sub.more", "other.web", "other.web.x"]
+    assert [name for name in fine if not allowed.holds_package(name)] == []
+    evil = [
+        "mytools_evil",
+        "mytoolsx.sub",
+        "other",
+        "other.webs",
+        "os",
+        "builtins",
+        "subprocess",
+        "",
+        "Mytools",
+        ".mytools",
+    ]
+    assert [name for name in evil if allowed.holds_package(name)] == []
+
+
+@pytest.mark.parametrize("word", ["", "  ", ".", "..", "./x", "a/b", "my-tools", "mytools.", "*", "mytools.*"])
+def test_a_word_that_is_no_dotted_name_allows_no_package(word):
+    assert Allowed.of(None, [word]).packages == ()
+
+
+def test_an_empty_word_allows_no_folder():
+    assert Allowed.of(None, ["", " "]).folders == ()
+
+
+def test_a_folder_is_allowed_with_what_lies_in_it(tmp_path):
+    own, shared = tmp_path / "own", tmp_path / "shared"
+    for folder in (own, shared, tmp_path / "shared2"):
+        folder.mkdir()
+    allowed = Allowed.of(own, [str(shared), str(tmp_path / "not there")])
+    assert Allowed.of(str(own), []).own == allowed.own
+    assert allowed.holds_file(own / "x.py")
+    assert allowed.is_own(own / "a" / "x.py")
+    assert allowed.holds_file(shared / "a" / "x.py")
+    assert not allowed.is_own(shared / "x.py")
+    assert not allowed.holds_file(tmp_path / "shared2" / "x.py")
+    assert not allowed.holds_file(tmp_path / "x.py")
+
+
+def test_the_folders_of_a_link_are_where_it_leads(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert Allowed.of(tmp_path / "link", []).own == (tmp_path / "real").resolve()
+    assert Allowed.of(None, [str(tmp_path / "link")]).folders == ((tmp_path / "real").resolve(),)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "x" * 5000])
+def test_what_cannot_be_a_path_allows_nothing(text):
+    allowed = Allowed.of(None, [text, f"/{text}"])
+    assert allowed.folders == ()
+
+
+def test_a_path_with_a_null_character_is_none(tmp_path):
+    assert resolved(tmp_path / "a\0b") is None
+    assert is_dotted("a.b")
+    assert not is_dotted("a..b")

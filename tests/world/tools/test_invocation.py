@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+from functools import partial
+
+import pytest
+
+from agentnb.secrets import hide
+from agentnb.world.tools.invocation import as_result, bound, failure_of, items_of, takes_timeout
+from tests.world.tools.making import spec
+
+
+class Sync:
+    def __call__(self, **words):
+        return words
+
+
+class Async:
+    async def __call__(self, **words):
+        return words
+
+    async def method(self, **words):
+        return words
+
+
+async def later(**words):
+    return words
+
+
+@pytest.mark.parametrize("function", [lambda **words: words, Sync(), partial(Sync(), b=0)])
+def test_a_sync_callable_is_called_by_keyword_with_config_and_inputs_which_win(function):
+    call = bound(spec(), function, {"a": 1, "b": 2})
+    assert call(b=3, c=4) == {"a": 1, "b": 3, "c": 4}
+    assert not inspect.iscoroutinefunction(call)
+
+
+@pytest.mark.parametrize("function", [later, Async(), Async().method, partial(later, b=0)])
+def test_an_async_callable_stays_async(function):
+    call = bound(spec(), function, {"a": 1, "b": 2})
+    assert inspect.iscoroutinefunction(call)
+    assert asyncio.run(call(b=3)) == {"a": 1, "b": 3}
+
+
+def test_a_tool_that_changes_what_it_is_given_does_not_change_the_config():
+    def spoil(names):
+        names.append("x")
+        return len(names)
+
+    call = bound(spec(), spoil, {"names": ["a"]})
+    assert [call(), call()] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("function", "takes"),
+    [
+        (lambda timeout: timeout, True),
+        (lambda *, timeout=None: timeout, True),
+        (lambda **words: words, True),
+        (lambda timeout, /: timeout, False),
+        (lambda *timeout: timeout, False),
+        (lambda a: a, False),
+        (partial(lambda a, timeout: a, 1), True),
+        (dict.fromkeys, False),
+        (iter, False),  # a builtin that does not tell its signature
+    ],
+)
+def test_who_takes_a_timeout(function, takes):
+    assert takes_timeout(function) is takes
+    assert takes_timeout(bound(spec(), function, {})) is takes
+
+
+def test_a_function_is_given_a_timeout_only_if_it_takes_one():
+    asked = spec(timeout=4.0)
+    assert bound(asked, lambda timeout: timeout, {})() == 4.0
+    assert bound(asked, lambda timeout: timeout, {"timeout": 3})() == 3
+    assert bound(asked, lambda timeout: timeout, {})(timeout=2) == 2
+    assert bound(asked, lambda a: a, {"timeout": 3})(a=1, timeout=2) == 1
+    assert bound(spec(), lambda **words: words, {})() == {}
+
+
+def test_a_mapping_is_a_result_as_it_is_and_anything_else_becomes_one():
+    own = {"text": "a"}
+    assert as_result(own) is own
+    assert as_result("a") == {"result": "a", "text": "a"}
+    assert as_result([1]) == {"result": [1], "text": None}
+    assert as_result(None) == {"result": None, "text": None}
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"error": "gone"}, "gone"),
+        ({"error": {"type": "quota", "message": "later"}}, "quota: later"),
+        ({"error": {"message": "later"}}, "later"),
+        ({"error": {"code": 7}}, "{'code': 7}"),
+        ({"error": ValueError("no")}, "ValueError: no"),
+        ({"error": True}, "True"),
+        ({"error": ["a"]}, "['a']"),
+        ({"error": None}, None),
+        ({"error": ""}, None),
+        ({"error": {}}, None),
+        ({"status": 500}, None),
+        ("error", None),
+        (None, None),
+    ],
+)
+def test_the_error_key_alone_decides_failure(result, message):
+    assert failure_of(result) == message
+
+
+def test_a_failure_tells_no_secret():
+    hide("s3cr3t-4711")
+    assert failure_of({"error": "no such key: s3cr3t-4711"}) == "no such key: ********"
+
+
+def test_the_items_are_the_answer_itself_or_the_first_list_in_it():
+    assert items_of([1]) == [1]
+    assert items_of({"data": [1], "results": [2]}) == [2]
+    assert items_of({"items": "no list", "data": [1]}) == [1]
+    assert items_of({"other": [1]}) is None
+    assert items_of("text") is None
