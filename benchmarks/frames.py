@@ -23,6 +23,7 @@ from agentnb.engine.core.drivers import run_plain
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Work
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.trace import SimulationTrace
 
@@ -40,7 +41,9 @@ def run_of(steps: int) -> Run:
 
     nodes = {name: Node(name, "function", params={"call": call}) for name, call in (("ping", ping), ("pong", pong))}
     recipe = Recipe("bench", "graph", nodes, (Edge("ping", "pong"), Edge("pong", "ping")), ("ping",))
-    run = Run(Plan(recipe, {"function": Kind("function", lambda node, _: node.params["call"])}, None))
+    run = Run(
+        Plan(recipe, {"function": Kind("function", lambda node, _: node.params["call"])}, None), EffectDispatcher()
+    )
     run.begin({"x": 0})
     run.limit = steps
     run.set_mark()

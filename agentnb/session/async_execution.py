@@ -16,8 +16,8 @@ from agentnb.session.execution import Driver
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.pending_step import PendingStep
     from agentnb.engine.core.run import Run
-    from agentnb.engine.effects.pending_step import Flight
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 
@@ -112,7 +112,7 @@ class Awaited(Driver):
         flight = step_into.entered(self.engine)
         return await (step_in_loop(self.engine) if flight is None else self._one_awaited(flight))
 
-    async def _one_awaited(self, flight: Flight | None = None) -> int:
+    async def _one_awaited(self, flight: PendingStep | None = None) -> int:
         run = self.engine
         code = run_plain(run, once=True, flight=flight)
         return await step_into.drive_beside(run, lambda: step_in_loop(run, flight)) if code == LOOP else code

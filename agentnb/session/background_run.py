@@ -6,10 +6,10 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from agentnb.engine.core.event_loops import in_loop, running_loop
 from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.run import PAUSED, Halt
 from agentnb.engine.core.time_travel import repair
-from agentnb.engine.effects.pending_step import in_loop, running_loop
 from agentnb.errors import ExecutionError, Problem, StoreError
 
 if TYPE_CHECKING:

@@ -17,11 +17,13 @@ from agentnb.engine.control.budget import Budget
 from agentnb.engine.control.listeners import Hooks, Token
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.frame_inputs import given_at
+from agentnb.engine.core.pending_step import cancel
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.rng import take_back
 from agentnb.engine.core.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.engine.effects import step_into
-from agentnb.engine.effects.crash_recovery import Unfinished, cancel, cut_by_interrupt
+from agentnb.engine.effects.crash_recovery import Unfinished, cut_by_interrupt
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import StoreError, no_attribute
 from agentnb.ids import new_run_id
 from agentnb.kinds import KINDS
@@ -133,7 +135,7 @@ class Core(Lasting):
                 warnings.warn("\n".join(map(str, strangers)), stacklevel=2)
         world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
         limits = Limits(Budget.of(budget, recipe.limits))
-        run = Run(Plan(recipe, KINDS, world), clock=clock, seed=seed)
+        run = Run(Plan(recipe, KINDS, world), EffectDispatcher(), clock=clock, seed=seed)
         check_tools(recipe, tools)  # after binding, whose errors for a missing tool say more
         run.chaos = Chaos.of(chaos, seed)
         run.begin(self.inputs)
@@ -182,7 +184,7 @@ class Core(Lasting):
         listens = any(rows.get(moment) for moment in ("step", "error")) or bool(rows and self.hooks.schedules)
         run.armed = bool(
             listens
-            or run.spending is not None
+            or run.limiter is not None
             or self.limits.asked
             or len(self.breakpoints) > len(calls)
             or self._until is not None

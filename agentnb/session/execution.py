@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from agentnb.engine.control import interventions
 from agentnb.engine.core.drivers import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.core.event_loops import running_loop
 from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.history import FAIL
 from agentnb.engine.core.run import FAILED, GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.core.step import step
 from agentnb.engine.effects import step_into
-from agentnb.engine.effects.pending_step import running_loop
 from agentnb.session import run_queries
 from agentnb.session import stop_condition as stops
 from agentnb.session.checks import check_locked, check_speed, not_inside, not_running
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.pending_step import Hold, PendingStep
     from agentnb.engine.core.run import Run
-    from agentnb.engine.effects.pending_step import Flight, Hold
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 CHUNK = 4_096  # steps between two looks at the clock
@@ -102,7 +102,7 @@ class Driver(Walker):
             flight.held for flight in run.flights.values()
         )
 
-    def _one(self, flight: Flight | None = None) -> int:
+    def _one(self, flight: PendingStep | None = None) -> int:
         run = self.engine
         run.halt.on = False
         code = run_plain(run, once=True, flight=flight)
@@ -187,7 +187,7 @@ class Driver(Walker):
             self._into = False
             self._arm()
 
-    def _entering(self, turn: Activation) -> Flight | None:
+    def _entering(self, turn: Activation) -> PendingStep | None:
         """Return the pending step of an activation that is stepped into; None if it only propagates a failure."""
         flight = self.engine.flights.get(turn.id)
         return step_into.enter(self.engine, turn) if flight is None and turn.what != FAIL else flight

@@ -94,7 +94,7 @@ class Branches:
     def begin_again(self) -> None:
         """Restart the session with a new run from its inputs; the old run stays among the forks."""
         session, old = self._session, self._session.engine
-        run = Run(old.plan, clock=old.clock, seed=old.seed)
+        run = Run(old.plan, old.dispatcher, clock=old.clock, seed=old.seed)
         run.chaos = old.chaos
         run.begin(session.inputs)
         if old.history.tip:
@@ -111,7 +111,7 @@ class Branches:
     def _add_earlier_runs(self) -> None:
         """Create sessions for the runs from before each reset."""
         for run in self.old:
-            journal = run.keeping if isinstance(run.keeping, Journal) else None
+            journal = run.recorder if isinstance(run.recorder, Journal) else None
             found = self._session_of(run, f"{self._session.name}, before reset", getattr(journal, "run_id", None))
             found.keep_in(journal)
             found.branches._told[run] = self._told.pop(run, 0)  # noqa: SLF001  (what is left to tell is its own)

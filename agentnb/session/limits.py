@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import freeze, thaw
 from agentnb.engine.control.interventions import note
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
-from agentnb.engine.effects.dispatch import ASKED
+from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.session.usage import Paid, Used, depth_of, has_set_off, used_up_to
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Limits:
         deepest = max(MAX_FRAMES, run.plan.nesting)  # static nesting in the recipe is not endless recursion
         run.max_frames = deepest if budget.max_frames is None else budget.max_frames
         run.max_subgraph_depth = budget.max_subgraph_depth
-        run.spending = self if self._of_calls or budget.max_frames is not None else None
+        run.limiter = self if self._of_calls or budget.max_frames is not None else None
         self._flying.clear()
         run.set_mark()
 
@@ -115,7 +115,7 @@ class Limits:
                 limit = next(self._over(used.paid.plus(_paid_by_cut_steps(run)), used.ns), None)
             if limit is not None:
                 return limit
-        stop = None if run.spending is None else self._stopped(run)
+        stop = None if run.limiter is None else self._stopped(run)
         return None if stop is None else str(stop.new["limit"])
 
     def _over_events(self, run: Run, used: Used) -> Iterator[str]:
@@ -189,7 +189,7 @@ class Limits:
     # -- before a call
     # ---------------------------------------------------------------------------------------------------
 
-    def lets_out(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
+    def admit_call(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
         """Return True and count it if one more attempt may begin after `wait` seconds; people cost nothing."""
         if effect.kind in ASKED or not self._of_calls:
             return True
@@ -223,7 +223,7 @@ class Limits:
             paid, ns = paid.plus(more), ns + took
         return paid, ns
 
-    def lets_in(self, run: Run, act: Activation) -> bool:
+    def admit_frame(self, run: Run, act: Activation) -> bool:
         """Return True if a node may open another nested frame under the budget."""
         if self.budget.max_frames is None:
             return True

@@ -14,8 +14,8 @@ from agentnb.text import safe_repr, safe_str
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agentnb.engine.core.pending_step import Hold, PendingStep
     from agentnb.engine.core.run import Run
-    from agentnb.engine.effects.pending_step import Flight, Hold
     from agentnb.recipe.model import Leave
 
 
@@ -87,13 +87,13 @@ def _masked(path: str) -> Pending:
     return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
 
 
-def _kind(flight: Flight) -> Kind | None:
+def _kind(flight: PendingStep) -> Kind | None:
     """Return what a pending step waits for; None if it is running or paused at an event."""
     kind = flight.hold.kind if flight.held and flight.hold is not None else "emit"
     return None if kind == "emit" else kind  # type: ignore[return-value]  # the kinds of a Hold are these and emit
 
 
-def _pending(flight: Flight, kind: Kind) -> Pending:
+def _pending(flight: PendingStep, kind: Kind) -> Pending:
     hold = flight.hold
     assert hold is not None
     answer = hold.answer if hold.moment == "after" else ABSENT
@@ -101,7 +101,7 @@ def _pending(flight: Flight, kind: Kind) -> Pending:
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
 
 
-def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
+def held(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     """Return the pending step by its node or its id; by default the first one.
 
     Raises:
@@ -125,7 +125,7 @@ def held(run: Run, kind: Kind, wanted: str | None) -> Flight:
     )
 
 
-def flight_of(run: Run, kind: Kind, wanted: str | None) -> Flight | None:
+def flight_of(run: Run, kind: Kind, wanted: str | None) -> PendingStep | None:
     """Return the pending step as `held` does; None if there is none."""
     for flight in run.flights.values():
         if _kind(flight) == kind:
@@ -135,7 +135,7 @@ def flight_of(run: Run, kind: Kind, wanted: str | None) -> Flight | None:
     return None
 
 
-def changed_in(flight: Flight) -> Mapping[str, Any] | None:
+def changed_in(flight: PendingStep) -> Mapping[str, Any] | None:
     """Return the arguments that a person has substituted in a pending approval; None if unchanged."""
     hold = flight.hold
     assert hold is not None
@@ -144,7 +144,7 @@ def changed_in(flight: Flight) -> Mapping[str, Any] | None:
     return None if not asked or asked[-1] == now else now
 
 
-def change(flight: Flight, arguments: Mapping[str, Any] | None, answer: Any) -> None:
+def change(flight: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:
     """Change a paused call: its request or its response; a response set before the call is sent replaces the call.
 
     X127: an approval is decided by approving or denying it; its answer cannot be changed.

@@ -60,7 +60,7 @@ class Lasting:
 
     def keep_in(self, journal: Journal | None) -> None:
         """Save each step from now on."""
-        self.journal = self._core.engine.keeping = journal
+        self.journal = self._core.engine.recorder = journal
         if journal is not None:
             journal.hand_over = weakref.WeakMethod(self.hand_over)
         if journal is not None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import thaw
 from agentnb.clock import clock_of
 from agentnb.engine.core.plan import Plan
-from agentnb.engine.effects.crash_recovery import Unfinished
 from agentnb.engine.persistence.checksums import has_checksum, is_intact
 from agentnb.engine.persistence.delta_loader import Joined, check_version, damage, damaged
 from agentnb.engine.persistence.deltas import Slicer
@@ -143,7 +142,7 @@ def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[Join
     joined, kept = found
     run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
     budget, run.chaos = options_of(head, kept["aux"])
-    unfinished, run.masks = Unfinished(joined), kept["masks"]
+    unfinished, run.masks = joined.unfinished(), kept["masks"]
     run.recorded, run.history.loose = unfinished or None, unfinished.rows()
     session = Session.__new__(Session)
     session.inputs = dict(thaw(run.given))

@@ -10,7 +10,7 @@ from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control.interventions import current, here
 from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Failure, History
 from agentnb.engine.effects.crash_recovery import unanswered
-from agentnb.engine.effects.dispatch import ASKED
+from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
 from agentnb.expressions.paths import Path, resolve_path

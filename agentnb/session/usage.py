@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agentnb.engine.core.history import LATE, ActRow, Call, Event, History
-from agentnb.engine.effects.dispatch import ASKED
+from agentnb.engine.effects.recorded_calls import ASKED
 
 PATCH: Final = "patch.applied"
 _STEP: Final = attrgetter("step")

@@ -7,6 +7,7 @@ from itertools import pairwise
 from agentnb.engine.core.drivers import run_plain
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Edge, Recipe, Region
 from agentnb.world.world import World
 from tests.engine.shapes import KINDS, leaf
@@ -21,7 +22,7 @@ def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, 
     parts = {region.id: region for region in [Region("root", entry), *regions]}
     named = {node.id: node for node in made}
     recipe = Recipe("made", "test", named, tuple(ways), entry, regions=parts, routing=routing)
-    run = Run(Plan(recipe, KINDS, world or World()))
+    run = Run(Plan(recipe, KINDS, world or World()), EffectDispatcher())
     run.begin(inputs or {})
     return run
 

@@ -12,6 +12,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import open_tip
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
@@ -64,7 +65,7 @@ class Shape:
     ran: list[str] | None = None  # when running, where that differs: branches then run at the same time
 
     def run(self) -> Run:
-        run = Run(self.plan())
+        run = Run(self.plan(), EffectDispatcher())
         run.begin(self.inputs)
         return run
 

@@ -235,13 +235,13 @@ def test_a_node_that_raises_stop_iteration_itself_says_so_too():
     assert run.history.errors[1].message.startswith("it raised StopIteration")
 
 
-class Spending:
+class Limiter:
     """Lets so many attempts out."""
 
     def __init__(self, left):
         self.left, self.waits = left, []
 
-    def lets_out(self, run, work, effect, wait, which):
+    def admit_call(self, run, work, effect, wait, which):
         self.left, self.waits = self.left - 1, [*self.waits, wait]
         return self.left >= 0
 
@@ -258,11 +258,11 @@ def test_an_attempt_that_may_not_go_out_gives_its_step_up():
             return {"caught": True}
 
     run = run_of(node)
-    run.spending = Spending(2)
+    run.limiter = Limiter(2)
     assert go_on(run) == EXHAUSTED
     assert (len(tried), run.position, run.flights, data(run), run.history.errors) == (2, 0, {}, {}, {})
-    assert run.spending.waits == [0.0, 0.001, 0.001]
-    run.spending = None
+    assert run.limiter.waits == [0.0, 0.001, 0.001]
+    run.limiter = None
     assert go_on(run) == DONE
     assert (len(tried), data(run)) == (9, {"half": 1, "caught": True})  # the two from before are not repeated
 

@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from agentnb.engine.effects.event_loops import Errand, Home, ended_beside, in_own_loop
+from agentnb.engine.core.event_loops import Errand, Home, ended_beside, in_own_loop
 
 WORD = ContextVar("WORD", default="")
 

@@ -10,6 +10,7 @@ from agentnb.engine.core.history import LATE
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.world import World
 from tests.engine.shapes import path, step
@@ -58,7 +59,7 @@ def run():
         "first": Node("first", "does", params={"do": first}, on=("one",)),
         "second": Node("second", "does", params={"do": lambda work: {"about": work.act.row.about}}, on=("two",)),
     }
-    found = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()))
+    found = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()), EffectDispatcher())
     found.begin({})
     return found
 

@@ -6,8 +6,9 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.drivers import run_plain, step_in_loop
+from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop, in_loop, running_loop
+from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.run import SUSPENDED
-from agentnb.engine.effects.pending_step import NEED_LOOP, Hold, NeedLoop, in_loop, running_loop
 from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
 from tests.engine.making import run_of

@@ -8,7 +8,8 @@ import pytest
 
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import Call
-from agentnb.engine.effects.recorded_calls import answer_of, error_of, problems_in
+from agentnb.engine.effects.recorded_calls import answer_of
+from agentnb.engine.effects.recorded_errors import error_of, problems_in
 from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, told
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentnb.clock import Clock, FrozenClock, TickingClock
+from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED
-from agentnb.engine.effects.dispatch import Spent
 from agentnb.engine.replay.recorded_effects import Tape, ThenClock, Unrecorded
 from agentnb.engine.replay.step_record import Record
 from agentnb.errors import BoardError
@@ -113,7 +113,7 @@ def test_a_call_more_than_recorded_is_not_made():
 
 
 def test_a_node_cannot_catch_that_a_call_is_unknown():
-    assert issubclass(Unrecorded, Spent)
+    assert issubclass(Unrecorded, StepAbandoned)
     assert not issubclass(Unrecorded, Exception)
 
 

@@ -9,6 +9,7 @@ from agentnb.engine.core.drivers import in_own_loop, run_in_loop
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import amend
 from agentnb.engine.core.work import Append
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.replay.runner import Replay
 from agentnb.recipe.model import Edge, Node, Region
 from agentnb.world.effect import Effect
@@ -105,7 +106,7 @@ def fan(*branches):
         edges += [Edge(first.id, second.id) for first, second in pairwise(own)]
         nodes += own
     nodes.append(leaf("after", lambda work: {"sum": sum(work.board["both"])}))
-    run = Run(plan_of(*nodes, edges=edges, regions=regions))
+    run = Run(plan_of(*nodes, edges=edges, regions=regions), EffectDispatcher())
     run.begin({})
     return run
 

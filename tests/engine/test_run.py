@@ -7,6 +7,7 @@ from agentnb.engine.core.drivers import run_plain
 from agentnb.engine.core.run import CHECKPOINT_ROWS, DONE, EXHAUSTED, NEVER, PAUSED, Run
 from agentnb.engine.core.time_travel import goto, repair
 from agentnb.engine.core.work import Append
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import BoardError
 from agentnb.recipe.model import Edge
 from tests.engine.making import data, one, run_of
@@ -117,8 +118,12 @@ def test_chance_comes_from_the_seed():
     from tests.engine.shapes import KINDS
 
     plan = Plan(Recipe("r", "test", {"a": leaf("a", count)}, (), ("a",)), KINDS, World())
-    assert Run(plan, seed=7).random.random() == Run(plan, seed=7).random.random()
-    assert Run(plan, seed=7).random.random() != Run(plan, seed=8).random.random()
+    assert (
+        Run(plan, EffectDispatcher(), seed=7).random.random() == Run(plan, EffectDispatcher(), seed=7).random.random()
+    )
+    assert (
+        Run(plan, EffectDispatcher(), seed=7).random.random() != Run(plan, EffectDispatcher(), seed=8).random.random()
+    )
 
 
 def test_calls_are_counted_up_to_where_the_run_stands():

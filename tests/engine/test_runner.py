@@ -7,11 +7,12 @@ import pytest
 from agentnb import ABSENT
 from agentnb.clock import TickingClock
 from agentnb.engine.control import interventions
+from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import forked, goto, open_tip
 from agentnb.engine.core.work import Outcome
-from agentnb.engine.effects.pending_step import Hold
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.replay.divergence import LEVELS
 from agentnb.engine.replay.runner import Replay
 from agentnb.recipe.model import Edge, Recipe
@@ -136,7 +137,7 @@ def test_what_the_recipe_begins_with():
     def plan(init):
         return plan_of(leaf("n0", counting), init=init)
 
-    run = Run(plan({"n": 1, "m": 1}))
+    run = Run(plan({"n": 1, "m": 1}), EffectDispatcher())
     run.begin({"m": 2})
     to_its_end(run)
     assert Replay(run, plan=plan({"n": 1, "m": 9})).go().found == []
@@ -153,7 +154,7 @@ def test_a_run_that_began_by_a_function_of_its_own_begins_as_recorded():
         return {"n": len(began)}
 
     named = {"n0": leaf("n0", counting)}
-    run = Run(Plan(Recipe("made", "test", named, (), ("n0",), begin=begin), KINDS, World()))
+    run = Run(Plan(Recipe("made", "test", named, (), ("n0",), begin=begin), KINDS, World()), EffectDispatcher())
     run.begin({})
     to_its_end(run)
     assert (Replay(run).go().found, Replay(run, plan=run.plan).go().found, began) == ([], [], [1])

@@ -181,10 +181,10 @@ def test_a_failed_behavior_that_emitted_is_followed_by_its_event():
 class NoFrames:
     """Lets nobody open a frame, and every call go out."""
 
-    def lets_in(self, run, act):
+    def admit_frame(self, run, act):
         return False
 
-    def lets_out(self, *_words):
+    def admit_call(self, *_words):
         return True
 
 
@@ -200,7 +200,7 @@ def test_a_frame_that_may_not_be_opened_gives_its_step_up(waits):
 
     nest = Node("nest", "do", bodies=("r",), params={"do": opens})
     run = run_of(nodes=[nest, leaf("in", nothing, scope="r")], regions=[Region("r", ("in",), owner="nest")])
-    run.max_frames, run.spending = 0, NoFrames()
+    run.max_frames, run.limiter = 0, NoFrames()
     assert go_on(run) == EXHAUSTED
     assert (path(run), run.frames.keys(), run.flights, data(run)) == ([], {0}, {}, {})
     assert [run.node_of(number) for number in run.frontier()] == ["nest"]

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from agentnb.engine.effects.threads import in_thread, spelled_out
+from agentnb.engine.core.threads import in_thread, spelled_out
 
 here = contextvars.ContextVar("here", default="nowhere")
 
@@ -52,7 +52,7 @@ def test_other_errors_are_as_they_are():
 
 STUCK = """
 import asyncio, threading
-from agentnb.engine.effects.threads import in_thread
+from agentnb.engine.core.threads import in_thread
 
 async def main():
     try:

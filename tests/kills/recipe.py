@@ -19,6 +19,7 @@ from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Work
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session, stored_run
@@ -194,7 +195,7 @@ def begin(
     tools: Tools, store: Any = None, run_id: str = "run", durability: Any = "step", rounds: int = ROUNDS
 ) -> Session:
     """Return a new session of the recipe, kept in a store."""
-    run = Run(plan(tools, rounds), clock=TickingClock(), seed=11)
+    run = Run(plan(tools, rounds), EffectDispatcher(), clock=TickingClock(), seed=11)
     run.begin(INPUTS)
     session = Session.__new__(Session)
     session.inputs = dict(INPUTS)

@@ -7,6 +7,7 @@ import pytest
 from agentnb.engine.core.events import emit_from_outside
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.world import World
@@ -21,7 +22,7 @@ def test_what_a_behavior_wrote_and_told_before_it_failed_stays(kind):
         raise ValueError("after that")
 
     node = Node("hears", kind, params={"deliver": deliver}, on=("said",))
-    run = Run(Plan(Recipe("one", "test", {"hears": node}, (), ()), KINDS, World()))
+    run = Run(Plan(Recipe("one", "test", {"hears": node}, (), ()), KINDS, World()), EffectDispatcher())
     run.begin({})
     emit_from_outside(run, "said", "hello")
     step(run)

@@ -10,6 +10,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import home
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.session import Session
 from agentnb.session.limits import Limits
@@ -51,7 +52,7 @@ def session_of(recipe: Any, inputs: Any, limit: int | None) -> Session:
     """Return a session: made as people make it, or wired by hand where the recipe has kinds of this suite."""
     if not any(node.kind in OWN for node in recipe.nodes.values()):
         return Session(recipe, inputs, budget={"max_steps": limit}, run_id="r")
-    run = Run(Plan(recipe, {**KINDS, **OWN}, World()))
+    run = Run(Plan(recipe, {**KINDS, **OWN}, World()), EffectDispatcher())
     run.begin({**recipe.init, **inputs})
     session = Session.__new__(Session)
     session.inputs = dict(inputs)

@@ -13,6 +13,7 @@ from agentnb.clock import TickingClock
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.events import emit_from_outside
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session, stored_run
 from agentnb.session.limits import Limits
 from agentnb.session.reopen import reopened
@@ -64,7 +65,7 @@ def drawing(name: str, does: list[str]) -> Shape:
 
 def session_of(name: str, does: list[str], **limits: int) -> Session:
     shape = drawing(name, does)
-    run = Run(shape.plan(), clock=TickingClock(), seed=7)
+    run = Run(shape.plan(), EffectDispatcher(), clock=TickingClock(), seed=7)
     run.begin(shape.inputs)
     for payload in shape.emits:
         emit_from_outside(run, "hello", payload)

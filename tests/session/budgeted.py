@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Recipe, Region
 from agentnb.session import Session
 from agentnb.session.limits import Limits
@@ -29,6 +30,6 @@ def listening(*nodes, budget=None, edges=(), regions=(), entry=()) -> Session:
     """Return a session of nodes of test kinds, most of which listen."""
     around = {region.id: region for region in [Region("root", tuple(entry)), *regions]}
     recipe = Recipe("listening", "test", {node.id: node for node in nodes}, tuple(edges), tuple(entry), regions=around)
-    run = Run(Plan(recipe, KINDS, World()))
+    run = Run(Plan(recipe, KINDS, World()), EffectDispatcher())
     run.begin({})
     return over(run, budget)

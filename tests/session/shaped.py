@@ -9,6 +9,7 @@ from agentnb.board.values import thaw
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.events import emit_from_outside
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session
 from agentnb.session.limits import Limits
 from agentnb.world.effect import Effect
@@ -26,7 +27,7 @@ def session_of(name: str, shape: Shape | None = None, *, runs: bool = False) -> 
     Where it `runs`, the steps of branches come in one order.
     """
     shape = shape or (_in_one_order() if runs and name == "branches" else shape_of(name))
-    run = Run(shape.plan())
+    run = Run(shape.plan(), EffectDispatcher())
     run.begin(shape.inputs)
     for payload in shape.emits:
         emit_from_outside(run, "hello", payload)

@@ -10,6 +10,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import branch, goto
 from agentnb.engine.core.work import Append, Body, Enter, Kind, Outcome
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 
 KINDS = {
@@ -62,7 +63,7 @@ def counter():
 
 
 def started(plan=None, **inputs):
-    run = Run(plan or counter(), clock=FrozenClock())
+    run = Run(plan or counter(), EffectDispatcher(), clock=FrozenClock())
     run.begin({"n": 0, "password": "s3cret", **inputs})
     return run
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import current
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, is_inner_way
-from agentnb.engine.effects.recorded_calls import class_of, exception_names
+from agentnb.engine.effects.recorded_errors import class_of, exception_names
 from agentnb.errors import ExecutionError, Problem, did_you_mean, misspelt, set_known
 from agentnb.text import safe_repr, safe_str
 

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 
-if TYPE_CHECKING:
-    from agentnb.engine.core.frames import Activation
-    from agentnb.engine.core.run import Run
-    from agentnb.engine.core.work import Work
-    from agentnb.world.effect import Effect
-
 MEASURED: Final = frozenset({"max_seconds", "max_cost_usd"})  # continuous quantities; all others are counts
-
-
-class Spending(Protocol):
-    """The interface that admits each attempt of a call and each opened frame in a run with limits on those."""
-
-    def lets_out(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
-        """Return True if one more attempt may be sent after a wait of some seconds, and count it.
-
-        `which` is the index of its call in the step, and its own number in the call.
-        """
-        ...
-
-    def limit_for(self, run: Run, kinds: Iterable[str]) -> str | None:
-        """Return the name of the limit that prevents calls of these kinds; None if there is none."""
-        ...
-
-    def lets_in(self, run: Run, act: Activation) -> bool:
-        """Return True if a composite node may open its frame; if not, its step is abandoned."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

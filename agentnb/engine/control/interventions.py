@@ -18,11 +18,11 @@ from agentnb.engine.core.event_ids import numbered
 from agentnb.engine.core.events import enqueue
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Act, Event
+from agentnb.engine.core.pending_step import under_way
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.step import finish
 from agentnb.engine.core.time_travel import open_tip, repair
 from agentnb.engine.core.work import op_of
-from agentnb.engine.effects.pending_step import under_way
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text, resolve_path
 

@@ -1,7 +1,7 @@
 """Drivers: run steps one after another, without an event loop or inside one.
 
 `run_plain` calls `step` until a stop condition holds. `run_in_loop` does the same for async code and runs parallel
-branches concurrently. Both resume a pending step (a `Flight`) through the same coroutine, so a step that began
+branches concurrently. Both resume a pending step (a `PendingStep`) through the same coroutine, so a step that began
 without an event loop can continue inside one.
 """
 
@@ -14,7 +14,10 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from agentnb.engine.core.event_loops import NEED_LOOP, in_own_loop
 from agentnb.engine.core.frames import Activation
+from agentnb.engine.core.interfaces import StepAbandoned
+from agentnb.engine.core.pending_step import Hold, PendingStep, cancel
 from agentnb.engine.core.rng import take_note
 from agentnb.engine.core.run import (
     BREAK,
@@ -30,13 +33,9 @@ from agentnb.engine.core.run import (
     Halt,
     Run,
 )
-from agentnb.engine.core.step import given_up, land, step
+from agentnb.engine.core.step import abandon, land, step
+from agentnb.engine.core.threads import in_thread
 from agentnb.engine.core.time_travel import amend, open_tip
-from agentnb.engine.effects.crash_recovery import cancel
-from agentnb.engine.effects.dispatch import Spent
-from agentnb.engine.effects.event_loops import in_own_loop
-from agentnb.engine.effects.pending_step import NEED_LOOP, Flight, Hold
-from agentnb.engine.effects.threads import in_thread
 
 LOOP: Final = 100  # a return code of the plain driver: continue inside an event loop
 SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop
@@ -46,7 +45,7 @@ _HELD: Final = object()
 _GONE: Final = object()
 
 
-def run_plain(run: Run, *, once: bool = False, flight: Flight | None = None) -> int:
+def run_plain(run: Run, *, once: bool = False, flight: PendingStep | None = None) -> int:
     """Call `step` without an event loop until a stop condition holds; return the code, LOOP if an event loop is needed.
 
     `flight` is the pending step to resume first if there are several.
@@ -86,17 +85,17 @@ def beside(run: Run) -> Activation | None:
     return next((act for act in heads(run) if act.id not in run.flights and not (spent and act.cost)), None)
 
 
-def _waits_for_person(flight: Flight) -> bool:
+def _waits_for_person(flight: PendingStep) -> bool:
     return flight.held and flight.hold is not None and flight.hold.kind in ("answer", "approval")
 
 
-def next_flight(run: Run) -> Flight:
+def next_flight(run: Run) -> PendingStep:
     """Return the pending step to resume next: the first that is not held, else the first."""
     flights = run.flights.values()
     return next((flight for flight in flights if not flight.held), None) or next(iter(flights))
 
 
-def take_off(run: Run, flight: Flight | None = None) -> int:
+def take_off(run: Run, flight: PendingStep | None = None) -> int:
     """Resume `flight` (default: the next pending step) and run it as far as possible without an event loop."""
     flight = flight or next_flight(run)
     if not flight.held and not flight.looped:
@@ -107,13 +106,13 @@ def take_off(run: Run, flight: Flight | None = None) -> int:
             return land(run, flight, ended.value)
         except Exception as error:  # noqa: BLE001  (the node's failure)
             return land(run, flight, None, error)
-        except Spent:
-            return given_up(run, flight.act)
+        except StepAbandoned:
+            return abandon(run, flight.act)
     return SUSPENDED if flight.held else LOOP
 
 
 @types.coroutine
-def _resume_coroutine(flight: Flight) -> Generator[Any, Any, Any]:
+def _resume_coroutine(flight: PendingStep) -> Generator[Any, Any, Any]:
     """Resume a coroutine that may have been started elsewhere; return its result, _HELD or _GONE."""
     error: BaseException | None = None
     reply: Any = None
@@ -139,7 +138,7 @@ def _resume_coroutine(flight: Flight) -> Generator[Any, Any, Any]:
             return _GONE
 
 
-async def fly(run: Run, flight: Flight) -> int:
+async def fly(run: Run, flight: PendingStep) -> int:
     """Await a pending step and commit it; return SUSPENDED if it is held."""
     if flight.held:
         return SUSPENDED
@@ -149,8 +148,8 @@ async def fly(run: Run, flight: Flight) -> int:
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
         return GO if flight.gone else _mark_ending(run, land(run, flight, None, error))
-    except Spent:
-        return GO if flight.gone else _mark_ending(run, given_up(run, flight.act))
+    except StepAbandoned:
+        return GO if flight.gone else _mark_ending(run, abandon(run, flight.act))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
@@ -165,7 +164,7 @@ def _mark_ending(run: Run, code: int) -> int:
     return code
 
 
-async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
+async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
     """Run one step in async code (`flight` if passed). In a live run, a slow node runs in a thread."""
     if flight is not None:
         code = SUSPENDED
@@ -174,7 +173,7 @@ async def step_in_loop(run: Run, flight: Flight | None = None) -> int:
         code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and (act := run.activation(run.history.p_act[run.pos])).node.slow and not act.what:
         take_note(run)
-        run.flights[act.id] = Flight(act, _perform_in_thread(act), run.ns())
+        run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
         code = SUSPENDED
     else:
         before, run.plain = run.plain, not run.threaded
@@ -243,7 +242,7 @@ class _Lanes:
     """
 
     passed: set[int]
-    tasks: dict[asyncio.Task[int], Flight] = field(default_factory=dict)
+    tasks: dict[asyncio.Task[int], PendingStep] = field(default_factory=dict)
     stood: Activation | None = None
 
 
@@ -283,7 +282,7 @@ def _time_left(run: Run) -> float | None:
     return min((max(seconds, AT_LEAST) for seconds in left if seconds is not None), default=None)
 
 
-def _code_after(flight: Flight, task: asyncio.Task[int], code: int) -> int:
+def _code_after(flight: PendingStep, task: asyncio.Task[int], code: int) -> int:
     """Return the code of the parallel section after one more task has ended. A failure overrides every other code."""
     if task.cancelled():
         flight.coro.close()  # it may never have started
@@ -323,7 +322,7 @@ def _dispatch(run: Run, lanes: _Lanes) -> int:
                 waiting = heads(run)  # a frame was closed, or its body starts another iteration
         else:
             take_note(run)
-            flight = run.flights[act.id] = Flight(act, _perform_in_thread(act), run.ns())
+            flight = run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
             _create_task(run, tasks, flight)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
 
@@ -346,14 +345,14 @@ def _move_to_front(run: Run, act: Activation) -> None:
         amend(run, [act.id, *rest])
 
 
-def _exhausts_limits(run: Run, act: Activation, tasks: dict[asyncio.Task[int], Flight]) -> bool:
+def _exhausts_limits(run: Run, act: Activation, tasks: dict[asyncio.Task[int], PendingStep]) -> bool:
     """Return True if the activations in flight use up the remaining steps."""
     counted = sum(flight.act.cost for flight in tasks.values())
     ends = bool(tasks) and run.position + len(tasks) >= run.stop_at
     return ends or (act.cost > 0 and run.used + counted >= run.limit)
 
 
-def _create_task(run: Run, tasks: dict[asyncio.Task[int], Flight], flight: Flight) -> None:
+def _create_task(run: Run, tasks: dict[asyncio.Task[int], PendingStep], flight: PendingStep) -> None:
     flight.task = asyncio.get_running_loop().create_task(fly(run, flight))
     tasks[flight.task] = flight
 
@@ -363,7 +362,7 @@ async def _perform_in_thread(act: Activation) -> Any:
     return await result if isinstance(result, Awaitable) else result
 
 
-async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], Flight]) -> None:
+async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], PendingStep]) -> None:
     """Cancel what is still in flight and wait until it has ended; those steps start again when they are stepped."""
     for task, flight in tasks.items():
         run.flights.pop(flight.act.id, None)

@@ -10,8 +10,7 @@ from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.core.run import FAILED, GO, Run
 from agentnb.engine.core.scheduler import Pushes, advance, announced, chosen, frame_of, leave, ways
-from agentnb.engine.effects.dispatch import end_calls
-from agentnb.engine.effects.threads import spelled_out
+from agentnb.engine.core.threads import spelled_out
 from agentnb.errors import AgentRuntimeError, BoardError, told
 from agentnb.recipe.model import Rescue
 
@@ -144,7 +143,7 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
             continue
         seen.add(lane.id)
         flight = run.flights.pop(number, None)
-        end_calls(act.work)
+        run.dispatcher.end_calls(act.work)
         calls = list(act.work.calls)
         if flight is not None:
             flight.cancel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import groupby
@@ -15,13 +15,12 @@ from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.core.board_writes import closed, put
+from agentnb.engine.core.event_loops import NeedLoop, in_loop
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
 from agentnb.engine.core.reducers import Reduced
 from agentnb.engine.core.rng import Chance
 from agentnb.engine.core.work import Append, Perform, Work, op_of
-from agentnb.engine.effects.dispatch import held_first, perform
-from agentnb.engine.effects.pending_step import NeedLoop, in_loop
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
 from agentnb.secrets import is_secret
@@ -29,10 +28,9 @@ from agentnb.text import safe_repr
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
-    from agentnb.engine.control.budget import Spending
+    from agentnb.engine.core.interfaces import Dispatcher, Limiter, RecordedSteps, Recorder
+    from agentnb.engine.core.pending_step import PendingStep
     from agentnb.engine.core.plan import Plan
-    from agentnb.engine.effects.pending_step import Flight
-    from agentnb.engine.effects.recorded_calls import Keeping, Recorded
     from agentnb.world.fault_injection import Chaos
 
 # Why a step or a run stopped. GO is falsy: it continues.
@@ -72,9 +70,10 @@ class Run:
     True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is True if there are
     listeners, watches or breakpoints. `threaded` sends blocking calls to threads; `halt` asks the run call active in a
     loop to start no further step. `left` holds the branches that this run has left. `given` are its inputs, frozen.
-    `chaos` injects faults into its calls, `spending` admits each attempt or not. `stood` holds the position before the
+    `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits
+    each attempt or not. `stood` holds the position before the
     last step and what had been drawn by then. `recorded` has the calls and events that its next steps have made before,
-    `unseen` the numbers of recorded events that come later than the step being replayed; `keeping` is notified of what
+    `unseen` the numbers of recorded events that come later than the step being replayed; `recorder` is notified of what
     a step does before it is committed. `tell` receives a model's output as it is streamed, if there is a listener: the
     fields of a `listeners.Token`. `hold` returns whether a call is held; `at_emit` receives each event that a node
     emits and may stop its step there. `begins` receives each activation's function and returns the one to call instead;
@@ -84,9 +83,15 @@ class Run:
     """
 
     def __init__(
-        self, plan: Plan, *, clock: Clock | None = None, seed: int = 0, history: History | None = None
+        self,
+        plan: Plan,
+        dispatcher: Dispatcher,
+        *,
+        clock: Clock | None = None,
+        seed: int = 0,
+        history: History | None = None,
     ) -> None:
-        self.plan, self.world = plan, plan.world
+        self.plan, self.world, self.dispatcher = plan, plan.world, dispatcher
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns
         self.seed, self.max_frames = seed, MAX_FRAMES
@@ -105,7 +110,7 @@ class Run:
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
-        self.flights: dict[int, Flight] = {}
+        self.flights: dict[int, PendingStep] = {}
         self.unseen: set[int] = set()
         self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.given = NOTHING
@@ -113,11 +118,11 @@ class Run:
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.at_emit: Callable[[Work, Event], None] | None = None
         self.chaos: Chaos | None = None
-        self.spending: Spending | None = None
-        self.recorded: Recorded | None = None
+        self.limiter: Limiter | None = None
+        self.recorded: RecordedSteps | None = None
         self.run_id: Callable[[], str] = str
         self.masks = False  # whether values may be missing because they were masked when the run was saved
-        self.keeping: Keeping | None = None
+        self.recorder: Recorder | None = None
         self.tell: Callable[[str, str, int, int, str], None] | None = None
         self.begins: Callable[[Activation, Perform], Perform] | None = None
         self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
@@ -410,10 +415,6 @@ class Run:
     def node_of(self, act: int) -> str:
         """Return the id of an activation's node."""
         return self.plan.nodes[self.tables.acts[act].node].id
-
-    def door(self, work: Work, effect: Any) -> Coroutine[Any, Any, Any]:
-        """Perform an effect; see `dispatch.perform`."""
-        return perform(self, work, effect) if self.hold is None else held_first(self, work, effect)
 
     async def need_loop(self) -> None:
         """Continue inside an event loop."""

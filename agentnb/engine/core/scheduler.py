@@ -17,10 +17,10 @@ from agentnb.engine.core.history import (
     Event,
     FrameRow,
 )
+from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.plan import Way
 from agentnb.engine.core.run import GO, LANES, Run
 from agentnb.engine.core.work import Enter
-from agentnb.engine.effects.dispatch import Spent
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 
 Pushes = list[tuple[int, Any]]
@@ -220,8 +220,8 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
     from agentnb.engine.core.step import finish
 
     if act.frame.depth + 1 > run.max_frames:
-        if run.spending is not None and not run.spending.lets_in(run, act):
-            raise Spent
+        if run.limiter is not None and not run.limiter.admit_frame(run, act):
+            raise StepAbandoned
         raise ExecutionError(
             Problem(
                 "X103",

@@ -16,13 +16,12 @@ from agentnb.engine.core import error_routing, scheduler
 from agentnb.engine.core.event_ids import committed
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.history import FAIL, LEAVE, RUN, Note
+from agentnb.engine.core.interfaces import StepAbandoned
+from agentnb.engine.core.pending_step import PendingStep, under_way
 from agentnb.engine.core.rng import take_back, take_note
 from agentnb.engine.core.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.core.time_travel import repair
 from agentnb.engine.core.work import Again, Enter, Outcome, Work
-from agentnb.engine.effects.crash_recovery import cut
-from agentnb.engine.effects.dispatch import Spent
-from agentnb.engine.effects.pending_step import Flight, under_way
 from agentnb.errors import with_article
 
 _new_note = tuple.__new__  # the constructor of a named tuple costs twice as much
@@ -47,24 +46,24 @@ def step(run: Run, act: Activation | None = None) -> int:
             code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
     except (Exception, SystemExit) as error:  # noqa: BLE001  (any exception of a node is its failure, not the engine's)
         code = error_routing.fail(run, act, error, began)
-    except Spent:
-        return given_up(run, act)
+    except StepAbandoned:
+        return abandon(run, act)
     return run.after(act, code) if run.armed else code
 
 
-def given_up(run: Run, act: Activation) -> int:
+def abandon(run: Run, act: Activation) -> int:
     """Abandon a step stopped by a limit; when it runs again, it does not repeat the calls that it has made."""
     repair(run)
     act = run.alive(act)
     run.flights.pop(act.id, None)
-    cut(run, act.work)
+    run.dispatcher.remember(act.work)
     act.work.dead = True
     act.work = run.work_of(act)
     take_back(run)
     return EXHAUSTED
 
 
-def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) -> int:
+def land(run: Run, flight: PendingStep, result: Any, error: Exception | None = None) -> int:
     """Commit the step of a finished flight: with the result of its node, or as a failure."""
     act, step = run.alive(flight.act), run.position + 1
     del run.flights[act.id]
@@ -75,8 +74,8 @@ def land(run: Run, flight: Flight, result: Any, error: Exception | None = None) 
         code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
         code = error_routing.fail(run, act, raised, flight.began)
-    except Spent:
-        return given_up(run, act)
+    except StepAbandoned:
+        return abandon(run, act)
     if flight.waited and run.position >= step:
         run.history.waited[step] = flight.waited
     if flight.noted and run.position >= step:
@@ -91,7 +90,7 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
             take_note(run)  # its code has not started yet: if interrupted, it draws the same again
         if run.plain:
             return _driven(run, act, result, began)
-        run.flights[act.id] = Flight(act, result, began)
+        run.flights[act.id] = PendingStep(act, result, began)
         return SUSPENDED
     match result:
         case Outcome():
@@ -105,7 +104,7 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
         case Mapping():
             return commit(run, act, dict(result), began)
         case Awaitable():
-            run.flights[act.id] = Flight(act, result, began)
+            run.flights[act.id] = PendingStep(act, result, began)
             return SUSPENDED
     raise TypeError(
         f"a node returned {with_article(type(result).__name__)}, where a mapping or an Outcome was expected"
@@ -118,13 +117,13 @@ def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], 
         yielded = coroutine.send(None)
     except StopIteration as ended:
         result = ended.value
-    except (Exception, Spent):
+    except (Exception, StepAbandoned):
         raise
     except BaseException:  # an interrupt: registered as a flight, it is treated as interrupted
-        run.flights[act.id] = Flight(act, coroutine, began)
+        run.flights[act.id] = PendingStep(act, coroutine, began)
         raise
     else:
-        flight = run.flights[act.id] = Flight(act, coroutine, began)
+        flight = run.flights[act.id] = PendingStep(act, coroutine, began)
         flight.take(yielded)
         return SUSPENDED
     return commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)

@@ -319,7 +319,7 @@ def reopened(run: Run, chain: tuple[History, ...], tip: int) -> Run:
 
 def _new_run(run: Run, plan: Plan, history: History) -> Run:
     """Return a new run, without state, in a history of this one."""
-    new = Run(plan, clock=run.clock, seed=run.seed, history=history)
+    new = Run(plan, run.dispatcher, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
     new.limit, new.max_frames, new.chaos, new.given = run.limit, run.max_frames, run.chaos, run.given
     return new

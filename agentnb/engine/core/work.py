@@ -248,8 +248,8 @@ class Work:
         with run.numbering:
             event = numbered(run, self, type, payload, actor, words) if known is None else retold(known, actor, words)
             self.emitted.append(event)
-        if run.keeping is not None and known is None and keep != "step" and self.act.node.kind.keeps:
-            run.keeping.emitted(self, event, alone=keep == "now")
+        if run.recorder is not None and known is None and keep != "step" and self.act.node.kind.keeps:
+            run.recorder.emitted(self, event, alone=keep == "now")
         if run.at_emit is not None:
             run.at_emit(self, event)
         return event
@@ -258,7 +258,7 @@ class Work:
         """Perform an effect and await the answer. The only access to tools, models, people, time and random numbers."""
         if self.dead:
             self._check_alive(f"call {effect.name!r}")
-        return self.run.door(self, effect)
+        return self.run.dispatcher.call(self, effect)
 
     def asks_model(self, usual: bool) -> bool:
         """Return True if the next call is to a model: the recorded call was or, without a record, `usual` is True.

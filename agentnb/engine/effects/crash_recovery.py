@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,7 +11,7 @@ from agentnb.board.codec import encode
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import OUTSIDE
 from agentnb.engine.core.time_travel import repair
-from agentnb.engine.effects.dispatch import ASKED, cut_short, end_calls, is_told, sent_of
+from agentnb.engine.effects.recorded_calls import ASKED, cut_short, end_calls, is_told, sent_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Call, Event
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
-    from agentnb.engine.effects.pending_step import Flight
-    from agentnb.engine.persistence.delta_loader import Joined
     from agentnb.world.effect import Effect
 
 
 _step_of: Final = attrgetter("step")
+NOTHING: Final[Mapping[int, Any]] = {}  # read-only
 
 
 class Asked(NamedTuple):
@@ -40,23 +39,24 @@ class Asked(NamedTuple):
 
 
 class Unfinished:
-    """Calls and events of the pending steps, by activation (see `recorded_calls.Recorded`).
+    """Calls and events of the pending steps, by activation (see `interfaces.RecordedSteps`).
 
     A step that makes a different call than before is a different step: nothing recorded applies to it any more. What
     has been paid for stays in the log nevertheless, as calls that belong to no step.
     """
 
-    def __init__(self, joined: Joined | None = None) -> None:
-        self._told: dict[int, list[Call]] = {}
-        self._out: dict[int, dict[int, list[Any]]] = {}
-        self._events: dict[int, list[Event]] = {}
-        self._times: dict[int, list[datetime]] = {}
+    def __init__(
+        self,
+        told: Mapping[int, Iterable[Call]] = NOTHING,
+        out: Mapping[int, Mapping[int, list[Any]]] = NOTHING,
+        events: Mapping[int, Iterable[Event]] = NOTHING,
+        times: Mapping[int, Iterable[datetime]] = NOTHING,
+    ) -> None:
+        self._told = {act: list(rows) for act, rows in told.items()}
+        self._out = {act: dict(calls) for act, calls in out.items()}
+        self._events = {act: list(made) for act, made in events.items()}
+        self._times = {act: list(read) for act, read in times.items()}
         self._lost: dict[int, list[Call]] = {}  # of steps that make a different call now
-        if joined is not None:
-            self._told = {act: list(rows.values()) for act, rows in joined.told.items()}
-            self._out = {act: dict(calls) for act, calls in joined.out.items()}
-            self._events = {act: list(events) for act, events in joined.announced.items()}
-            self._times = {act: list(times) for act, times in joined.times.items()}
 
     def __bool__(self) -> bool:
         """Return True if anything is left."""
@@ -159,18 +159,18 @@ class Unfinished:
         return list({**self._told, **self._out, **self._events})
 
     def end_calls(self, run: Run) -> None:
-        """Record the calls without a response as interrupted, as `dispatch.end_calls` does."""
+        """Record the calls without a response as interrupted, as `recorded_calls.end_calls` does."""
         for call in list(self.asked()):
             if call.kind in ASKED:
-                if run.keeping is not None:
-                    run.keeping.taken_back(call.act, call.number)
+                if run.recorder is not None:
+                    run.recorder.taken_back(call.act, call.number)
                 continue
             row = cut_short(
                 run, (call.act, call.number, call.kind, call.name, call.attempt), call.arguments, call.began
             )
             self._told.setdefault(call.act, []).append(row)
-            if run.keeping is not None:
-                run.keeping.came_back(row)
+            if run.recorder is not None:
+                run.recorder.came_back(row)
         self._out.clear()
         self._update_loose(run)
 
@@ -196,8 +196,8 @@ class Unfinished:
         """Forget every step: the run leaves its history for a separate branch."""
         self._log(run, self.rows())
         for act in self.acts():
-            if run.keeping is not None:
-                run.keeping.drop(act)
+            if run.recorder is not None:
+                run.recorder.drop(act)
         for table in (self._told, self._out, self._events, self._times, self._lost):
             table.clear()
         self._update_loose(run)
@@ -229,14 +229,6 @@ def cut(run: Run, work: Work) -> None:
     if isinstance(run.recorded, Unfinished):
         run.recorded.add(work)
         run.history.loose = run.recorded.rows()
-
-
-def cancel(run: Run, flight: Flight) -> None:
-    """Cancel a step in flight; when it runs again, it does not repeat the calls that were answered."""
-    work = flight.act.work
-    end_calls(work)
-    cut(run, work)
-    flight.cancel()
 
 
 def cut_by_interrupt(run: Run) -> bool:
@@ -295,4 +287,4 @@ def _is_same_call(row: Call, effect: Effect) -> bool:
     return same and encode(row.arguments, lenient=True) == encode(sent_of(effect), lenient=True)
 
 
-__all__ = ["Asked", "Unfinished", "cancel", "cut", "in_flight", "unanswered"]
+__all__ = ["Asked", "Unfinished", "cut", "in_flight", "unanswered"]

@@ -8,42 +8,54 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from agentnb.board.values import ATOMS, FrozenDict, freeze
-from agentnb.engine.core.history import Call
-from agentnb.engine.effects.pending_step import Hold
-from agentnb.engine.effects.recorded_calls import answer_of, error_of
-from agentnb.engine.effects.threads import in_thread, spelled_out
+from agentnb.board.values import freeze
+from agentnb.engine.core.interfaces import StepAbandoned
+from agentnb.engine.core.pending_step import Hold
+from agentnb.engine.core.threads import in_thread, spelled_out
+from agentnb.engine.effects.crash_recovery import cut
+from agentnb.engine.effects.recorded_calls import (
+    ASKED,
+    CUT_SHORT,
+    PLAIN_ANSWERS,
+    answer_of,
+    content_of,
+    end_calls,
+    refused_in,
+    row_of,
+    sent_of,
+)
+from agentnb.engine.effects.recorded_errors import error_of
 from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
 from agentnb.recipe.user_functions import is_async
 from agentnb.world.fault_injection import SPARED, Key, tokens_of
 from agentnb.world.human_input import WAIT
-from agentnb.world.llm.base import SIMULATED, LLMError, LLMResponse, check_calls
+from agentnb.world.llm.base import LLMError, LLMResponse, check_calls
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
     from agentnb.world.effect import Effect
 
-CUT_SHORT: Final = "CancelledError: the step was cut short before the answer came"  # not a failure of the effect itself
-NO_ARGUMENTS: Final = freeze({})
-PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to await, no usage to read
-# The fields of a row after `seconds` (usage, cost, provider, model, finish_reason) if no model has answered.
-NOBODY: Final = (None, None, None, None, None, None)
-MADE_UP: Final = (None, None, None, SIMULATED, SIMULATED, None)
-SAID: Final = frozenset({"llm", "agent"})  # only the content of a model's response object is recorded
-ASKED: Final = frozenset({"human", "approval"})  # questions to people may be asked again
-_new_call = tuple.__new__  # one per call: the constructor of a named tuple costs twice as much
 
+class EffectDispatcher:
+    """The dispatcher of a run (see `interfaces.Dispatcher`); it has no state of its own."""
 
-class Spent(BaseException):
-    """Raised if a limit allows no further attempt: the step is abandoned and runs again later.
+    def call(self, work: Work, effect: Effect) -> Coroutine[Any, Any, Any]:
+        """Return a coroutine that performs an effect; it pauses first if call breakpoints may apply."""
+        run = work.run
+        return perform(run, work, effect) if run.hold is None else held_first(run, work, effect)
 
-    It does not derive from Exception: nodes must not catch it, and the step has not failed.
-    """
+    def end_calls(self, work: Work) -> None:
+        """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
+        end_calls(work)
+
+    def remember(self, work: Work) -> None:
+        """Remember what an interrupted step has done, for when it runs again."""
+        cut(work.run, work)
 
 
 async def perform(run: Run, work: Work, effect: Effect, number: int | None = None) -> Any:
@@ -51,9 +63,9 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
 
     Raises:
         Exception: the exception of the last attempt; TimeoutError if it took longer than `effect.timeout` seconds.
-        Spent: a limit of the run is reached; the run knows which.
+        StepAbandoned: a limit of the run is reached; the run knows which.
     """
-    number, keeping = begun(work) if number is None else number, run.keeping
+    number, recorder = begun(work) if number is None else number, run.recorder
     attempt, wait, call = 0, 0.0, effect.target and _at_target
     if run.recorded is not None:
         effect, attempt, wait, known = await _recorded_state(run, work, effect, number)
@@ -64,11 +76,11 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         await _prepare(run, work, effect)
     while True:
         attempt += 1
-        if wait or run.spending is not None:
+        if wait or run.limiter is not None:
             await _await_budget(run, work, effect, wait, (number, attempt))
         began, error, answer, sent = run.ns(), None, None, sent_of(effect)
-        if keeping is not None and not effect.made_up:
-            keeping.goes_out(work, number, attempt, effect, sent, began)
+        if recorder is not None and not effect.made_up:
+            recorder.goes_out(work, number, attempt, effect, sent, began)
         work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
         try:
             call = call or run.world.find(effect, work)  # once: a script matches the same entry each time
@@ -89,33 +101,6 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         wait = _next_delay(work, effect, attempt, error)
 
 
-def is_told(effect: Effect) -> bool:
-    """Return True if the start of this call must be logged (not for repeatable or simulated calls)."""
-    return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
-
-
-def end_calls(work: Work) -> None:
-    """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
-    run = work.run
-    for number, (attempt, effect, sent, began) in work.out.items():
-        if effect.kind in ASKED:
-            if run.keeping is not None:
-                run.keeping.taken_back(work.act.id, number)
-        elif not effect.made_up:
-            row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
-            work.calls.append(row)
-            if run.keeping is not None:
-                run.keeping.came_back(row)
-    work.out.clear()
-
-
-def cut_short(run: Run, which: tuple[int, int, str, str, int], sent: Any, began: int) -> Call:
-    """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
-    act, number, kind, name, attempt = which
-    seconds = (run.ns() - began) / 1e9
-    return Call(run.position + 1, act, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
-
-
 def begun(work: Work) -> int:
     """Start one more call of a step, and return its index."""
     work.called += 1
@@ -126,10 +111,10 @@ async def _await_budget(run: Run, work: Work, effect: Effect, wait: float, which
     """Wait before another attempt, if the run's limits allow it.
 
     Raises:
-        Spent: a limit does not allow it.
+        StepAbandoned: a limit does not allow it.
     """
-    if run.spending is not None and not run.spending.lets_out(run, work, effect, wait, which):
-        raise Spent
+    if run.limiter is not None and not run.limiter.admit_call(run, work, effect, wait, which):
+        raise StepAbandoned
     if wait:
         await run.need_loop()
         await run.clock.sleep(wait)
@@ -143,14 +128,14 @@ def _record_attempt(
     work.busy = True
     work.out.pop(number, None)
     try:
-        row = _row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
+        row = row_of(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
     except BoardError as unfit:  # an answer that cannot be recorded is the attempt's failure
         error = unfit
         paid = refused_in(error, answer, effect)
-        row = _row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
+        row = row_of(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
-    if work.run.keeping is not None and not effect.made_up:
-        work.run.keeping.came_back(row)
+    if work.run.recorder is not None and not effect.made_up:
+        work.run.recorder.came_back(row)
     return error
 
 
@@ -241,9 +226,9 @@ async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, numb
         return answer
     answer = _node_answer(back)
     at = max(place for place, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
-    row = work.calls[at] = work.calls[at]._replace(result=freeze(_content(answer, effect.kind)))
-    if run.keeping is not None:
-        run.keeping.came_back(row)
+    row = work.calls[at] = work.calls[at]._replace(result=freeze(content_of(answer, effect.kind)))
+    if run.recorder is not None:
+        run.recorder.came_back(row)
     return answer
 
 
@@ -362,71 +347,3 @@ async def _ask_person(run: Run, effect: Effect, since: int) -> Any:
             )
         )
     return held.answer
-
-
-def sent_of(effect: Effect) -> Any:
-    """Return the arguments of an effect, frozen before the call: the callee may change them."""
-    given = effect.arguments
-    return freeze(given if type(given) is dict else dict(given)) if given else NO_ARGUMENTS
-
-
-def refused_in(error: Exception, answer: Any, effect: Effect) -> Any:
-    """Return the answer that was a failure, if an error has one: it is recorded beside the error.
-
-    A model's unusable answer is recorded with its usage, too: it has to be paid for nevertheless.
-    """
-    found = getattr(error, "result", None)
-    found = found if isinstance(found, Mapping) else None
-    usage = getattr(answer, "usage", None) or getattr(error, "usage", None)
-    return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
-
-
-def _content(answer: Any, kind: str) -> Any:
-    if kind not in SAID:
-        return answer
-    return answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
-
-
-def _row(
-    work: Work,
-    number: int,
-    effect: Effect,
-    arguments: Any,
-    attempt: int,
-    wait: float,
-    answer: Any,
-    error: Exception | None,
-    seconds: float,
-) -> Call:
-    # The step number is provisional; a parallel branch may commit first, and `step._flush` then renumbers.
-    step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
-    message = None if error is None else f"{type(error).__name__}: {error}"
-    if type(answer) in PLAIN_ANSWERS:
-        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
-        return _new_call(Call, known + (MADE_UP if effect.made_up else NOBODY))
-    usage = getattr(answer, "usage", None)
-    return Call(
-        step,
-        act,
-        number,
-        kind,
-        name,
-        attempt,
-        wait,
-        arguments,
-        freeze(_content(answer, kind)),
-        message,
-        seconds,
-        tokens_in=getattr(usage, "tokens_in", None),
-        tokens_out=getattr(usage, "tokens_out", None),
-        cost_usd=getattr(usage, "cost_usd", None),
-        provider=_text_of(answer, "provider", kind),
-        model=_text_of(answer, "model", kind),
-        finish_reason=_text_of(answer, "finish_reason", kind),
-    )
-
-
-def _text_of(answer: Any, name: str, kind: str) -> str | None:
-    """Return an attribute of a model's answer; None if it is not a non-empty string."""
-    found = getattr(answer, name, None) if kind in SAID else None
-    return found if isinstance(found, str) and found else None

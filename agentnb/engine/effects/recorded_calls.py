@@ -1,116 +1,125 @@
-"""Recorded calls: answering calls from their records, and the interface that is notified before each call.
-
-A run resumed in the middle of a step, and a replay, receive the rows of the calls that were made before.
-"""
+"""Recorded calls: the attempts of calls as rows of the history, and the answers that those rows record."""
 
 from __future__ import annotations
 
-import builtins
-import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from agentnb import errors
-from agentnb.board.values import thaw
-from agentnb.errors import AgentNbError, Problem
-from agentnb.world.llm.base import LLMError, LLMResponse, Usage
+from agentnb.board.values import ATOMS, FrozenDict, freeze, thaw
+from agentnb.engine.core.history import Call
+from agentnb.world.llm.base import SIMULATED, LLMResponse, Usage
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from agentnb.engine.core.history import Call, Event
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
     from agentnb.world.effect import Effect
 
-_PLAIN_ERRORS: Final = {
-    name: error
-    for name, error in vars(builtins).items()
-    if isinstance(error, type)
-    and issubclass(error, Exception)
-    and not issubclass(error, UnicodeError | BaseExceptionGroup | StopIteration)
-}
-# agentnb's errors precede others of the same name, which a dialect or another package may define.
-_OWN_ERRORS: Final = {
-    name: error for name, error in vars(errors).items() if isinstance(error, type) and issubclass(error, Exception)
-} | {LLMError.__name__: LLMError}
-_SAID: Final = "_agentnb_said"  # marks the classes created here
-_PROBLEM: Final = re.compile(
-    r"^(warning )?([A-Z]\d{3}): (.*?)\n  where: (.*?)\n  why:   (.*?)\n  do:    (.*?)"
-    r"(?=\Z|\n(?:warning )?[A-Z]\d{3}: )",
-    re.DOTALL | re.MULTILINE,
-)
+CUT_SHORT: Final = "CancelledError: the step was cut short before the answer came"  # not a failure of the effect itself
+NO_ARGUMENTS: Final = freeze({})
+PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to await, no usage to read
+# The fields of a row after `seconds` (usage, cost, provider, model, finish_reason) if no model has answered.
+NOBODY: Final = (None, None, None, None, None, None)
+MADE_UP: Final = (None, None, None, SIMULATED, SIMULATED, None)
+SAID: Final = frozenset({"llm", "agent"})  # only the content of a model's response object is recorded
+ASKED: Final = frozenset({"human", "approval"})  # questions to people may be asked again
+_new_call = tuple.__new__  # one per call: the constructor of a named tuple costs twice as much
 
 
-class Recorded(Protocol):
-    """The recorded calls and events of the next steps."""
-
-    def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
-        """Return the recorded attempts of a step's call, in order; none if the call is not recorded."""
-        ...
-
-    def answered_by(self, work: Work) -> str | None:
-        """Return the kind of the step's next call if its answer is recorded, else None."""
-        ...
-
-    def went_out(self, work: Work, number: int) -> int | None:
-        """Return when a step's call without a recorded response was sent (ns); None for any other."""
-        ...
-
-    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
-        """Return the event that a step emitted at this point before; None if none is recorded."""
-        ...
-
-    def next_event(self, work: Work) -> Event | None:
-        """Return the next event that the step emitted before; None if none is recorded."""
-        ...
-
-    def time(self, work: Work) -> datetime | None:
-        """Return the clock time that the step read at this point before; None if none is recorded."""
-        ...
-
-    def last_event(self) -> int:
-        """Return the highest number of an event that steps yet to start have emitted before; 0 if there is none.
-
-        These numbers are reserved for them.
-        """
-        ...
-
-    def over(self, run: Run, act: int) -> None:
-        """Forget the step of an activation, which is now committed."""
-        ...
-
-    def leave(self, run: Run) -> None:
-        """Forget every step: the run leaves its history for a separate branch."""
-        ...
+def sent_of(effect: Effect) -> Any:
+    """Return the arguments of an effect, frozen before the call: the callee may change them."""
+    given = effect.arguments
+    return freeze(given if type(given) is dict else dict(given)) if given else NO_ARGUMENTS
 
 
-class Keeping(Protocol):
-    """The interface notified of what a step does before it is committed, so that it survives a crash."""
+def refused_in(error: Exception, answer: Any, effect: Effect) -> Any:
+    """Return the answer that was a failure, if an error has one: it is recorded beside the error.
 
-    def goes_out(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
-        """Record that a call is being sent.
+    A model's unusable answer is recorded with its usage, too: it has to be paid for nevertheless.
+    """
+    found = getattr(error, "result", None)
+    found = found if isinstance(found, Mapping) else None
+    usage = getattr(answer, "usage", None) or getattr(error, "usage", None)
+    return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
 
-        Raises:
-            Spent: it cannot be recorded, so the call must not be sent.
-        """
-        ...
 
-    def came_back(self, row: Call) -> None:
-        """Record the end of an attempt. If that fails, the run stops after its step."""
-        ...
+def content_of(answer: Any, kind: str) -> Any:
+    """Return what a row records of an answer: the content of a model's response, anything else as it is."""
+    if kind not in SAID:
+        return answer
+    return answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
 
-    def taken_back(self, act: int, number: int) -> None:
-        """Record that a call of a step was not sent, or that a person's question was withdrawn."""
-        ...
 
-    def drop(self, act: int) -> None:
-        """Record that a step was abandoned for good: nothing it has done counts when it runs again."""
-        ...
+def is_told(effect: Effect) -> bool:
+    """Return True if the start of this call must be logged (not for repeatable or simulated calls)."""
+    return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
 
-    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
-        """Record an event of a step; unless `alone`, with the next record. If that fails, the run stops."""
-        ...
+
+def row_of(
+    work: Work,
+    number: int,
+    effect: Effect,
+    arguments: Any,
+    attempt: int,
+    wait: float,
+    answer: Any,
+    error: Exception | None,
+    seconds: float,
+) -> Call:
+    """Return the row of an attempt."""
+    # The step number is provisional; a parallel branch may commit first, and `step._flush` then renumbers.
+    step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
+    message = None if error is None else f"{type(error).__name__}: {error}"
+    if type(answer) in PLAIN_ANSWERS:
+        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
+        return _new_call(Call, known + (MADE_UP if effect.made_up else NOBODY))
+    usage = getattr(answer, "usage", None)
+    return Call(
+        step,
+        act,
+        number,
+        kind,
+        name,
+        attempt,
+        wait,
+        arguments,
+        freeze(content_of(answer, kind)),
+        message,
+        seconds,
+        tokens_in=getattr(usage, "tokens_in", None),
+        tokens_out=getattr(usage, "tokens_out", None),
+        cost_usd=getattr(usage, "cost_usd", None),
+        provider=_text_of(answer, "provider", kind),
+        model=_text_of(answer, "model", kind),
+        finish_reason=_text_of(answer, "finish_reason", kind),
+    )
+
+
+def _text_of(answer: Any, name: str, kind: str) -> str | None:
+    """Return an attribute of a model's answer; None if it is not a non-empty string."""
+    found = getattr(answer, name, None) if kind in SAID else None
+    return found if isinstance(found, str) and found else None
+
+
+def cut_short(run: Run, which: tuple[int, int, str, str, int], sent: Any, began: int) -> Call:
+    """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
+    act, number, kind, name, attempt = which
+    seconds = (run.ns() - began) / 1e9
+    return Call(run.position + 1, act, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
+
+
+def end_calls(work: Work) -> None:
+    """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
+    run = work.run
+    for number, (attempt, effect, sent, began) in work.out.items():
+        if effect.kind in ASKED:
+            if run.recorder is not None:
+                run.recorder.taken_back(work.act.id, number)
+        elif not effect.made_up:
+            row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
+            work.calls.append(row)
+            if run.recorder is not None:
+                run.recorder.came_back(row)
+    work.out.clear()
 
 
 def answer_of(row: Call) -> Any:
@@ -120,76 +129,3 @@ def answer_of(row: Call) -> Any:
         usage = Usage(row.tokens_in, row.tokens_out, row.cost_usd)
         return LLMResponse.recorded(answer, row.arguments, usage=usage)
     return answer
-
-
-def error_of(row: Call, like: BaseException | None = None) -> Exception:
-    """Return the exception of the failed attempt in a row, as precisely as its text allows.
-
-    It has the same class name and text, and derives from the class of that name if there is one: a builtin, the class
-    of `like` (an exception known to have come from it), or the only imported class with that name.
-    """
-    kind, _, message = (row.error or "").partition(": ")
-    base = type(like) if isinstance(like, Exception) and type(like).__name__ == kind else class_of(kind)
-    made = _make_error(kind or "Exception", base, message)
-    if row.result is not None:
-        made.result = thaw(row.result)  # type: ignore[attr-defined]  # the answer that was the failure
-    return made
-
-
-def class_of(kind: str) -> type[Exception]:
-    """Return the exception class with a name; Exception itself if there is none, or more than one."""
-    known = _PLAIN_ERRORS.get(kind) or _OWN_ERRORS.get(kind)
-    if known is not None:
-        return known
-    found = {id(cls): cls for cls in _exception_classes() if cls.__name__ == kind and _SAID not in cls.__dict__}
-    return next(iter(found.values())) if len(found) == 1 else Exception
-
-
-def exception_names() -> set[str]:
-    """Return the names of all exception classes known to this process."""
-    return {Exception.__name__} | {cls.__name__ for cls in _exception_classes()}
-
-
-def _exception_classes() -> Iterator[type[Exception]]:
-    """Yield every subclass of Exception; one with several bases may occur more than once."""
-    border: list[type[Exception]] = [Exception]
-    while border:
-        classes = border.pop().__subclasses__()
-        border += classes
-        yield from classes
-
-
-def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
-    """Return an exception with this class name and message; no code of the class runs."""
-    problems = problems_in(message)
-    if issubclass(base, AgentNbError) and base.__module__.startswith("agentnb."):
-        if issubclass(base, LLMError):  # a retry may succeed; the server rejects again what it rejected for good
-            return LLMError(*(problems or (message,)), again=True)
-        return base(*(problems or (message,)))
-    if base is _PLAIN_ERRORS.get(kind) and str(base(message)) == message:
-        return base(message)
-    words = {
-        "__str__": lambda _self: message,
-        "__init__": Exception.__init__,
-        "__module__": base.__module__,
-        _SAID: True,
-    }
-    if issubclass(base, AgentNbError):
-        words |= {"problems": problems, "_given": problems or (message,)}
-    try:
-        cls: type[Exception] = type(kind, (base,), words)
-        builtin: Any = next(each for each in base.__mro__ if each.__module__ == "builtins")
-        made: Exception = builtin.__new__(cls, message)
-    except TypeError:  # the class does not allow such a subclass
-        made = Exception.__new__(type(kind, (Exception,), words), message)
-    made.args = (message,)
-    return made
-
-
-def problems_in(text: str) -> tuple[Problem, ...]:
-    """Return the problems listed in a text as an error of agentnb prints them; none for any other text."""
-    found = [
-        Problem(code, what, where, why, do, "warning" if mark else "error")
-        for mark, code, what, where, why, do in _PROBLEM.findall(text)
-    ]
-    return tuple(found) if "\n".join(map(str, found)) == text else ()

@@ -16,10 +16,10 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from agentnb.engine.core.event_loops import Errand, Home, ended_beside, in_own_loop
+from agentnb.engine.core.pending_step import Hold, PendingStep
 from agentnb.engine.core.rng import take_note
 from agentnb.engine.core.run import PAUSED
-from agentnb.engine.effects.event_loops import Errand, Home, ended_beside, in_own_loop
-from agentnb.engine.effects.pending_step import Flight, Hold
 from agentnb.errors import ExecutionError, Problem
 from agentnb.world.effect import Effect
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 
-def enter(run: Run, act: Activation) -> Flight:
+def enter(run: Run, act: Activation) -> PendingStep:
     """Start an activation that can be held inside its code; it is in flight and has not run any code yet."""
     take_note(run)
-    flight = run.flights[act.id] = Flight(act, _perform(act), run.ns())
+    flight = run.flights[act.id] = PendingStep(act, _perform(act), run.ns())
     flight.coro = Inside(act.work, flight.coro)
     return flight
 
@@ -49,12 +49,12 @@ async def _perform(act: Activation) -> Any:
     return await result
 
 
-def entered(run: Run) -> Flight | None:
+def entered(run: Run) -> PendingStep | None:
     """Return the flight that was stepped into and is bound to a thread; None if there is none."""
     return next((flight for flight in run.flights.values() if _is_bound(flight)), None)
 
 
-def _is_bound(flight: Flight) -> bool:
+def _is_bound(flight: PendingStep) -> bool:
     return isinstance(flight.coro, Inside) and (flight.looped or flight.coro.stands)
 
 

@@ -14,6 +14,7 @@ from agentnb.board.values import thaw
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
 from agentnb.engine.core.reducers import Part
+from agentnb.engine.effects.crash_recovery import Unfinished
 from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.engine.persistence.value_deltas import put_back, unfrozen
@@ -71,6 +72,11 @@ class Joined:
     def flying(self) -> set[int]:
         """Return the activations of the steps that are in flight."""
         return {*self.told, *self.out, *self.announced}
+
+    def unfinished(self) -> Unfinished:
+        """Return what the steps in flight had done: run again, they need not repeat it."""
+        told = {act: rows.values() for act, rows in self.told.items()}
+        return Unfinished(told, self.out, self.announced, self.times)
 
     def finish(self) -> tuple[Tables, list[History]]:
         """Compute the previous value of each write, and the checkpoints; return the tables and the histories.

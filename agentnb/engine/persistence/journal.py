@@ -25,9 +25,10 @@ from pydantic_core import to_json
 
 from agentnb.board.codec import encode
 from agentnb.clock import to_microseconds
+from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.rng import drawn
 from agentnb.engine.effects.crash_recovery import Asked, in_flight
-from agentnb.engine.effects.dispatch import Spent, is_told
+from agentnb.engine.effects.recorded_calls import is_told
 from agentnb.engine.persistence.checksums import with_checksum
 from agentnb.engine.persistence.deltas import Json, Key, Slicer, whole_call, whole_event
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
@@ -261,13 +262,13 @@ class Journal:
         found.update(self._stood[2])
         return {name: value for name, value in found.items() if name not in said or said[name] != value}
 
-    # -- steps in flight (the Keeping protocol) ------------------------------------------------------------------
+    # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
 
     def goes_out(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
         """Record that a call is being sent, unless it may be repeated anyway.
 
         Raises:
-            Spent: it cannot be saved, so the call must not be sent.
+            StepAbandoned: it cannot be saved, so the call must not be sent.
         """
         act = work.act.id
         if not is_told(effect):
@@ -275,7 +276,7 @@ class Journal:
         self._record_sent(Asked(act, number, attempt, effect.kind, effect.name, sent, began))
         if self.batch is None and not self._try_flush():
             self.taken_back(act, number)
-            raise Spent
+            raise StepAbandoned
 
     def taken_back(self, act: int, number: int) -> None:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
@@ -393,9 +394,9 @@ class Journal:
             StoreError: it cannot be saved.
         """
         run = self.run
-        if not run.flights or run.keeping is not self:
+        if not run.flights or run.recorder is not self:
             self._note_position()
-        if run.keeping is not self:
+        if run.recorder is not self:
             self.take_over()
         try:
             self.flush()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.codec import decode, encode
 from agentnb.clock import Clock
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.persistence.delta_loader import Joined, check_version
 from agentnb.engine.persistence.deltas import VERSION, Json, Slicer, family
 from agentnb.engine.persistence.value_deltas import unfrozen
@@ -69,7 +70,7 @@ def run_of(plan: Plan, joined: Joined, kept: Mapping[str, Any], clock: Clock | N
     from agentnb.engine.core.time_travel import restore
 
     tables, histories = joined.finish()
-    run = Run(plan, clock=clock, seed=decode(kept["seed"]))
+    run = Run(plan, EffectDispatcher(), clock=clock, seed=decode(kept["seed"]))
     run.tables = tables
     run.chain = [histories[at] for at in kept["chain"]]
     run.history = run.at = run.chain[-1]

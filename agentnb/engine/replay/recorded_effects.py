@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import ABSENT, thaw
 from agentnb.clock import EPOCH, Clock, TickingClock
 from agentnb.engine.core.event_ids import numbered
-from agentnb.engine.effects.dispatch import Spent, sent_of
-from agentnb.engine.effects.recorded_calls import error_of
+from agentnb.engine.core.interfaces import StepAbandoned
+from agentnb.engine.effects.recorded_calls import sent_of
+from agentnb.engine.effects.recorded_errors import error_of
 from agentnb.engine.replay.divergence import Divergence, Level, inside
 from agentnb.engine.replay.equality import is_known, unlike
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from agentnb.world.effect import Effect
 
 
-class Unrecorded(Spent):
+class Unrecorded(StepAbandoned):
     """Raised for a call that the record does not have: its step is abandoned, and nothing is sent."""
 
 
@@ -41,7 +42,7 @@ class ThenClock(TickingClock):
 
 
 class Tape:
-    """The recorded calls and events of one step (see `recorded_calls.Recorded`).
+    """The recorded calls and events of one step (see `interfaces.RecordedSteps`).
 
     `found` holds the calls that differ. `unknown` names a call whose answer is incomplete: masked, or of an unknown
     class. `own_reads` is False if a callable was called in the recorded run that may have read the board. `during`

@@ -16,10 +16,10 @@ from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import LOOP, step_in_loop, take_off
+from agentnb.engine.core.event_loops import in_own_loop
 from agentnb.engine.core.history import Act, ActRow, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
-from agentnb.engine.effects.event_loops import in_own_loop
 from agentnb.engine.replay.divergence import Divergence, Level, Sides, compared, inside
 from agentnb.engine.replay.equality import is_known
 from agentnb.engine.replay.recorded_effects import Tape, ThenClock
@@ -78,7 +78,7 @@ class Replay:
     def _run_at_start(self) -> Run:
         """Return a run at the start: with the recorded board, or that of an edited recipe."""
         plan = self._plan_of(1 if self.source.position else 0)
-        run = self._configure(Run(plan, clock=self.clock, seed=self.source.seed))
+        run = self._configure(Run(plan, self.source.dispatcher, clock=self.clock, seed=self.source.seed))
         rows, root = self.record.begun(), run.root.scope
         self.clock.stand(self.record.parts[0][0].s_t0[0])
         if self.plan is not None and plan.recipe.begin is None:

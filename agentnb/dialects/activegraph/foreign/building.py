@@ -24,6 +24,7 @@ from agentnb.dialects.activegraph.parts.projection import Writes, projected
 from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import BoardError
 from agentnb.session.recipe_snapshot import kinds_to_read
 from agentnb.world.world import World
@@ -97,7 +98,7 @@ class _Builder:
         self.numbers = {event.id: at + 1 for at, event in enumerate(log.events)}
         self.times = list(_times(log.events))
         plan = Plan(recipe, kinds_to_read(recipe), World())
-        self.run = Run(plan, clock=FrozenClock(self.times[-1] if self.times else EPOCH))
+        self.run = Run(plan, EffectDispatcher(), clock=FrozenClock(self.times[-1] if self.times else EPOCH))
         self.history, self.tables = self.run.history, self.run.tables
         self.graph: Any = _Graph(self.run.root.scope)  # it has what `projected` needs of a ledger
         self.frozen: dict[int, Any] = {}

@@ -268,7 +268,7 @@ class _Questions:
                 said = {name: value for name, value in event.payload.items() if name not in FAILED}
                 raise _failed(event.payload["exception_type"], event.payload["message"], reason, **said)
             return
-        limit = None if run.spending is None else run.spending.limit_for(run, kinds)
+        limit = None if run.limiter is None else run.limiter.limit_for(run, kinds)
         if limit is not None:
             what = "cost" if limit == "max_cost_usd" else limit.removeprefix("max_")
             raise _failed("RuntimeError", message, f"budget.{what}_exhausted", **extra)

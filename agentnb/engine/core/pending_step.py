@@ -7,25 +7,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from time import perf_counter_ns
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop
 from agentnb.engine.core.history import Act
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.run import Run
     from agentnb.world.effect import Effect
-
-NEED_LOOP: Final = object()
-
-
-class NeedLoop:
-    """An awaitable that resumes inside an event loop."""
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        """Yield the marker to the driver of this coroutine."""
-        yield NEED_LOOP
 
 
 class Hold:
@@ -65,7 +56,7 @@ class Hold:
         return self
 
 
-class Flight:
+class PendingStep:
     """A step that has started but is not committed: its coroutine, and the hold at which it pauses.
 
     `noted` counts the interventions meanwhile. `waited` is the time in nanoseconds that does not count for the step:
@@ -134,7 +125,7 @@ class Flight:
             self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
 
 
-def under_way(run: Run, flight: Flight, act: str, step: int) -> Act:
+def under_way(run: Run, flight: PendingStep, act: str, step: int) -> Act:
     """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
     work = flight.act.work
     how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": flight.noted}
@@ -142,19 +133,14 @@ def under_way(run: Run, flight: Flight, act: str, step: int) -> Act:
     return Act(step, act, flight.act.node.id, ABSENT, new, "user", run.clock.seen())
 
 
+def cancel(run: Run, flight: PendingStep) -> None:
+    """Cancel a step in flight; when it runs again, it does not repeat the calls that were answered."""
+    work = flight.act.work
+    run.dispatcher.end_calls(work)
+    run.dispatcher.remember(work)
+    flight.cancel()
+
+
 async def _await_in_loop(awaitable: Awaitable[Any]) -> Any:
     await NeedLoop()
     return await awaitable
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop running in this thread, or None."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def in_loop() -> bool:
-    """Return True if an event loop is running in this thread."""
-    return running_loop() is not None

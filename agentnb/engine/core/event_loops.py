@@ -5,12 +5,34 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Final
 from weakref import finalize
 
-from agentnb.engine.effects.pending_step import in_loop
+NEED_LOOP: Final = object()
+
+
+class NeedLoop:
+    """An awaitable that resumes inside an event loop."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        """Yield the marker to the driver of this coroutine."""
+        yield NEED_LOOP
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop running in this thread, or None."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def in_loop() -> bool:
+    """Return True if an event loop is running in this thread."""
+    return running_loop() is not None
+
 
 Job = Callable[[asyncio.Runner], None]
 

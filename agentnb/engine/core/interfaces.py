@@ -1,0 +1,137 @@
+"""Interfaces: what the core needs of the parts above it, which are passed to a `Run`.
+
+The core imports none of these parts. A `Dispatcher` performs effects, a `Limiter` is a budget with limits on them, a
+`Recorder` saves what a step does before it is committed, and `RecordedSteps` answers what was done before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.history import Call, Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+    from agentnb.world.effect import Effect
+
+
+class StepAbandoned(BaseException):
+    """Raised to abandon a step, which runs again later: a limit is reached, a call cannot be recorded or replayed.
+
+    It does not derive from Exception: nodes must not catch it, and the step has not failed.
+    """
+
+
+class Dispatcher(Protocol):
+    """Performs the effects of nodes."""
+
+    def call(self, work: Work, effect: Effect) -> Coroutine[Any, Any, Any]:
+        """Return a coroutine that performs an effect and returns the answer.
+
+        Raises:
+            Exception: the effect failed.
+            StepAbandoned: a limit of the run is reached; the run knows which.
+        """
+        ...
+
+    def end_calls(self, work: Work) -> None:
+        """Record the unanswered calls of a step as interrupted."""
+        ...
+
+    def remember(self, work: Work) -> None:
+        """Remember what an interrupted step has done: when it runs again, it does not repeat answered calls."""
+        ...
+
+
+class Limiter(Protocol):
+    """Admits each attempt of a call and each opened frame in a run with limits on those."""
+
+    def admit_call(self, run: Run, work: Work, effect: Effect, delay: float, which: tuple[int, int]) -> bool:
+        """Return True if one more attempt may be sent after a delay in seconds, and count it.
+
+        `which` is the index of its call in the step, and its own number in the call.
+        """
+        ...
+
+    def admit_frame(self, run: Run, act: Activation) -> bool:
+        """Return True if a composite node may open its frame; if not, its step is abandoned."""
+        ...
+
+    def limit_for(self, run: Run, kinds: Iterable[str]) -> str | None:
+        """Return the name of the limit that prevents calls of these kinds; None if there is none."""
+        ...
+
+
+class RecordedSteps(Protocol):
+    """The recorded calls and events of steps that run again: interrupted ones, or those of a replay."""
+
+    def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
+        """Return the recorded attempts of a step's call, in order; none if the call is not recorded."""
+        ...
+
+    def answered_by(self, work: Work) -> str | None:
+        """Return the kind of the step's next call if its answer is recorded, else None."""
+        ...
+
+    def went_out(self, work: Work, number: int) -> int | None:
+        """Return when a step's call without a recorded response was sent (ns); None for any other."""
+        ...
+
+    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+        """Return the event that a step emitted at this point before; None if none is recorded."""
+        ...
+
+    def next_event(self, work: Work) -> Event | None:
+        """Return the next event that the step emitted before; None if none is recorded."""
+        ...
+
+    def time(self, work: Work) -> datetime | None:
+        """Return the clock time that the step read at this point before; None if none is recorded."""
+        ...
+
+    def last_event(self) -> int:
+        """Return the highest number of an event that steps yet to start have emitted before; 0 if there is none.
+
+        These numbers are reserved for them.
+        """
+        ...
+
+    def over(self, run: Run, act: int) -> None:
+        """Forget the step of an activation, which is now committed."""
+        ...
+
+    def leave(self, run: Run) -> None:
+        """Forget every step: the run leaves its history for a separate branch."""
+        ...
+
+
+class Recorder(Protocol):
+    """Notified of what a step does before it is committed, so that it survives a crash."""
+
+    def goes_out(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
+        """Record that a call is being sent.
+
+        Raises:
+            StepAbandoned: it cannot be recorded, so the call must not be sent.
+        """
+        ...
+
+    def came_back(self, row: Call) -> None:
+        """Record the end of an attempt. If that fails, the run stops after its step."""
+        ...
+
+    def taken_back(self, act: int, number: int) -> None:
+        """Record that a call of a step was not sent, or that a person's question was withdrawn."""
+        ...
+
+    def drop(self, act: int) -> None:
+        """Record that a step was abandoned for good: nothing it has done counts when it runs again."""
+        ...
+
+    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
+        """Record an event of a step; unless `alone`, with the next record. If that fails, the run stops."""
+        ...
