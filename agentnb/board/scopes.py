@@ -19,16 +19,30 @@ class Scope:
 
     `parent` is the scope that reads fall through to (a `child` scope has one, `root` and `isolated` ones have none);
     a key deleted in a child scope is stored as DELETED there, so that the parent's value is not visible.
-    `open` counts the open child scopes: while there are any, this scope cannot be written.
+    `open` counts the open child scopes: while there are any, this scope cannot be written. `shared` is True while
+    `data` may belong to the scope of a fork, too: whoever changes it calls `own_data` first.
     """
 
-    __slots__ = ("codes", "data", "id", "name", "open", "parent")
+    __slots__ = ("codes", "data", "id", "name", "open", "parent", "shared")
 
     def __init__(self, number: int, name: str, parent: Scope | None = None) -> None:
         self.id, self.name, self.parent = number, name, parent
         self.data: dict[str, Any] = {}
         self.codes: dict[str, int] = {}
         self.open = 0
+        self.shared = False
+
+    def own_data(self) -> dict[str, Any]:
+        """Return this scope's data to change it; data shared with a fork is copied first."""
+        if self.shared:
+            self.data = dict(self.data)
+            self.shared = False
+        return self.data
+
+    def share_data(self, other: Scope) -> None:
+        """Take over the data of another scope; the first of the two that changes it makes a copy."""
+        self.data = other.data
+        self.shared = other.shared = True
 
     def get(self, key: str) -> Any:
         """Return the frozen value of a key as seen from this scope; ABSENT if there is none."""

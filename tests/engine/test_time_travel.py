@@ -3,6 +3,8 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.drivers import run_plain
@@ -110,6 +112,32 @@ def test_a_fork_where_the_run_stands_copies_what_it_stands_on():
     undo(new)
     undo(new)
     assert (data(new), new.position) == (seen[4], 4)
+
+
+MOVES = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from(["step", "undo", "fork", "goto"])), min_size=3, max_size=40
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves=MOVES)
+def test_forks_share_their_data_and_never_what_one_of_them_changes(moves):
+    first, seen = long_run(6)
+    runs = [first]
+    for number, move in moves:
+        run = runs[number % len(runs)]
+        if move == "fork":
+            runs.append(forked(run, run.plan, run.position))
+        elif move == "step":
+            open_tip(run)
+            one(run)
+            seen = seen if run.position < len(seen) else [*seen, data(run)]
+        elif move == "undo" and run.position:
+            undo(run)
+        elif move == "goto":
+            goto(run, number * run.position // 5)
+        for each in runs:  # all of them do the same steps, so the position alone tells the board
+            assert list(data(each).items()) == list(seen[each.position].items())
 
 
 def test_a_fork_inside_frames_keeps_them_apart():

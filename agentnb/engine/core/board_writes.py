@@ -12,12 +12,13 @@ from agentnb.errors import BoardError, Problem
 
 def put(scope: Scope, key: str, top: Any) -> None:
     """Set a key to a frozen value, or delete the key if the value is ABSENT."""
+    data = scope.own_data()
     if top is not ABSENT:
-        scope.data[key] = top
+        data[key] = top
     elif scope.parent is None:
-        scope.data.pop(key, None)
+        data.pop(key, None)
     else:
-        scope.data[key] = DELETED
+        data[key] = DELETED
 
 
 def closed(scope: Scope, path: Path) -> BoardError:

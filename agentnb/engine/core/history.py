@@ -223,7 +223,7 @@ _ints: Final = partial(array, "I")
 _times: Final = partial(array, "q")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class History:
     """The steps after `base` of one branch of a run; earlier steps belong to the parent."""
 

@@ -150,7 +150,7 @@ def commit(
 ) -> int:
     """Write the step's writes, determine where it leads, and append its row. `chosen` is where a router leads."""
     history, scope, work = run.history, act.scope, act.work
-    data, codes = scope.data, scope.codes
+    data, codes = scope.own_data() if scope.shared else scope.data, scope.codes
     if act.what:  # the inside closes before a composite node writes to its own scope
         scheduler.leave(run, act)
     if work.own:

@@ -65,7 +65,7 @@ def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
     scopes = scopes_of(run)
     for row in range(end - 1, start - 1, -1):
         number, path = codes[history.w_code[row] >> 2]
-        data, key, was = scopes[number].data, path[0], old[row]
+        data, key, was = scopes[number].own_data(), path[0], old[row]
         if was is ABSENT:
             data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
             continue
@@ -97,11 +97,11 @@ def undo(run: Run) -> None:
     if end == start + 1:
         number, path = run.tables.codes[at.w_code[start] >> 2]
         if number == 0 and start not in at.order:
-            key, was = path[0], at.w_old[start]
+            key, was, data = path[0], at.w_old[start], run.root.scope.own_data()
             if was is ABSENT:
-                run.root.scope.data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
+                data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
             else:
-                run.root.scope.data[key] = was  # type: ignore[index]  # a first key is text
+                data[key] = was  # type: ignore[index]  # a first key is text
             end = start
     if end > start:
         _undo_writes(run, at, start, end)
@@ -168,7 +168,7 @@ def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
     run.frames = {0: root}
     run.live = {act.id: act for act in root.acts.values()}
     root.scope.open = 0
-    root.scope.data = dict(checkpoint.data[0])
+    root.scope.data, root.scope.shared = dict(checkpoint.data[0]), False
     for number, iteration in checkpoint.frames:
         if number:
             run.open_frame(run.tables.frames[number]).iteration = iteration
@@ -209,17 +209,20 @@ def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) 
 def _apply(run: Run, history: History, start: int, end: int) -> int:
     """Apply write rows to the open scopes; return `end`."""
     codes, scopes, plain = run.tables.codes, scopes_of(run), run.tables.plain
-    written = history.w_code[start:end]
-    if plain.keys() >= set(written):  # only whole keys of the root were set: one update suffices
-        run.root.scope.data.update(zip(map(plain.__getitem__, written), history.w_new[start:end], strict=True))
+    if start == end:
         return end
-    last, path, data = -1, ("",), run.root.scope.data
+    written = history.w_code[start:end]
+    last_values = dict(zip(written, history.w_new[start:end], strict=True))
+    if plain.keys() >= last_values.keys():  # only whole keys of the root were set: their last values suffice
+        run.root.scope.own_data().update(zip(map(plain.__getitem__, last_values), last_values.values(), strict=True))
+        return end
+    last, path, data = -1, ("",), run.root.scope.own_data()
     for code, new in zip(written, islice(history.w_new, start, end), strict=True):
         if code >> 2 != last:
             last = code >> 2
             number, path = codes[last]  # type: ignore[assignment]  # a path of one key or more
             scope = scopes[number]
-            data = scope.data
+            data = scope.own_data()
         if code & 3 == SET and len(path) == 1:
             data[path[0]] = new
         else:
@@ -327,13 +330,13 @@ def _new_run(run: Run, plan: Plan, history: History) -> Run:
 
 def _copy_state(new: Run, run: Run) -> None:
     """Copy a run's current state: the data of its scopes, and the open frames."""
-    new.root.scope.data = dict(run.root.scope.data)
+    new.root.scope.share_data(run.root.scope)
     for frame in run.frames.values():
         if frame.id:
             opened = new.open_frame(frame.row)
             opened.iteration = frame.iteration
             if frame.row.policy != "shared":
-                opened.scope.data = dict(frame.scope.data)
+                opened.scope.share_data(frame.scope)
     new.position, new.pos, new.used = run.position, run.pos, run.used
     for number in run.frontier():
         if run.tables.acts[number].node >= 0:
