@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from agentnb.session.reopen import open as open  # not in __all__
     from agentnb.session.reopen import runs
     from agentnb.trace import SimulationStep, SimulationTrace
-    from agentnb.ui import Debugger, debug
+    from agentnb.ui.debugger import Debugger, debug
     from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage
     from agentnb.world.llm.providers import client_of
     from agentnb.world.llm.recorded import RecordedClient
@@ -63,8 +63,8 @@ _HOMES = {
     "open": "agentnb.session.reopen",
     "runs": "agentnb.session.reopen",
     "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
-    "debug": "agentnb.ui",
-    "Debugger": "agentnb.ui",
+    "debug": "agentnb.ui.debugger",
+    "Debugger": "agentnb.ui.debugger",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
@@ -173,8 +173,8 @@ class _Dialects(ModuleType):
 
 
 # The displays and checks of lower layers' objects, made by higher layers and imported at first use.
-_register("cockpit", "agentnb.ui:cockpit")
-_register("controls", "agentnb.ui:Controls")
+_register("cockpit", "agentnb.ui.debugger:cockpit")
+_register("controls", "agentnb.ui.controls:Controls")
 _register("drawing", "agentnb.draw.dot:draw_recipe")
 _register("problems", "agentnb.kinds:check_with_kinds")
 _register("table", "agentnb.trace.frames:table")

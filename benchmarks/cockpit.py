@@ -29,6 +29,7 @@ from clocks import seconds_of
 from limits import verdict
 
 import agentnb as nb
+from agentnb.ui.commands import command_rows
 from agentnb.ui.debugger import Debugger, page_module, page_style
 
 SIZES = (10, 100, 1_000)
@@ -134,7 +135,7 @@ def page_rows(browser: str, size: int) -> Iterator[Row]:
     watched = Watched(ring(size))
     session = watched.session
     session.step(size)  # once round: every node has run
-    first = {"svg": watched.svg, "state": {**watched.state}}
+    first = {"svg": watched.svg, "state": {**watched.state}, "commands": command_rows()}
     watched.sent.clear()
     for _ in range(SHOWN * 10):
         session.step()

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from agentnb.magics.line_parsing import needed, number, wrong
 from agentnb.magics.workspace import Bench, standing
+from agentnb.ui.commands import COMMANDS
+
+
+def plain(name: str) -> Callable[[Bench, list[str]], str]:
+    """Return a verb that does what the cockpit's button of this name does."""
+    command = COMMANDS[name]
+
+    def act(bench: Bench, _: list[str]) -> str:
+        command.run(bench.session, None, None)
+        return standing(bench.session)
+
+    act.__doc__ = f"`{name}`: {command.tip}."
+    return act
 
 
 def step(bench: Bench, words: list[str]) -> str:
@@ -20,24 +35,6 @@ def back(bench: Bench, words: list[str]) -> str:
 def goto(bench: Bench, words: list[str]) -> str:
     """`goto K`: go to step K; 0 is before the first."""
     return standing(bench.session.goto(number(words, None, "goto")))
-
-
-def over(bench: Bench, _: list[str]) -> str:
-    """`over`: run until the next node has completed, with a loop or a subgraph as one step."""
-    bench.session.step_over()
-    return standing(bench.session)
-
-
-def into(bench: Bench, _: list[str]) -> str:
-    """`into`: run the next step, stopping inside the node: at each event emitted, and before and after each call."""
-    bench.session.step_into()
-    return standing(bench.session)
-
-
-def out(bench: Bench, _: list[str]) -> str:
-    """`out`: run until the frame around the next node has ended."""
-    bench.session.step_out()
-    return standing(bench.session)
 
 
 def run(bench: Bench, words: list[str]) -> str:
@@ -71,27 +68,6 @@ def speed(bench: Bench, words: list[str]) -> str:
                     "write for example %agent speed 3") from None  # fmt: skip
     steps = bench.session.speed
     return "full speed" if steps is None else f"{steps:g} steps a second"
-
-
-def pause(bench: Bench, _: list[str]) -> str:
-    """`pause`: start no further step; a step in flight completes first."""
-    return standing(bench.session.pause())
-
-
-def stop(bench: Bench, _: list[str]) -> str:
-    """`stop`: pause and cancel the step in flight; it runs again at the next step."""
-    return standing(bench.session.stop())
-
-
-def reset(bench: Bench, _: list[str]) -> str:
-    """`reset`: start over from the inputs; the run so far remains among the forks."""
-    return standing(bench.session.reset())
-
-
-def retry(bench: Bench, _: list[str]) -> str:
-    """`retry`: run the failed node again, as a new step."""
-    bench.session.retry()
-    return standing(bench.session)
 
 
 def skip(bench: Bench, _: list[str]) -> str:

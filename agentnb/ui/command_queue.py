@@ -17,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
-from agentnb.ui.commands import ASIDE, BESIDE, LEADS, carry_out
+from agentnb.ui.commands import COMMANDS, Command, carry_out
 from agentnb.ui.kernel_loop import kernel_loop
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 INTERVAL: Final = 1 / 15  # seconds between repaints while a run moves
 _SHARE: Final = 20  # painting takes at most one part in this many of the loop's time
 _PATIENCE: Final = 0.1  # seconds until a step that has not ended is shown as running
-_AWAY: Final = frozenset({"back", "goto", "run_back", "stop", "reset"})
-_ENDS: Final = _AWAY | {"pause"}
-_AT_ONCE: Final = ASIDE | {"pause", "switch"}  # these do not wait for a step in flight
+_UNKNOWN: Final = Command("", lambda *_: None)
 
 
 def _nothing() -> None:
@@ -36,10 +34,10 @@ def _nothing() -> None:
 
 
 @dataclass
-class Command:
-    """A command from a page; `value` is its argument (a step number, an answer), `target` what it acts on.
+class Request:
+    """A command that a page has sent; `value` is its argument (a step number, an answer), `target` what it acts on.
 
-    `found` is called with the command's result, if any.
+    `done` is called afterwards; `found` is the command's result, if any.
     """
 
     verb: str
@@ -47,6 +45,11 @@ class Command:
     target: Any = None
     done: Callable[[], None] = _nothing
     found: Any = None
+
+    @property
+    def command(self) -> Command:
+        """The row of the command; an unknown one fails when it is run."""
+        return COMMANDS.get(self.verb, _UNKNOWN)
 
 
 class Desk:
@@ -63,7 +66,7 @@ class Desk:
         self.problems: tuple[Problem, ...] = ()
         self._paint = paint
         self._loop = kernel_loop()
-        self._queue: deque[Command] = deque()
+        self._queue: deque[Request] = deque()
         self._task: asyncio.Task[None] | None = None
         self._step: asyncio.Task[Any] | None = None
         self._lock = threading.Lock()
@@ -85,27 +88,28 @@ class Desk:
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def ask(self, command: Command) -> None:
+    def ask(self, request: Request) -> None:
         """Accept a command from any thread; run it on the kernel's loop, or immediately if there is no loop."""
         if self._loop is None or self._loop.is_closed():
-            self._now(command)
+            self._now(request)
         else:
-            self._loop.call_soon_threadsafe(self._take, command)
+            self._loop.call_soon_threadsafe(self._take, request)
 
-    def _take(self, command: Command) -> None:
-        if command.verb in _ENDS:  # discard commands queued behind the step in flight
-            for late in [one for one in self._queue if one.verb in BESIDE]:
+    def _take(self, request: Request) -> None:
+        command = request.command
+        if command.ends:  # discard commands queued behind the step in flight
+            for late in [one for one in self._queue if one.command.arun is not None]:
                 self._queue.remove(late)
                 late.done()
         last = self._queue[-1] if self._queue else None
-        if command.verb in _AT_ONCE:
-            self._now(command)
+        if not command.waits:
+            self._now(request)
             return
-        if self._step is not None and command.verb in _AWAY:
+        if self._step is not None and command.ends == "step":
             self._step.cancel()  # the step is recorded as cancelled and runs again at the next step
-        if command.verb == "goto" and last is not None and last.verb == "goto":
+        if request.verb == "goto" and last is not None and last.verb == "goto":
             self._queue.pop().done()  # a slider being dragged: only the last position counts
-        self._queue.append(command)
+        self._queue.append(request)
         if self._task is None:
             assert self._loop is not None
             self._task = self._loop.create_task(self._serve(), name="agentnb-desk")
@@ -114,27 +118,27 @@ class Desk:
         loop = asyncio.get_running_loop()
         try:
             while self._queue:
-                command = self._queue.popleft()
+                request = self._queue.popleft()
                 late = loop.call_later(_PATIENCE, self.refresh)
-                await self._guarded(command)
+                await self._guarded(request)
                 late.cancel()
                 self.refresh()
-                command.done()
+                request.done()
         finally:
             self._task = None
 
-    async def _guarded(self, command: Command) -> None:
+    async def _guarded(self, request: Request) -> None:
         self.problems = ()
         try:
-            begins = BESIDE.get(command.verb)
-            if begins is None:
-                self._plain(command)
-            elif asyncio.iscoroutine(begun := begins(self.session, command.value, command.target)):
+            command = request.command
+            if command.arun is None:
+                self._plain(request)
+            elif asyncio.iscoroutine(begun := command.arun(self.session, request.value, request.target)):
                 await self._ended(begun)
         except KeyboardInterrupt:
             pass  # the interrupt has paused the run; raised further, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
-            self.problems = problems_of(error, command.verb)
+            self.problems = problems_of(error, request.verb)
 
     async def _ended(self, moving: Coroutine[Any, Any, Any]) -> None:
         """Await the end of a run command in a task of its own, so that navigation commands need not wait for it."""
@@ -146,22 +150,22 @@ class Desk:
         finally:
             self._step = None
 
-    def _now(self, command: Command) -> None:
+    def _now(self, request: Request) -> None:
         """Run a command immediately: in a script, which has no loop, or if it need not wait for a step in flight."""
-        quiet = command.verb == "look"  # a query sends its result to the page that asked and changes nothing else
+        quiet = request.verb == "look"  # a query sends its result to the page that asked and changes nothing else
         self.problems = self.problems if quiet else ()
         try:
-            self._plain(command)
+            self._plain(request)
         except Exception as error:  # noqa: BLE001
-            self.problems, quiet = problems_of(error, command.verb), False
+            self.problems, quiet = problems_of(error, request.verb), False
         if not quiet:
             self.refresh()
-        command.done()
+        request.done()
 
-    def _plain(self, command: Command) -> None:
-        found = carry_out(self.session, command.verb, command.value, command.target)
-        if command.verb not in LEADS:
-            command.found = found
+    def _plain(self, request: Request) -> None:
+        found = carry_out(self.session, request.verb, request.value, request.target)
+        if not request.command.leads:
+            request.found = found
         elif self._turned is not None:
             self._turned(found)
 

@@ -1,9 +1,13 @@
-"""The commands of the page and what each does to a session. Commands that move the run start on the kernel's loop."""
+"""The commands of the cockpit: one row per command, for the queue, the page and `%agent`.
+
+The page receives the rows in its first message and keeps no list of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.draw.reactive import event_type
 from agentnb.errors import AgentNbError, Problem, did_you_mean
@@ -14,7 +18,41 @@ from agentnb.ui.page_queries import look
 if TYPE_CHECKING:
     from agentnb.session import Session
 
-Does = Callable[["Session", Any, Any], Any]
+Run = Callable[["Session", Any, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: what it calls, and how the page offers it.
+
+    `run` is called with the session, a value (a step number, an answer) and a target (a node, a breakpoint's number).
+    `arun` replaces it where the kernel has an event loop, and may return an awaitable.
+    """
+
+    name: str
+    run: Run
+    arun: Run | None = None
+    label: str = ""  # the text of its button
+    tip: str = ""  # what it does, in one sentence without its full stop
+    keys: tuple[str, ...] = ()  # as in aria-keyshortcuts; the first one is shown
+    icon: str = ""  # path data of 16 by 16; with an icon it is a button of the toolbar
+    needs: str | None = ""  # the entry of `abilities` that allows it; empty: its own name; None: always allowed
+    waits: bool = True  # False: it does not wait for a step in flight
+    ends: Literal["", "queue", "step"] = ""  # what it discards: waiting commands; the step in flight as well
+    repeats: bool = False  # pressed again or held, it is repeated
+    leads: bool = False  # it returns the session to show from now on
+
+    def row(self) -> dict[str, Any]:
+        """Return what the page needs of this command."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "tip": self.tip,
+            "keys": list(self.keys),
+            "icon": self.icon,
+            "needs": self.name if self.needs == "" else self.needs,
+            "repeats": self.repeats,
+        }
 
 
 def _stop_at(session: Session, _: Any, node: Any) -> None:
@@ -63,70 +101,94 @@ def _fork(session: Session, name: Any, at: Any) -> Session:
     return found
 
 
-_DO: Final[dict[str, Does]] = {
-    "step": lambda session, _, __: session.step(),
-    "run": lambda session, _, __: session.run(),
-    "run_to": lambda session, _, node: session.run(until=str(node)),
-    "into": lambda session, _, __: session.step_into(),
-    "over": lambda session, _, __: session.step_over(),
-    "out": lambda session, _, __: session.step_out(),
-    "back": lambda session, _, __: session.back(),
-    "run_back": lambda session, _, __: session.run_back(),
-    "goto": lambda session, place, _: session.goto(int(place)),
-    "speed": _speed,
-    "pause": lambda session, _, __: session.pause(),
-    "stop": lambda session, _, __: session.stop(),
-    "reset": lambda session, _, __: session.reset(),
-    "answer": prompts.give,
-    "approve": lambda session, _, which: session.approve(which),
-    "deny": lambda session, why, which: session.deny(which, str(why or "")),
-    "change": prompts.change,
-    "retry": lambda session, _, __: session.retry(),
-    "skip": actions.skip,
-    "set_next": lambda session, _, node: session.set_next(str(node)),
-    "set_budget": actions.raise_limit,
-    "emit": actions.emit,
-    "edit": value_editor.edit,
-    "delete": value_editor.delete,
-    "fork": _fork,
-    "switch": lambda session, _, run: named(session, run),
-    "look": look,
-    "stop_at": _stop_at,
-    "stop_when": _stop_when,
-    "enable": _enable,
-    "remove": _remove,
-    "watch": lambda session, text, _: session.watch(str(text)),
-    "unwatch": _unwatch,
-}
-BESIDE: Final[dict[str, Does]] = {
-    "step": lambda session, _, __: session.astep(),
-    "run": lambda session, _, __: session.start(),
-    "retry": lambda session, _, __: session.astep(),
-    "run_to": lambda session, _, node: session.start(str(node)),
-    "into": lambda session, _, __: session.astep_into(),
-    "over": lambda session, _, __: session.astep_over(),
-    "out": lambda session, _, __: session.astep_out(),
-    "run_back": lambda session, _, __: session.arun_back(),
-}  # variants for a running loop; some return an awaitable
-VERBS: Final = tuple(_DO)
-LEADS: Final = frozenset({"fork", "switch"})  # these return the session to show from now on
-ASIDE: Final = frozenset(
-    {"look", "stop_at", "stop_when", "enable", "remove", "watch", "unwatch", "speed"}
-)  # these do not move the run
+_ROWS: Final = (
+    Command("back", lambda session, _, __: session.back(), label="Back", tip="one step back",
+            keys=("ArrowLeft", ","), icon="M12 3v10L4 8zM3 3h2v10H3z", ends="step", repeats=True),
+    Command("step", lambda session, _, __: session.step(), lambda session, _, __: session.astep(),
+            label="Step", tip="run the next node", keys=("ArrowRight", "."), icon="M4 3v10l8-5zM11 3h2v10h-2z",
+            repeats=True),
+    Command("into", lambda session, _, __: session.step_into(), lambda session, _, __: session.astep_into(),
+            label="Into", tip="step into: stop at each event of the node, before and after each of its calls",
+            keys=("I", "F11"), icon="M7 1h2v7h3l-4 5-4-5h3zM4 14h8v1.5H4z", repeats=True),
+    Command("over", lambda session, _, __: session.step_over(), lambda session, _, __: session.astep_over(),
+            label="Over", tip="step over: run the next node and everything inside it", keys=("O", "F10"),
+            icon="M2 10a6 6 0 0 1 11-3l1.5-1.5V11H9l2-2a4 4 0 0 0-7 1zM6 13h4v2H6z", repeats=True),
+    Command("out", lambda session, _, __: session.step_out(), lambda session, _, __: session.astep_out(),
+            label="Out", tip="step out: run to the end of this loop or subgraph", keys=("U", "Shift+F11"),
+            icon="M7 13h2V6h3L8 1 4 6h3zM4 14h8v1.5H4z", repeats=True),
+    Command("run", lambda session, _, __: session.run(), lambda session, _, __: session.start(),
+            label="Run", tip="run to the next breakpoint, question or the end", keys=("Space", "F5"),
+            icon="M2 3v10l6-5zM8 3v10l6-5z"),
+    Command("run_back", lambda session, _, __: session.run_back(), lambda session, _, __: session.arun_back(),
+            label="Run back", tip="go back to a breakpoint or the start", keys=("Shift+Space",),
+            icon="M14 3v10L8 8zM8 3v10L2 8z", ends="step"),
+    Command("pause", lambda session, _, __: session.pause(), label="Pause", tip="start no further node",
+            keys=("Space", "F6"), icon="M4 3h3v10H4zM9 3h3v10H9z", waits=False, ends="queue"),
+    Command("stop", lambda session, _, __: session.stop(), label="Stop",
+            tip="pause, and cancel the node in flight; it runs again at the next step", keys=("X", "Shift+F5"),
+            icon="M4 4h8v8H4z", ends="step"),
+    Command("reset", lambda session, _, __: session.reset(), label="Reset",
+            tip="start over from the inputs; the run so far stays among the forks", keys=("Shift+R",), ends="step",
+            icon="M8 3V.5L4 4l4 3.5V5a3.5 3.5 0 1 1-3.5 3.5h-2A5.5 5.5 0 1 0 8 3z"),
+    Command("goto", lambda session, place, _: session.goto(int(place)), tip="go to this step", ends="step"),
+    Command("run_to", lambda session, _, node: session.run(until=str(node)),
+            lambda session, _, node: session.start(str(node)), label="Run to here", tip="run until this node is next"),
+    Command("set_next", lambda session, _, node: session.set_next(str(node)), label="Make it next",
+            tip="continue with this node instead of the scheduled one"),
+    Command("speed", _speed, tip="steps per second of Run", needs=None, waits=False),
+    Command("answer", prompts.give, label="Answer"),
+    Command("approve", lambda session, _, which: session.approve(which), label="Approve", needs="answer"),
+    Command("deny", lambda session, why, which: session.deny(which, str(why or "")), label="Deny", needs="answer"),
+    Command("change", prompts.change),
+    Command("retry", lambda session, _, __: session.retry(), lambda session, _, __: session.astep(),
+            label="Try again", tip="run the failed node again, as a new step"),
+    Command("skip", actions.skip, label="Skip", tip="continue as if the failed node had written nothing"),
+    Command("set_budget", actions.raise_limit, label="Raise the limit"),
+    Command("emit", actions.emit, label="Emit", tip="emit this event; its listeners will run"),
+    Command("edit", value_editor.edit, label="Save"),
+    Command("delete", value_editor.delete, label="Delete", needs="edit",
+            tip="delete it from the board; going back restores it"),
+    Command("fork", _fork, label="Fork here", tip="continue in a fork from here; this run is unchanged", leads=True),
+    Command("switch", lambda session, _, run: named(session, run), waits=False, leads=True),
+    Command("look", look, needs=None, waits=False),
+    Command("stop_at", _stop_at, label="Breakpoint", tip="set or remove a breakpoint before this node",
+            keys=("B", "F9"), needs=None, waits=False),
+    Command("stop_when", _stop_when, label="Add", tip="stop when this holds", needs=None, waits=False),
+    Command("enable", _enable, needs=None, waits=False),
+    Command("remove", _remove, tip="remove this breakpoint", needs=None, waits=False),
+    Command("watch", lambda session, text, _: session.watch(str(text)), label="Add", tip="watch this", needs=None,
+            waits=False),
+    Command("unwatch", _unwatch, tip="stop watching", needs=None, waits=False),
+)  # fmt: skip
+COMMANDS: Final[dict[str, Command]] = {command.name: command for command in _ROWS}
 
 
-def carry_out(session: Session, verb: str, value: Any = None, target: Any = None) -> Any:
-    """Run a command; return the message to show, if any.
+def command_of(name: str) -> Command:
+    """Return a command by its name.
+
+    Raises:
+        AgentNbError: U301, the command does not exist.
+    """
+    if name not in COMMANDS:
+        raise AgentNbError(
+            Problem("U301", f"the cockpit has no command {name!r}", "a message from the page",
+                    f"its commands are: {', '.join(COMMANDS)}",
+                    did_you_mean(name, COMMANDS, "reload the page, so that it fits this version"))
+        )  # fmt: skip
+    return COMMANDS[name]
+
+
+def carry_out(session: Session, name: str, value: Any = None, target: Any = None) -> Any:
+    """Run a command; return the result of a query, or the session to show from now on.
 
     Raises:
         AgentNbError: U301, the command does not exist; otherwise what the session raises.
     """
-    does = _DO.get(verb)
-    if does is None:
-        raise AgentNbError(
-            Problem("U301", f"the cockpit has no command {verb!r}", "a message from the page",
-                    f"its commands are: {', '.join(VERBS)}",
-                    did_you_mean(verb, VERBS, "reload the page, so that it fits this version"))
-        )  # fmt: skip
-    found = does(session, value, target)
-    return found if verb == "look" or verb in LEADS else None
+    command = command_of(name)
+    found = command.run(session, value, target)
+    return found if name == "look" or command.leads else None
+
+
+def command_rows() -> list[dict[str, Any]]:
+    """Return the table as the page receives it."""
+    return [command.row() for command in COMMANDS.values()]

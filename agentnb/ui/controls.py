@@ -6,25 +6,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import ipywidgets
 
-from agentnb.ui.command_queue import Command, Desk
+from agentnb.ui.command_queue import Desk, Request
+from agentnb.ui.commands import COMMANDS
 from agentnb.ui.view_model import abilities, said
 
 if TYPE_CHECKING:
     from agentnb.session import Session
     from agentnb.session.pending import Pending
 
-_BUTTONS: Final = (
-    ("back", "Back", "step-backward", "one step back"),
-    ("step", "Step", "step-forward", "the next node"),
-    ("into", "Into", "level-down", "stop inside the node too: at each event, before and after each call"),
-    ("over", "Over", "share", "until the next node has left what it opens"),
-    ("out", "Out", "level-up", "until the frame around the next node is left"),
-    ("run", "Run", "fast-forward", "until something says stop"),
-    ("run_back", "Run back", "fast-backward", "back to a breakpoint or the start"),
-    ("pause", "Pause", "pause", "no further node starts"),
-    ("stop", "Stop", "stop", "pause, and cancel what is in flight; it runs again when it is stepped"),
-    ("reset", "Reset", "undo", "begin again from the inputs"),
-)
+_ICONS: Final = {
+    "back": "step-backward", "step": "step-forward", "into": "level-down", "over": "share", "out": "level-up",
+    "run": "fast-forward", "run_back": "fast-backward", "pause": "pause", "stop": "stop", "reset": "undo",
+}  # fmt: skip
 _SPEEDS: Final = (("full", 0.0), ("10 a second", 10.0), ("3 a second", 3.0), ("1 a second", 1.0))
 
 
@@ -40,8 +33,10 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         self._painting = False
         auto = ipywidgets.Layout(width="auto")
         self.buttons = {
-            verb: ipywidgets.Button(description=text, icon=icon, tooltip=tip, layout=auto)
-            for verb, text, icon, tip in _BUTTONS
+            verb: ipywidgets.Button(
+                description=COMMANDS[verb].label, icon=icon, tooltip=COMMANDS[verb].tip, layout=auto
+            )
+            for verb, icon in _ICONS.items()
         }
         self.slider = ipywidgets.IntSlider(0, 0, 0, description="step")
         self.speed = ipywidgets.Dropdown(options=_SPEEDS, value=0.0, description="speed", layout=auto)
@@ -53,7 +48,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         super().__init__([row, self.line, self.answer])
         self._desk = Desk(session, self._paint)
         for verb, button in self.buttons.items():
-            button.on_click(lambda _, verb=verb: self._desk.ask(Command(verb)))
+            button.on_click(lambda _, verb=verb: self._desk.ask(Request(verb)))
         self.slider.observe(self._slid, "value")
         self.answer.observe(self._answered, "value")
         self.speed.observe(self._sped, "value")
@@ -69,22 +64,22 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
 
     def _slid(self, change: dict[str, Any]) -> None:
         if not self._painting:
-            self._desk.ask(Command("goto", change["new"]))
+            self._desk.ask(Request("goto", change["new"]))
 
     def _sped(self, change: dict[str, Any]) -> None:
         if not self._painting:
-            self._desk.ask(Command("speed", change["new"] or None))
+            self._desk.ask(Request("speed", change["new"] or None))
 
     def _sent(self, change: dict[str, Any]) -> None:
         """Run to a node and clear the selection, so that the same node can be selected again."""
         if not self._painting and change["new"]:
-            self._desk.ask(Command("run_to", target=change["new"]))
+            self._desk.ask(Request("run_to", target=change["new"]))
             self.to.value = ""
 
     def _answered(self, change: dict[str, Any]) -> None:
         waits = self._asked()
         if not self._painting and change["new"] and waits is not None:
-            self._desk.ask(Command("answer", change["new"], waits.node))
+            self._desk.ask(Request("answer", change["new"], waits.node))
 
     def _asked(self) -> Pending | None:
         """Return the pending question or approval, if any; a pending call is neither."""

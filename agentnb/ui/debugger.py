@@ -7,7 +7,6 @@ may be delayed while a cell runs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +20,8 @@ from agentnb.draw.label_text import clean
 from agentnb.draw.style import palette, stylesheet
 from agentnb.errors import AgentNbError, Problem
 from agentnb.text import safe_repr
-from agentnb.ui.command_queue import Command, Desk, problems_of
+from agentnb.ui.command_queue import Desk, Request, problems_of
+from agentnb.ui.commands import command_rows
 from agentnb.ui.graph_view import at_once, closed_at_first, drawing_of
 from agentnb.ui.static_html import still_html
 from agentnb.ui.token_streams import Streams
@@ -32,45 +32,20 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 _STATIC: Final = Path(__file__).parent / "static"
-_MODULES: Final = (
-    "dom.js",
-    "chosen.js",
-    "panes.js",
-    "tape.js",
-    "rail.js",
-    "steps.js",
-    "timeline.js",
-    "forks.js",
-    "zoom.js",
-    "sheet.js",
-    "tips.js",
-    "nodes.js",
-    "folds.js",
-    "drawnboard.js",
-    "graphtable.js",
-    "standing.js",
-    "graph.js",
-    "objects.js",
-    "fields.js",
-    "editor.js",
-    "tree.js",
-    "board.js",
-    "cards.js",
-    "questions.js",
-    "remedies.js",
-    "people.js",
-    "streams.js",
-    "stack.js",
-    "events.js",
-    "stops.js",
-    "details_parts.js",
-    "details_sections.js",
-    "details.js",
-    "speed.js",
-    "bar.js",
-    "wire.js",
-    "cockpit.js",
-)  # in dependency order
+_PARTS: Final = (
+    "dom",
+    "panes",
+    "drawing",
+    "graph",
+    "timeline",
+    "board",
+    "cards",
+    "details",
+    "lists",
+    "bar",
+    "wire",
+    "cockpit",
+)  # each uses only those before it
 _STYLES: Final = (
     "cockpit.css",
     "fields.css",
@@ -87,8 +62,6 @@ _STYLES: Final = (
     "details.css",
     "speed.css",
 )
-_IMPORT: Final = re.compile(r'^import .*? from "\./[\w.]+";\n', re.MULTILINE | re.DOTALL)
-_EXPORT: Final = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
 _STILL_NODES: Final = 200  # larger graphs take long to lay out and their pictures are too large
 _STILL_SIZE: Final = 300_000  # maximum characters of a picture stored in a notebook
 _BLANK: Final = {
@@ -98,10 +71,18 @@ _BLANK: Final = {
 }  # fmt: skip
 
 
+def page_parts() -> dict[str, str]:
+    """Return the files of the page's JavaScript by name, in order.
+
+    Each defines one name, such as `domPart`: an object with what the others use of it. Everything else in it is local
+    to a function, so joining the files cannot make two names collide.
+    """
+    return {name: (_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in _PARTS}
+
+
 def page_module() -> str:
-    """Return the cockpit's ES module: its files joined into one, since a widget's module cannot import others."""
-    texts = ((_STATIC / name).read_text(encoding="utf-8") for name in _MODULES)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+    """Return the cockpit's ES module: its files one after the other, since a widget's module cannot import others."""
+    return "\n".join([*page_parts().values(), "export default { render: cockpitPart.render };\n"])
 
 
 def page_style() -> str:
@@ -125,6 +106,7 @@ class Debugger(anywidget.AnyWidget):
     _css = page_style()
     svg = traitlets.Unicode().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
+    commands = traitlets.List(command_rows()).tag(sync=True)
 
     def __init__(self, session: Session, **options: Any) -> None:
         self.session = session
@@ -224,9 +206,9 @@ class Debugger(anywidget.AnyWidget):
             self._post({"streams": [whole] if whole else []})
             return
         answer = {"heard": message.get("number"), "view": message.get("view")}
-        command = Command(str(message.get("do")), message.get("value"), message.get("target"))
-        command.done = lambda: self._post(answer if command.found is None else {**answer, "found": command.found})
-        self._desk.ask(command)
+        request = Request(str(message.get("do")), message.get("value"), message.get("target"))
+        request.done = lambda: self._post(answer if request.found is None else {**answer, "found": request.found})
+        self._desk.ask(request)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         bundle = super()._repr_mimebundle_(**options)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from agentnb.ui.command_queue import problems_of
-from agentnb.ui.commands import LEADS, carry_out
+from agentnb.ui.commands import COMMANDS, carry_out, command_rows
 from agentnb.ui.debugger import page_module, page_style
 from agentnb.ui.graph_view import at_once, drawing_of
 from agentnb.ui.view_model import screen
@@ -38,7 +38,7 @@ class Host:
     def __init__(self, page, session, views):
         self.page, self.session = page, session
         self.drawing = drawing_of(session)
-        state = {"svg": at_once(session), "state": screen(session, self.drawing)}
+        state = {"svg": at_once(session), "state": screen(session, self.drawing), "commands": command_rows()}
         page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [page_module(), page_style(), state, views])
 
     def show(self, **over):
@@ -60,7 +60,7 @@ class Host:
                     found = carry_out(self.session, message["do"], message["value"], message["target"])
                 except Exception as error:  # noqa: BLE001
                     problems = problems_of(error, message["do"])
-                if message["do"] in LEADS and not problems:
+                if COMMANDS[message["do"]].leads and not problems:
                     self.session, found = found, None
                 heard = {"heard": message["number"], "view": message["view"], "found": found}
                 self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)

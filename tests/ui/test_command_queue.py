@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from agentnb.ui import command_queue as desk_module
-from agentnb.ui.command_queue import Command, Desk, problems_of
+from agentnb.ui.command_queue import Desk, Request, problems_of
 from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
 
@@ -53,32 +53,32 @@ def test_without_a_loop_a_command_is_carried_out_at_once():
     session = runs.session("hello")
     desk, painter = made(session)
     done = []
-    desk.ask(Command("step", done=lambda: done.append(session.position)))
+    desk.ask(Request("step", done=lambda: done.append(session.position)))
     assert done == [1]
-    desk.ask(Command("run"))
+    desk.ask(Request("run"))
     assert painter.places[-1] == (3, "finished")
-    desk.ask(Command("goto", 1))
-    desk.ask(Command("back"))
+    desk.ask(Request("goto", 1))
+    desk.ask(Request("back"))
     assert painter.places[-1] == (0, "ready")
-    desk.ask(Command("reset"))
+    desk.ask(Request("reset"))
     assert len(session.trace) == 0
 
 
 def test_an_answer_commits_the_step_of_its_node():
     session = runs.session()
     desk, _ = made(session)
-    desk.ask(Command("run"))
-    desk.ask(Command("answer", "yes", "ask"))
+    desk.ask(Request("run"))
+    desk.ask(Request("answer", "yes", "ask"))
     assert session.board["decision"] == "yes"
 
 
 @pytest.mark.parametrize(
     ("command", "code"),
     [
-        (Command("goto", 99), "X111"),
-        (Command("dance"), "U301"),
-        (Command("goto", "far"), "U302"),
-        (Command("answer", "x"), "X115"),
+        (Request("goto", 99), "X111"),
+        (Request("dance"), "U301"),
+        (Request("goto", "far"), "U302"),
+        (Request("answer", "x"), "X115"),
     ],
 )
 def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, code):
@@ -86,7 +86,7 @@ def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, 
     desk, _ = made(session)
     desk.ask(command)
     assert codes(desk) == [code]
-    desk.ask(Command("step"))
+    desk.ask(Request("step"))
     assert codes(desk) == []
 
 
@@ -108,7 +108,7 @@ def test_a_command_from_another_thread_is_carried_out_on_the_loop():
     async def check(session, desk, painter):
         seen = []
         session.subscribe(lambda _: seen.append(threading.current_thread()))
-        thread = threading.Thread(target=desk.ask, args=(Command("step"),))
+        thread = threading.Thread(target=desk.ask, args=(Request("step"),))
         thread.start()
         thread.join()
         await settled(desk)
@@ -124,8 +124,8 @@ def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_plac
         painter.places.clear()
         done = []
         for place in (1, 2, 0, 2):
-            desk.ask(Command("goto", place, done=lambda place=place: done.append(place)))
-        desk.ask(Command("back"))
+            desk.ask(Request("goto", place, done=lambda place=place: done.append(place)))
+        desk.ask(Request("back"))
         await settled(desk)
         assert session.position == 1
         assert done == [1, 2, 0, 2]
@@ -139,10 +139,10 @@ def test_a_run_goes_on_beside_other_code_and_pause_goes_first():
         gate = asyncio.Event()
         session = hanging(gate)
         desk, painter = made(session)
-        desk.ask(Command("run"))
+        desk.ask(Request("run"))
         await settled(desk)
         assert session.status == "running"
-        desk.ask(Command("pause"))
+        desk.ask(Request("pause"))
         await asyncio.sleep(0)
         assert painter.places[-1] == (0, "pausing")
         gate.set()
@@ -171,7 +171,7 @@ def test_a_step_that_takes_long_is_at_work_until_it_ends():
         session = hanging(gate)
         seen = asyncio.Event()
         desk = Desk(session, lambda: seen.set() if desk.at_work else None)
-        desk.ask(Command("step"))
+        desk.ask(Request("step"))
         await asyncio.wait_for(seen.wait(), 10)
         assert session.position == 0
         gate.set()
@@ -181,12 +181,12 @@ def test_a_step_that_takes_long_is_at_work_until_it_ends():
     in_loop(check)
 
 
-@pytest.mark.parametrize("away", [Command("goto", 0), Command("reset")])
+@pytest.mark.parametrize("away", [Request("goto", 0), Request("reset")])
 def test_who_goes_elsewhere_need_not_wait_for_a_step_in_flight(away):
     async def check(*_):
         session = hanging(asyncio.Event())
         desk, _ = made(session)
-        desk.ask(Command("step"))
+        desk.ask(Request("step"))
         await asyncio.sleep(0.01)
         desk.ask(away)
         await asyncio.wait_for(settled(desk), 10)
@@ -245,9 +245,9 @@ def test_however_long_a_picture_takes_the_end_is_shown_soon():
 def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
     session = to_where_it_waits(asking("cycle", "approval"))
     desk, _ = made(session)
-    desk.ask(Command("answer", "perhaps", "again"))
+    desk.ask(Request("answer", "perhaps", "again"))
     assert (codes(desk), session.status) == (["X124"], "waiting")
-    desk.ask(Command("answer", typed, "again"))
+    desk.ask(Request("answer", typed, "again"))
     assert (codes(desk), session.board["said"]) == ([], {**said, "by": None})
 
 
@@ -256,16 +256,16 @@ def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
         gate = asyncio.Event()
         session = hanging(gate)
         desk, painter = made(session)
-        desk.ask(Command("goto", 99))
+        desk.ask(Request("goto", 99))
         await settled(desk)
-        desk.ask(Command("step"))
+        desk.ask(Request("step"))
         await asyncio.sleep(0.01)
         painter.places.clear()
         found = []
-        look = Command("look", "key", target="ticket")
+        look = Request("look", "key", target="ticket")
         look.done = lambda: found.append(look.found["field"]["text"])
         desk.ask(look)
-        desk.ask(Command("stop_at", target="tell"))
+        desk.ask(Request("stop_at", target="tell"))
         await asyncio.sleep(0.01)
         assert (found, [row.node for row in session.breakpoints]) == (["x"], ["tell"])
         gate.set()
@@ -278,9 +278,9 @@ def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
 def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
     session = runs.session()
     desk, painter = made(session)
-    desk.ask(Command("goto", 99))
+    desk.ask(Request("goto", 99))
     painter.places.clear()
-    desk.ask(Command("look", "key", target="ticket"))
+    desk.ask(Request("look", "key", target="ticket"))
     assert (codes(desk), painter.places) == (["X111"], [])
 
 
@@ -288,9 +288,9 @@ def test_stop_lets_go_of_a_step_in_flight():
     async def check(*_):
         session = hanging(asyncio.Event())
         desk, _ = made(session)
-        desk.ask(Command("step"))
+        desk.ask(Request("step"))
         await asyncio.sleep(0.01)
-        desk.ask(Command("stop"))
+        desk.ask(Request("stop"))
         await asyncio.wait_for(settled(desk), 10)
         assert (session.current, desk.at_work, desk.problems) == ("classify", False, ())
 
@@ -301,9 +301,9 @@ def test_stop_ends_a_run_that_goes_on_by_itself():
     async def check(*_):
         session = hanging(asyncio.Event())
         desk, _ = made(session)
-        desk.ask(Command("run"))
+        desk.ask(Request("run"))
         await settled(desk)
-        desk.ask(Command("stop"))
+        desk.ask(Request("stop"))
         await asyncio.wait_for(settled(desk), 10)
         await session.wait(10)
         assert (session.status in ("ready", "paused"), session.current) == (True, "classify")
@@ -321,10 +321,10 @@ def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
         recipe.nodes["classify"].params["function"] = interrupted
         session = runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
         desk, painter = made(session)
-        desk.ask(Command(verb))
+        desk.ask(Request(verb))
         await asyncio.wait_for(settled(desk), 10)
         assert (session.position, session.current) == (0, "classify")
-        desk.ask(Command("goto", 0))
+        desk.ask(Request("goto", 0))
         await settled(desk)
         assert painter.places
 

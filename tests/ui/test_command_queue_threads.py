@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.ui.command_queue import Command
+from agentnb.ui.command_queue import Request
 from tests.ui import runs
 from tests.ui.test_command_queue import codes, in_loop, made, settled
 
@@ -40,16 +40,16 @@ def test_other_code_goes_on_while_a_long_command_does_and_pause_ends_it(verb):
     async def check(*_):
         session, gate = gated()
         desk, painter = made(session)
-        desk.ask(Command(verb))
+        desk.ask(Request(verb))
         await until(lambda: session.position == 1)
         for _ in range(10):
             await asyncio.sleep(0)
         assert session.status == "running"
         found = []
-        look = Command("look", "key", target="n")
+        look = Request("look", "key", target="n")
         look.done = lambda: found.append(look.found["field"]["text"])
         desk.ask(look)
-        desk.ask(Command("pause"))
+        desk.ask(Request("pause"))
         await asyncio.sleep(0)
         assert (found, painter.places[-1]) == (["0"], (1, "pausing"))
         gate.set()
@@ -68,11 +68,11 @@ def test_each_command_comes_to_its_end_beside_other_code(verb, position):
         gate.set()
         if verb == "out":
             session.step()
-        desk.ask(Command(verb, target="done"))
+        desk.ask(Request(verb, target="done"))
         await settled(desk)
         await session.wait(10)
         assert (session.position, desk.problems) == (position, ())
-        desk.ask(Command("run_back"))
+        desk.ask(Request("run_back"))
         await settled(desk)
         assert painter.places[-1] == (0, "ready")
 
@@ -85,7 +85,7 @@ def test_a_second_step_is_carried_out_after_the_first_and_not_once_it_is_paused(
         desk, _ = made(session)
         done = []
         for number in range(2):
-            desk.ask(Command("step", done=lambda number=number: done.append(number)))
+            desk.ask(Request("step", done=lambda number=number: done.append(number)))
         await until(lambda: session.position == 1 and desk.at_work)
         gate.set()
         await settled(desk)
@@ -93,9 +93,9 @@ def test_a_second_step_is_carried_out_after_the_first_and_not_once_it_is_paused(
         gate.clear()
         session.goto(1)
         for number in (2, 3):
-            desk.ask(Command("step", done=lambda number=number: done.append(number)))
+            desk.ask(Request("step", done=lambda number=number: done.append(number)))
         await until(lambda: desk.at_work)
-        desk.ask(Command("pause"))
+        desk.ask(Request("pause"))
         await asyncio.sleep(0)
         gate.set()
         await settled(desk)
@@ -110,9 +110,9 @@ def test_who_goes_elsewhere_does_not_wait_for_what_was_still_to_begin():
         session.step()
         desk, _ = made(session)
         for _ in range(3):
-            desk.ask(Command("step"))
+            desk.ask(Request("step"))
         await until(lambda: desk.at_work)
-        desk.ask(Command("goto", 0))
+        desk.ask(Request("goto", 0))
         await asyncio.wait_for(settled(desk), 10)
         assert (session.position, desk.problems) == (0, ())
 
@@ -124,17 +124,17 @@ def test_the_speed_changes_while_a_run_goes_on():
         session, gate = gated(times=1000)
         gate.set()
         desk, _ = made(session)
-        desk.ask(Command("speed", 0.001))
-        desk.ask(Command("run"))
+        desk.ask(Request("speed", 0.001))
+        desk.ask(Request("run"))
         await until(lambda: session.position == 1)
         await asyncio.sleep(0.01)
         assert (session.position, session.speed) == (1, 0.001)
-        desk.ask(Command("speed", None))
+        desk.ask(Request("speed", None))
         await until(lambda: session.position > 10)
-        desk.ask(Command("speed", "fast"))
+        desk.ask(Request("speed", "fast"))
         await until(lambda: desk.problems)
         assert codes(desk) == ["X128"]
-        desk.ask(Command("stop"))
+        desk.ask(Request("stop"))
         await asyncio.wait_for(settled(desk), 10)
 
     in_loop(check)

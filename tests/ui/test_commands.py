@@ -4,7 +4,8 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, BoardError
-from agentnb.ui.commands import ASIDE, BESIDE, VERBS, carry_out
+from agentnb.magics.verbs import VERBS
+from agentnb.ui.commands import COMMANDS, carry_out, command_rows
 from agentnb.ui.view_model import abilities
 from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
@@ -112,11 +113,19 @@ def test_what_cannot_do_anything_is_not_able():
     assert abilities(session)["out"] is True
     carry_out(session, "out")
     assert abilities(session)["out"] is False
-    assert set(VERBS) - ASIDE - set(abilities(session)) <= {"approve", "deny", "delete"}
+    needed = {row["needs"] for row in command_rows()} - {None}
+    assert needed <= set(abilities(session))
 
 
-def test_what_goes_on_beside_other_code_can_be_done_without_a_loop_too():
-    assert set(BESIDE) < set(VERBS) - ASIDE
+def test_a_key_means_one_command_except_space_which_runs_and_pauses():
+    keys = [(key, name) for name, command in COMMANDS.items() for key in command.keys if key != "Space"]
+    assert len(dict(keys)) == len(keys)
+    assert [name for name, command in COMMANDS.items() if "Space" in command.keys] == ["run", "pause"]
+
+
+def test_magics_say_and_do_what_the_buttons_do():
+    for name in ("over", "into", "out", "pause", "stop", "reset", "retry"):
+        assert COMMANDS[name].tip in VERBS[name].told
 
 
 def test_a_run_goes_to_a_node_and_at_a_speed():

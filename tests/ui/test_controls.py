@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import agentnb as nb
-from agentnb.ui import Controls
+from agentnb.ui.controls import Controls
 from tests.ui import runs
 
 

@@ -8,8 +8,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import AgentNbError
-from agentnb.ui import Debugger, cockpit, debug
-from agentnb.ui.debugger import page_module, page_style
+from agentnb.ui.debugger import Debugger, cockpit, debug, page_module, page_style
 from tests.ui import runs
 from tests.ui.test_command_queue import hanging
 
@@ -166,7 +165,7 @@ def test_in_a_kernel_commands_go_through_its_loop():
 def test_the_module_stands_alone_and_asks_for_nothing():
     module, style = page_module(), page_style()
     assert not re.search(r"^\s*import |import\(|fetch\(|XMLHttpRequest", module, re.MULTILINE)
-    assert re.findall(r"^export .*", module, re.MULTILINE) == ["export default { render };"]
+    assert re.findall(r"^export .*", module, re.MULTILINE) == ["export default { render: cockpitPart.render };"]
     assert "innerHTML" not in module
     for text in (module.replace("http://www.w3.org/2000/svg", ""), style):
         assert "://" not in text

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from agentnb.ui.commands import COMMANDS
 from tests.ui import runs
 
 pytestmark = pytest.mark.needs_chromium
@@ -66,11 +67,26 @@ def test_every_button_names_a_key_that_does_the_same(host):
     on.page.get_by_label("agentnb cockpit").focus()
     for name, verb in VERBS.items():
         on.show(can=[verb, "goto"])
-        key = on.button(name).get_attribute("aria-keyshortcuts")
-        said = key.replace("Arrow", "")
+        keys = on.button(name).get_attribute("aria-keyshortcuts").split()
+        said = keys[0].replace("Arrow", "")
         assert on.button(name).get_attribute("title").endswith(f"({said})")
-        on.page.keyboard.press(key if len(key) > 1 else key.lower())
-    assert on.sent() == [(verb, None) for verb in VERBS.values()]
+        for key in keys:
+            on.page.keyboard.press(key if len(key) > 1 else key.lower())
+            on.heard()
+    assert on.sent() == [(verb, None) for verb in VERBS.values() for _ in COMMANDS[verb].keys]
+
+
+def test_chords_pass_through_to_the_notebook(host):
+    on = host()
+    on.page.evaluate(
+        "window.passed = []; document.addEventListener('keydown', e => passed.push([e.key, e.defaultPrevented]))"
+    )
+    on.page.get_by_label("agentnb cockpit").focus()
+    for chord in ("Control+s", "Control+Shift+C", "Alt+ArrowRight"):
+        on.page.keyboard.press(chord)
+    assert on.sent() == []
+    passed = {tuple(each) for each in on.page.evaluate("passed")}
+    assert passed >= {("s", False), ("C", False), ("ArrowRight", False)}
 
 
 def test_the_focus_can_be_seen(host):

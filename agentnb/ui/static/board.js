@@ -1,196 +1,548 @@
-// The blackboard as a table of expandable rows; it renders as many as requested, and searches all of them.
-import { enable, make, say } from "./dom.js";
-import { field } from "./fields.js";
-import { treeLine } from "./tree.js";
+// The blackboard: fields that show and edit values, rows that expand, the table of all keys.
+const boardPart = (() => {
+  const { enable, make, say } = domPart;
 
-const SOME = 200; // rows rendered until more are requested
-const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Edit"]];
-const TYPED = 250; // milliseconds after the last key until the kernel is asked to search
+  // Fields that show and edit values: a text, a number, true or false, null, or JSON.
+  // Input is validated before it is sent, and validated again by the kernel.
 
-/** The visible part of all rows: those that match the search, up to a limit; missing ones are requested. */
-function boardSifter(ask, changed) {
-  let [word, limit, beyond, total, asked, timer] = ["", SOME, [], 0, "", 0];
-  const fits = ([key, text]) => key.toLowerCase().includes(word) || (text || "").toLowerCase().includes(word);
-  function pull(state, start) {
-    const name = JSON.stringify([word, start, state.position, state.length]);
-    if (asked === name) return;
-    asked = name;
-    ask("look", "rows", { word, start }, (found) => {
-      if (!found || asked !== name) return;
-      beyond = start ? [...beyond, ...found.rows] : found.rows;
-      total = found.total;
-      changed();
-    });
-  }
-  return {
-    /** The rows to render, and the number of further ones. */
-    rows(state) {
-      const own = word ? state.board.filter(fits) : state.board;
-      const known = new Set(own.map(([key]) => key));
-      const all = state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own;
-      const every = !state.more ? all.length : word ? Math.max(total, all.length) : state.board.length + state.more;
-      return { rows: all.slice(0, limit), left: every - Math.min(limit, all.length), hidden: all.slice(limit) };
-    },
-    find(state, text) {
-      [word, limit, beyond, total] = [text.trim().toLowerCase(), SOME, [], 0];
-      clearTimeout(timer);
-      if (state.more && word) timer = setTimeout(() => pull(state, 0), TYPED);
-      changed();
-    },
-    further(state) {
-      limit += SOME;
-      if (state.more && limit > state.board.length) pull(state, word ? beyond.length : state.board.length + beyond.length);
-      changed();
-    },
-    word: () => word,
-  };
-}
+  const KINDS = { text: "text", number: "number", flag: "true / false", none: "nothing", json: "JSON" };
+  const NUMBER = /^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\s*$/;
+  const LINES = 12; // lines of a text visible at once
 
-/** A form that adds a key, or a part of one, to the board. */
-function keyAdder(ask, can) {
-  const name = make("input", { type: "text", class: "agentnb-input agentnb-code", required: true, placeholder: "key, or a path: order.lines.0", "aria-label": "new key" });
-  const value = field({ label: "value of the new key", text: "", as: "text" }, { named: false, kinds: true });
-  const form = make("form", { class: "agentnb-add", hidden: true }, make("div", { class: "agentnb-line" }, name), value.element,
-    make("div", { class: "agentnb-line" }, make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Add" }),
-      make("button", { type: "button", class: "agentnb-button", text: "Cancel", click: () => toggle(false) })));
-  const button = make("button", { type: "button", class: "agentnb-small", text: "+", "aria-label": "add a key", title: "put a new key on the blackboard", "aria-expanded": "false", click: () => toggle(form.hidden) });
-  function toggle(open) {
-    form.hidden = !open;
-    button.setAttribute("aria-expanded", String(open));
-    (open ? name : button).focus({ preventScroll: true });
-  }
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const [key, typed] = [name.value.trim(), value.now()];
-    if (!key || value.fault(value.fault())) return;
-    ask("look", "typed", { path: key, typed }, (wrong) => {
-      if (wrong) value.fault(wrong);
-      if (wrong || !can("edit")) return;
-      ask("edit", typed, key);
-      name.value = "";
-      value.reset();
-      toggle(false);
-    });
-  });
-  return { form, button };
-}
-
-/** Arrow keys: up and down through the rows, right to expand, left to collapse. */
-function boardWalks(table, known) {
-  const rows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
-  let here = null;
-  function stand(row) {
-    for (const [each, index] of [[here, "-1"], [row, "0"]]) {
-      for (const part of each ? [each, ...each.querySelectorAll("button")] : []) part.setAttribute("tabindex", index);
+  function fault(text, as) {
+    if (as === "number" && !NUMBER.test(text)) return "This is no number: write digits, as 3 or -0.5.";
+    if (as !== "json") return "";
+    try {
+      JSON.parse(text);
+      return "";
+    } catch (error) {
+      return `This is no JSON: ${error.message}. Choose "text" to have it as it stands.`;
     }
-    here = row;
   }
-  function parent(row) {
-    const level = Number(row.getAttribute("aria-level"));
-    return rows().slice(0, rows().indexOf(row)).findLast((each) => Number(each.getAttribute("aria-level")) < level);
-  }
-  table.addEventListener("focusin", ({ target }) => {
-    const row = target.closest("tr[data-path]");
-    if (row && row !== here) stand(row);
-  });
-  table.addEventListener("keydown", (event) => {
-    const { key, target } = event;
-    const row = target.closest("tr[data-path]");
-    if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const [all, line] = [rows(), known.get(row)];
-    const at = all.indexOf(row);
-    const does = {
-      ArrowDown: () => all[at + 1]?.focus(),
-      ArrowUp: () => all[at - 1]?.focus(),
-      Home: () => all[0].focus(),
-      End: () => all.at(-1).focus(),
-      ArrowRight: () => (line.opens() && !line.spread() ? line.toggle(true) : row.querySelector("button").focus()),
-      ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : parent(row))?.focus(),
-      ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit() } : {}),
-    }[key];
-    if (!does) return;
-    does();
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  return () => { if (!here?.isConnected || here.closest("[hidden]")) stand(rows()[0] || null); };
-}
 
-/** Render rows in order, each in its own part of the table; an expanded row is hidden, never removed. */
-function boardPainter(table, tools) {
-  const lines = new Map(); // key -> {line, body, seen}
-  return {
-    lines,
-    paint(rows) {
-      const wanted = new Set(rows.map(([key]) => key));
-      for (const [key, { line, body }] of lines) {
-        body.hidden = !wanted.has(key);
-        if (body.hidden && !line.isOpen()) {
-          body.remove();
-          lines.delete(key);
+  /** The input element for one type of value. */
+  function boxOf(as, text, label) {
+    const named = { "aria-label": label };
+    if (as === "fixed") return make("div", { class: "agentnb-fixed", text, tabindex: "0", role: "group", ...named });
+    if (as === "none") return make("div", { class: "agentnb-fixed agentnb-absent", text: "nothing (None)", tabindex: "0", role: "group", ...named });
+    let box;
+    if (as === "flag") {
+      box = make("select", { class: "agentnb-input", ...named }, make("option", { value: "true", text: "true" }), make("option", { value: "false", text: "false" }));
+      box.value = text === "false" ? "false" : "true";
+    } else if (as === "number") box = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code", autocomplete: "off", ...named });
+    else if (as === "secret") box = make("input", { type: "password", class: "agentnb-input", autocomplete: "new-password", placeholder: "type a new value", ...named });
+    else box = make("textarea", { class: `agentnb-input${as === "json" ? " agentnb-code" : ""}`, rows: String(Math.min(text.split("\n").length, LINES)), spellcheck: "false", ...named });
+    if (as !== "flag") box.value = text;
+    return box;
+  }
+
+  /** Convert a field's content to another type: the same value if possible, otherwise a likely one. */
+  function carried(text, from, to) {
+    if (to === "flag") return /^\s*(false|no|0|)\s*$/i.test(text) ? "false" : "true";
+    if (to === "number") return NUMBER.test(text) ? text.trim() : "0";
+    if (to === "json" && from === "text") return JSON.stringify(text);
+    if (to === "text" && from === "json") {
+      try {
+        const value = JSON.parse(text);
+        if (typeof value === "string") return value;
+      } catch { /* not convertible: unchanged */ }
+    }
+    return to === "none" ? "null" : text;
+  }
+
+  /** One field. `typed()` is what is sent if it was changed, {text, as}, otherwise null; `fault()` is its error. */
+  function field(about, { changeable = true, named = true, kinds = false, typed: onType = () => {} } = {}) {
+    const { label, text, note = "" } = about;
+    const first = changeable ? about.as : "fixed";
+    const name = label || "value";
+    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const space = make("div", { class: "agentnb-line agentnb-space" });
+    const element = make("div", { class: "agentnb-field", "data-role": about.role || null, "data-fixed": first === "fixed" },
+      ...(named && label ? [make("span", { class: "agentnb-label", text: label, "aria-hidden": "true" })] : []), space, wrong);
+    if (note) element.append(make("small", { class: "agentnb-note", text: note }));
+    const pick = kinds && first in KINDS
+      ? make("select", { class: "agentnb-input agentnb-kind", "aria-label": "kind", title: `what kind of value ${name} is` }, ...Object.entries(KINDS).map(([value, words]) => make("option", { value, text: words })))
+      : null;
+    let as;
+    let before = "";
+    function become(kind, shown) {
+      as = kind;
+      const box = boxOf(kind, shown, name);
+      if (found.box) found.box.replaceWith(box);
+      else space.append(box);
+      found.box = box;
+      if (pick) pick.value = kind;
+      for (const event of ["input", "change"]) box.addEventListener(event, () => { found.fault(); onType(); });
+      return box.value ?? "";
+    }
+    const found = {
+      element,
+      box: null,
+      typed: () => (as === "fixed" || (as === first && (found.box.value ?? "") === before) ? null : { text: found.box.value ?? "null", as }),
+      /** The current content, changed or not. */
+      now: () => ({ text: found.box.value ?? "null", as }),
+      fault(told = found.typed() === null ? "" : fault(found.box.value ?? "", as)) {
+        say(wrong, told);
+        if (told) found.box.setAttribute("aria-invalid", "true");
+        else found.box.removeAttribute("aria-invalid");
+        return told;
+      },
+      reset() {
+        before = become(first, text);
+        found.fault();
+      },
+    };
+    if (pick) {
+      space.append(pick);
+      pick.addEventListener("change", () => { become(pick.value, carried(found.box.value ?? "", as, pick.value)); found.fault(); onType(); });
+    }
+    before = become(first, text); // a text area may normalize line ends
+    return found;
+  }
+
+  /** Several fields, one below the other; `changes()` are pairs of a path and the typed input. */
+  function fields(rows, options = {}) {
+    const all = rows.map((row) => [row.path, field(row, { kinds: row.as !== "text", ...options })]);
+    return {
+      element: make("div", { class: `agentnb-fields${options.changeable === false ? " agentnb-told" : ""}` }, ...all.map(([, one]) => one.element)),
+      changes: () => all.map(([path, one]) => [path, one.typed()]).filter(([, typed]) => typed !== null),
+      /** Show what is invalid, and focus the first invalid field. */
+      right() {
+        const bad = all.map(([, one]) => one).filter((one) => one.fault());
+        const folded = bad[0]?.box.closest("details");
+        if (folded) folded.open = true;
+        if (bad.length) bad[0].box.focus();
+        return bad.length === 0;
+      },
+      reset: () => all.forEach(([, one]) => one.reset()),
+    };
+  }
+
+  // The editor of one value of the board: the full value, who wrote it, and commands to change, copy or delete it.
+
+  const COPIED = 1500; // milliseconds for which a button confirms the copy
+
+  const plain = (text, more = {}) => make("button", { type: "button", class: "agentnb-button", text, ...more });
+
+  function copyByHand(text) {
+    const held = document.activeElement;
+    const box = make("textarea", { "aria-hidden": "true", style: "position: fixed; opacity: 0;" });
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    const done = document.execCommand("copy");
+    box.remove();
+    held?.focus?.({ preventScroll: true });
+    return done;
+  }
+
+  /** Copy a text, also on pages that may not use the clipboard API; return whether it succeeded. */
+  function copyText(text) {
+    const asked = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject();
+    return asked.then(() => true, () => copyByHand(text));
+  }
+
+  function copier(textOf) {
+    const button = plain("Copy", { title: "copy the value as text" });
+    button.addEventListener("click", async () => {
+      say(button, (await copyText(textOf())) ? "Copied" : "The page may not copy");
+      setTimeout(() => say(button, "Copy"), COPIED);
+    });
+    return button;
+  }
+
+  /** Who wrote a value, as text and, for a step, a link to it: `go(step)`. */
+  function writerOf(by, go, { brief = false } = {}) {
+    if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board: what is saved here puts it there" });
+    const [step, node] = by;
+    if (!step) return make("span", { class: "agentnb-faint", text: brief ? (node === null ? "by hand" : "input") : "from the inputs, or written by hand at the start" });
+    const who = node === null ? "by hand" : node;
+    const link = make("button", { type: "button", class: "agentnb-link", title: `go to step ${step}${node === null ? ", after which it was written by hand" : ""}`,
+      text: brief ? `${step} ${who}` : node === null ? `step ${step}` : `step ${step}, ${who}`, click: () => go(step) });
+    return brief ? link : make("span", {}, node === null ? "written by hand after " : "written by ", link);
+  }
+
+  /**
+   * The editor of the value at a path. `tools` has ask, go(step), can(verb); `look()` requests the value again.
+   * Unsaved input is preserved whatever the run does meanwhile.
+   */
+  function editor(path, label, tools, look) {
+    const about = make("p", { class: "agentnb-faint" });
+    const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
+    const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", hidden: true });
+    const undo = plain("Undo changes", { hidden: true });
+    const drop = plain("Delete", { title: "take it off the board; going back brings it back" });
+    const form = make("form", { class: "agentnb-detail" }, about, space,
+      make("div", { class: "agentnb-line" }, save, undo, copier(() => (one ? one.now().text : "")), drop));
+    let [shown, one] = ["", null];
+    const dirty = () => { for (const each of [save, undo]) each.hidden = !one || one.typed() === null; };
+    undo.addEventListener("click", () => { one.reset(); dirty(); one.box.focus(); });
+    drop.addEventListener("click", () => tools.ask("delete", null, path, look));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const typed = one && one.typed();
+      if (!typed || one.fault()) return;
+      tools.ask("look", "typed", { path, typed }, (wrong) => {
+        if (one && one.fault(wrong || "")) one.box.focus();
+        if (wrong || !tools.can("edit")) return;
+        [shown, one] = ["", null];
+        tools.ask("edit", typed, path, look);
+      });
+    });
+    return {
+      form,
+      able: (can) => { for (const each of [save, drop]) enable(each, can); },
+      show(found) {
+        const told = JSON.stringify(found);
+        if (told === shown || (one && one.typed() !== null)) return;
+        shown = told;
+        const held = one && one.element.contains(document.activeElement);
+        one = field({ ...found.field, label: `value of ${label}` }, { named: false, kinds: true, typed: dirty });
+        about.replaceChildren(...(found.type ? [`${found.type}, `] : []), writerOf(found.by, tools.go));
+        drop.hidden = !found.type;
+        space.replaceChildren(one.element);
+        if (held) one.box.focus({ preventScroll: true });
+        dirty();
+      },
+    };
+  }
+
+  // One row of the board's table, a key or a part of its value, and its content below: its parts and its editor.
+
+  const MARKS = { written: ["●", "written by the last step"], read: ["○", "read by the last step"] };
+  const OPENS = /\[\d+\]$/; // a type with a number of parts can be expanded
+
+  const treeCell = (name, role, ...children) => make(role === "rowheader" ? "th" : "td", { class: `agentnb-${name}`, role, ...(role === "rowheader" ? { scope: "row" } : {}) }, ...children);
+
+  /** The cells of a row; `set(text, marks, type, by)` fills them, and touches only what differs. */
+  function treeCells({ path, label, level }, tools, { open, edit }) {
+    const twist = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
+    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, make("span", { text: label }));
+    const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", "aria-label": `edit ${label}`, title: "all of it: read, edit, copy, delete", click: edit });
+    const [mark, type, value, by] = [treeCell("mark", "gridcell"), treeCell("type", "gridcell"), treeCell("value", "gridcell"), treeCell("by", "gridcell")];
+    const row = make("tr", { role: "row", tabindex: "-1", "aria-level": String(level), style: `--a-level: ${level - 1}`, "data-path": JSON.stringify(path), ...(level === 1 ? { "data-row": label } : {}) },
+      mark, treeCell("heading", "rowheader", name), type, value, by, treeCell("acts", "gridcell", pen));
+    let before = "";
+    value.addEventListener("click", () => { if (!String(getSelection())) open(); });
+    function marked(marks) {
+      const word = marks.includes("written") ? "written" : marks.includes("read") ? "read" : "";
+      if ((row.dataset.mark || "") === word) return word;
+      row.dataset.mark = word;
+      const [glyph, words] = MARKS[word] || ["", ""];
+      mark.replaceChildren(make("span", { "aria-hidden": "true", title: words, text: glyph }), make("span", { class: "agentnb-hidden", text: words }));
+      return word;
+    }
+    return {
+      row, name, pen,
+      set(text, marks, kind, who) {
+        const word = marked(marks);
+        say(value, text === null ? (word === "written" ? "deleted" : "not yet") : text);
+        value.classList.toggle("agentnb-absent", text === null);
+        say(type, kind);
+        row.classList.toggle("agentnb-opens", OPENS.test(kind));
+        const told = JSON.stringify(who ?? null);
+        if (told === before) return;
+        before = told;
+        by.replaceChildren(...(who ? [writerOf(who, tools.go, { brief: true })] : []));
+        for (const link of by.querySelectorAll("button")) link.tabIndex = -1;
+      },
+    };
+  }
+
+  /**
+   * A row with its expandable content. `tools` has ask, go(step), can(verb), and `known`: row -> line.
+   * `follow()` requests all expanded content again; `lines()` are the visible rows, from the top.
+   */
+  function treeLine(about, tools) {
+    const { path, label, level } = about;
+    const cells = treeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit() });
+    const kids = new Map(); // name -> line
+    let [below, kind, spread, count, more] = [null, "", false, 0, null];
+    const lookAt = () => tools.ask("look", "key", path, (found) => { if (found && below) below.show(found); });
+
+    function place(found, start) {
+      const rows = found?.rows || [];
+      let after = start ? [...kids.values()].at(-1)?.lines().at(-1) || cells.row : below?.row || cells.row;
+      const names = new Set(rows.map(([, , , shown]) => shown));
+      if (!start) for (const [shown, kid] of kids) if (!names.has(shown)) { kid.remove(); kids.delete(shown); }
+      rows.forEach(([name, text, type, shown]) => {
+        const known = kids.get(shown);
+        const kid = known || treeLine({ path: name === null ? null : [...path, name], label: shown, level: level + 1 }, tools);
+        kids.set(shown, kid);
+        kid.set(text, known && known.text !== text ? ["written"] : [], type, null);
+        if (after.nextSibling !== kid.row) after.after(...kid.lines());
+        after = kid.lines().at(-1);
+        kid.follow();
+      });
+      count = found?.total || 0;
+      rest(after);
+    }
+    function rest(after) {
+      more?.remove();
+      more = null;
+      if (kids.size >= count) return;
+      more = make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" },
+        make("button", { type: "button", class: "agentnb-link", text: `show more of ${count - kids.size} further parts of ${label}`, click: () => pull(kids.size) })));
+      after.after(more);
+    }
+    const pull = (start = 0) => tools.ask("look", "branch", { path, start }, (found) => { if (spread && found) place(found, start); });
+    function shut() {
+      for (const kid of kids.values()) kid.remove();
+      kids.clear();
+      more?.remove();
+      more = null;
+    }
+    function spreadOut(open) {
+      spread = open;
+      cells.row.classList.toggle("agentnb-open", open);
+      if (open) pull();
+      else shut();
+      tell();
+    }
+    function tell() {
+      if (OPENS.test(kind)) cells.row.setAttribute("aria-expanded", String(spread));
+      else if (below) cells.row.setAttribute("aria-expanded", "true");
+      else cells.row.removeAttribute("aria-expanded");
+    }
+    const line = {
+      row: cells.row, path, level, text: null, kids,
+      set(text, marks, type, by) {
+        line.text = text;
+        kind = path === null ? "" : type;
+        cells.set(text, marks, type, by);
+        cells.pen.hidden = path === null;
+        if (spread && !OPENS.test(kind)) spreadOut(false);
+        tell();
+      },
+      opens: () => OPENS.test(kind),
+      spread: () => spread,
+      toggle(open = !spread) {
+        if (path === null) return;
+        if (OPENS.test(kind)) spreadOut(open);
+        else line.edit();
+      },
+      edit() {
+        if (path === null) return;
+        if (below) {
+          const held = below.row.contains(document.activeElement);
+          below.row.remove();
+          below = null;
+          if (held) cells.row.focus({ preventScroll: true });
+        } else {
+          const made = editor(path, label, tools, lookAt);
+          below = { ...made, row: make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" }, made.form)) };
+          cells.row.after(below.row);
+          below.able(tools.can("edit"));
+          lookAt();
         }
-      }
-      let next = table.tBodies[0] || null;
-      for (const row of rows) {
-        const [key, text, marks, type, by] = row;
-        if (!lines.has(key)) {
-          const line = treeLine({ path: [key], label: key, level: 1 }, tools);
-          lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
-        }
-        const found = lines.get(key);
-        if (found.seen !== row) found.line.set(text, marks, type, by);
-        found.seen = row;
-        while (next?.hidden) next = next.nextElementSibling;
-        if (next === found.body) next = next.nextElementSibling;
-        else table.insertBefore(found.body, next);
-      }
-    },
-  };
-}
-
-export function board(ask, choice) {
-  const head = make("tr", { role: "row" }, ...COLUMNS.map(([name, text]) => make("th", { role: "columnheader", scope: "col", class: `agentnb-${name}` }, make("span", { text }))));
-  const table = make("table", { role: "treegrid", "aria-label": "Blackboard" }, make("thead", { role: "rowgroup" }, head));
-  const told = make("span", {});
-  const further = make("button", { type: "button", class: "agentnb-link", text: "show more", click: () => sift.further(last) });
-  const more = make("p", { class: "agentnb-more" }, told, " ", further);
-  let last = { board: [], more: 0, can: [] };
-  let seen = "";
-  const can = (verb) => last.can.includes(verb);
-  const known = new WeakMap();
-  const go = (step) => { choice?.set("step", step); ask("goto", step); };
-  const { paint, lines } = boardPainter(table, { ask, go, can, known });
-  const reach = boardWalks(table, known);
-  const add = keyAdder(ask, can);
-  const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, add.form, table, more);
-  const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => sift.find(last, filter.value) });
-
-  function repaint() {
-    const { rows, left, hidden } = sift.rows(last);
-    paint(rows);
-    reach();
-    const fresh = hidden.filter(([, , marks]) => marks.includes("written")).length;
-    more.hidden = !left && rows.length > 0;
-    further.hidden = !left;
-    if (rows.length) say(told, `and ${left} more keys${fresh ? `, ${fresh} of them written by the last step` : ""}`);
-    else say(told, sift.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
+        tell();
+      },
+      able: (can) => { below?.able(can); for (const kid of kids.values()) kid.able(can); },
+      follow() {
+        if (below) lookAt();
+        if (spread) pull();
+      },
+      isOpen: () => Boolean(below) || spread,
+      lines: () => [cells.row, ...(below ? [below.row] : []), ...[...kids.values()].flatMap((kid) => kid.lines()), ...(more ? [more] : [])],
+      remove() { for (const row of line.lines()) row.remove(); },
+    };
+    tools.known.set(cells.row, line);
+    return line;
   }
-  const sift = boardSifter(ask, repaint);
-  return {
-    name: "board",
-    title: "Blackboard",
-    tools: [make("small", { text: "● written  ○ read" }), filter, add.button],
-    body: element,
-    show(state) {
-      last = state;
-      repaint();
-      enable(add.button, can("edit"));
-      for (const { line } of lines.values()) line.able(can("edit"));
-      // Expanded rows request their values again when the run has moved; not while it runs.
-      const where = JSON.stringify([state.position, state.length, state.said, state.run]);
-      if (where === seen || ["running", "pausing"].includes(state.status)) return;
-      seen = where;
-      for (const { line } of lines.values()) line.follow();
-    },
-  };
-}
+
+  // The blackboard as a table of expandable rows; it renders as many as requested, and searches all of them.
+
+  const SOME = 200; // rows rendered until more are requested
+  const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Edit"]];
+  const TYPED = 250; // milliseconds after the last key until the kernel is asked to search
+
+  /** The visible part of all rows: those that match the search, up to a limit; missing ones are requested. */
+  function boardSifter(ask, changed) {
+    let [word, limit, beyond, total, asked, timer] = ["", SOME, [], 0, "", 0];
+    const fits = ([key, text]) => key.toLowerCase().includes(word) || (text || "").toLowerCase().includes(word);
+    function pull(state, start) {
+      const name = JSON.stringify([word, start, state.position, state.length]);
+      if (asked === name) return;
+      asked = name;
+      ask("look", "rows", { word, start }, (found) => {
+        if (!found || asked !== name) return;
+        beyond = start ? [...beyond, ...found.rows] : found.rows;
+        total = found.total;
+        changed();
+      });
+    }
+    return {
+      /** The rows to render, and the number of further ones. */
+      rows(state) {
+        const own = word ? state.board.filter(fits) : state.board;
+        const known = new Set(own.map(([key]) => key));
+        const all = state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own;
+        const every = !state.more ? all.length : word ? Math.max(total, all.length) : state.board.length + state.more;
+        return { rows: all.slice(0, limit), left: every - Math.min(limit, all.length), hidden: all.slice(limit) };
+      },
+      find(state, text) {
+        [word, limit, beyond, total] = [text.trim().toLowerCase(), SOME, [], 0];
+        clearTimeout(timer);
+        if (state.more && word) timer = setTimeout(() => pull(state, 0), TYPED);
+        changed();
+      },
+      further(state) {
+        limit += SOME;
+        if (state.more && limit > state.board.length) pull(state, word ? beyond.length : state.board.length + beyond.length);
+        changed();
+      },
+      word: () => word,
+    };
+  }
+
+  /** A form that adds a key, or a part of one, to the board. */
+  function keyAdder(ask, can) {
+    const name = make("input", { type: "text", class: "agentnb-input agentnb-code", required: true, placeholder: "key, or a path: order.lines.0", "aria-label": "new key" });
+    const value = field({ label: "value of the new key", text: "", as: "text" }, { named: false, kinds: true });
+    const form = make("form", { class: "agentnb-add", hidden: true }, make("div", { class: "agentnb-line" }, name), value.element,
+      make("div", { class: "agentnb-line" }, make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Add" }),
+        make("button", { type: "button", class: "agentnb-button", text: "Cancel", click: () => toggle(false) })));
+    const button = make("button", { type: "button", class: "agentnb-small", text: "+", "aria-label": "add a key", title: "put a new key on the blackboard", "aria-expanded": "false", click: () => toggle(form.hidden) });
+    function toggle(open) {
+      form.hidden = !open;
+      button.setAttribute("aria-expanded", String(open));
+      (open ? name : button).focus({ preventScroll: true });
+    }
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const [key, typed] = [name.value.trim(), value.now()];
+      if (!key || value.fault(value.fault())) return;
+      ask("look", "typed", { path: key, typed }, (wrong) => {
+        if (wrong) value.fault(wrong);
+        if (wrong || !can("edit")) return;
+        ask("edit", typed, key);
+        name.value = "";
+        value.reset();
+        toggle(false);
+      });
+    });
+    return { form, button };
+  }
+
+  /** Arrow keys: up and down through the rows, right to expand, left to collapse. */
+  function boardWalks(table, known) {
+    const rows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
+    let here = null;
+    function stand(row) {
+      for (const [each, index] of [[here, "-1"], [row, "0"]]) {
+        for (const part of each ? [each, ...each.querySelectorAll("button")] : []) part.setAttribute("tabindex", index);
+      }
+      here = row;
+    }
+    function parent(row) {
+      const level = Number(row.getAttribute("aria-level"));
+      return rows().slice(0, rows().indexOf(row)).findLast((each) => Number(each.getAttribute("aria-level")) < level);
+    }
+    table.addEventListener("focusin", ({ target }) => {
+      const row = target.closest("tr[data-path]");
+      if (row && row !== here) stand(row);
+    });
+    table.addEventListener("keydown", (event) => {
+      const { key, target } = event;
+      const row = target.closest("tr[data-path]");
+      if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+      const [all, line] = [rows(), known.get(row)];
+      const at = all.indexOf(row);
+      const does = {
+        ArrowDown: () => all[at + 1]?.focus(),
+        ArrowUp: () => all[at - 1]?.focus(),
+        Home: () => all[0].focus(),
+        End: () => all.at(-1).focus(),
+        ArrowRight: () => (line.opens() && !line.spread() ? line.toggle(true) : row.querySelector("button").focus()),
+        ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : parent(row))?.focus(),
+        ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit() } : {}),
+      }[key];
+      if (!does) return;
+      does();
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    return () => { if (!here?.isConnected || here.closest("[hidden]")) stand(rows()[0] || null); };
+  }
+
+  /** Render rows in order, each in its own part of the table; an expanded row is hidden, never removed. */
+  function boardPainter(table, tools) {
+    const lines = new Map(); // key -> {line, body, seen}
+    return {
+      lines,
+      paint(rows) {
+        const wanted = new Set(rows.map(([key]) => key));
+        for (const [key, { line, body }] of lines) {
+          body.hidden = !wanted.has(key);
+          if (body.hidden && !line.isOpen()) {
+            body.remove();
+            lines.delete(key);
+          }
+        }
+        let next = table.tBodies[0] || null;
+        for (const row of rows) {
+          const [key, text, marks, type, by] = row;
+          if (!lines.has(key)) {
+            const line = treeLine({ path: [key], label: key, level: 1 }, tools);
+            lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
+          }
+          const found = lines.get(key);
+          if (found.seen !== row) found.line.set(text, marks, type, by);
+          found.seen = row;
+          while (next?.hidden) next = next.nextElementSibling;
+          if (next === found.body) next = next.nextElementSibling;
+          else table.insertBefore(found.body, next);
+        }
+      },
+    };
+  }
+
+  function board(ask, choice) {
+    const head = make("tr", { role: "row" }, ...COLUMNS.map(([name, text]) => make("th", { role: "columnheader", scope: "col", class: `agentnb-${name}` }, make("span", { text }))));
+    const table = make("table", { role: "treegrid", "aria-label": "Blackboard" }, make("thead", { role: "rowgroup" }, head));
+    const told = make("span", {});
+    const further = make("button", { type: "button", class: "agentnb-link", text: "show more", click: () => sift.further(last) });
+    const more = make("p", { class: "agentnb-more" }, told, " ", further);
+    let last = { board: [], more: 0, can: [] };
+    let seen = "";
+    const can = (verb) => last.can.includes(verb);
+    const known = new WeakMap();
+    const go = (step) => { choice?.set("step", step); ask("goto", step); };
+    const { paint, lines } = boardPainter(table, { ask, go, can, known });
+    const reach = boardWalks(table, known);
+    const add = keyAdder(ask, can);
+    const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, add.form, table, more);
+    const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => sift.find(last, filter.value) });
+
+    function repaint() {
+      const { rows, left, hidden } = sift.rows(last);
+      paint(rows);
+      reach();
+      const fresh = hidden.filter(([, , marks]) => marks.includes("written")).length;
+      more.hidden = !left && rows.length > 0;
+      further.hidden = !left;
+      if (rows.length) say(told, `and ${left} more keys${fresh ? `, ${fresh} of them written by the last step` : ""}`);
+      else say(told, sift.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
+    }
+    const sift = boardSifter(ask, repaint);
+    return {
+      name: "board",
+      title: "Blackboard",
+      tools: [make("small", { text: "● written  ○ read" }), filter, add.button],
+      body: element,
+      show(state) {
+        last = state;
+        repaint();
+        enable(add.button, can("edit"));
+        for (const { line } of lines.values()) line.able(can("edit"));
+        // Expanded rows request their values again when the run has moved; not while it runs.
+        const where = JSON.stringify([state.position, state.length, state.said, state.run]);
+        if (where === seen || ["running", "pausing"].includes(state.status)) return;
+        seen = where;
+        for (const { line } of lines.values()) line.follow();
+      },
+    };
+  }
+
+  return { field, fields, board };
+})();

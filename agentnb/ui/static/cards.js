@@ -1,28 +1,413 @@
-// Error cards, between the buttons and the graph.
-import { make } from "./dom.js";
+// Cards between the buttons and the panes: problems, questions, approvals, calls, partial texts of models.
+const cardsPart = (() => {
+  const { enable, make, say } = domPart;
+  const { field, fields } = boardPart;
 
-const ANSWERS = [["where", "where"], ["why", "why"], ["do", "do"]];
+  // Error cards, between the buttons and the graph.
 
-export function problemCard(problem) {
-  const title = make("p", { class: "agentnb-what" }, ...(problem.code ? [make("code", { text: problem.code }), " "] : []), problem.what);
-  const answers = make("dl", {}, ...ANSWERS.filter(([name]) => problem[name]).flatMap(([name, label]) => [make("dt", { text: label }), make("dd", { text: problem[name] })]));
-  const kind = problem.severity === "warning" ? "warning" : "error";
-  return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, answers);
-}
+  const ANSWERS = [["where", "where"], ["why", "why"], ["do", "do"]];
 
-/** `remedies` are the actions on the card of a failure, and a card of their own. */
-export function problems(remedies) {
-  const element = make("div", { class: "agentnb-problems", role: "alert" });
-  let shown = "";
-  return {
-    element,
-    show(state) {
-      const told = JSON.stringify([state.problems, remedies.names(state)]);
-      if (told !== shown) {
-        shown = told;
-        element.replaceChildren(...remedies.cards(state, state.problems.map(problemCard)));
-      }
-      remedies.show(state);
-    },
-  };
-}
+  function problemCard(problem) {
+    const title = make("p", { class: "agentnb-what" }, ...(problem.code ? [make("code", { text: problem.code }), " "] : []), problem.what);
+    const answers = make("dl", {}, ...ANSWERS.filter(([name]) => problem[name]).flatMap(([name, label]) => [make("dt", { text: label }), make("dd", { text: problem[name] })]));
+    const kind = problem.severity === "warning" ? "warning" : "error";
+    return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, answers);
+  }
+
+  /** `remedies` are the actions on the card of a failure, and a card of their own. */
+  function problems(remedies) {
+    const element = make("div", { class: "agentnb-problems", role: "alert" });
+    let shown = "";
+    return {
+      element,
+      show(state) {
+        const told = JSON.stringify([state.problems, remedies.names(state)]);
+        if (told !== shown) {
+          shown = told;
+          element.replaceChildren(...remedies.cards(state, state.problems.map(problemCard)));
+        }
+        remedies.show(state);
+      },
+    };
+  }
+
+  // A question and its input: a text, a number, yes or no, one of several options, JSON.
+
+  const FEW = 6; // up to this many options are buttons; more are a list
+
+  /** " for role reviewer, 29 s left": counts down. */
+  function terms(pending) {
+    const role = pending.role ? ` for role ${pending.role}` : "";
+    const element = make("span", { class: "agentnb-terms", text: role });
+    if (pending.left === null) return element;
+    const end = Date.now() + pending.left * 1000;
+    const tick = () => {
+      const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
+      say(element, `${role}, ${left} s left`);
+      if (left > 0 && (element.isConnected || !element.dataset.shown)) setTimeout(tick, 1000);
+      element.dataset.shown = "yes";
+    };
+    tick();
+    return element;
+  }
+
+  const askButton = (text, click, main = false) =>
+    make("button", { type: click ? "button" : "submit", class: `agentnb-button${main ? " agentnb-main" : ""}`, text, ...(click ? { click } : {}) });
+  const askLine = (...parts) => make("div", { class: "agentnb-line" }, ...parts);
+  const strongly = (text) => make("strong", { text });
+
+  function formOf(pending, submit, ...children) {
+    const form = make("form", { class: "agentnb-ask", "data-node": pending.node, "data-kind": pending.kind }, ...children);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      submit();
+    });
+    return form;
+  }
+
+  /** Enter sends, Shift+Enter begins a new line. */
+  function sends(input, send) {
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      send();
+    });
+  }
+
+  /** A link and the content that it expands: `[link, content]`. */
+  function folded(text, part, first) {
+    const link = make("button", { type: "button", class: "agentnb-link", text, "aria-expanded": "false" });
+    part.hidden = true;
+    link.addEventListener("click", () => {
+      part.hidden = !part.hidden;
+      link.setAttribute("aria-expanded", String(!part.hidden));
+      if (!part.hidden) first.focus();
+    });
+    return [link, part];
+  }
+
+  /** Few options are a row of buttons, many a list; a different answer can be typed if allowed. */
+  function choosing(pending, give) {
+    const { options } = pending;
+    const own = make("textarea", { class: "agentnb-input", rows: "1", "aria-label": `another answer for ${pending.node}` });
+    const [link, other] = folded("Another answer", askLine(own, askButton("Answer", () => give(own.value))), own);
+    sends(own, () => give(own.value));
+    if (options.length <= FEW) {
+      const all = options.map((text, index) => askButton(text, () => give(text), index === 0 && pending.way === "confirm"));
+      return { first: all[0], parts: [make("div", { class: "agentnb-line", role: "group", "aria-label": pending.prompt }, ...all, link), other] };
+    }
+    const list = make("select", { class: "agentnb-input", "aria-label": pending.prompt }, ...options.map((text) => make("option", { value: text, text })));
+    return { first: list, send: () => give(list.value), parts: [askLine(list, askButton("Answer", null, true), link), other] };
+  }
+
+  function yesOrNo(pending, give) {
+    const all = [askButton("yes", () => give("yes"), true), askButton("no", () => give("no"))];
+    return { first: all[0], parts: [make("div", { class: "agentnb-line", role: "group", "aria-label": pending.prompt }, ...all)] };
+  }
+
+  function typing(pending, give) {
+    const one = field({ label: pending.prompt, text: "", as: pending.way }, { named: false });
+    const input = one.box;
+    input.placeholder = pending.way === "secret" ? "type the value" : `answer for ${pending.node}`;
+    const send = () => { if (!one.fault(pending.way === "text" || pending.way === "secret" ? "" : undefined)) give(input.value); };
+    if (pending.way !== "json") sends(input, send);
+    return { first: input, send, parts: [one.element, askLine(askButton("Answer", null, true))] };
+  }
+
+  function question(pending, ask) {
+    const give = (value) => ask("answer", value, pending.node);
+    const ways = { choice: choosing, confirm: pending.options.length ? choosing : yesOrNo };
+    const { first, parts, send = () => {} } = (ways[pending.way] || typing)({ way: "text", ...pending }, give);
+    const element = formOf(pending, send,
+      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...parts);
+    return { element, first };
+  }
+
+  // Remedies for a run that cannot continue: retry or skip a failed node, raise a limit.
+
+  const NOTHING = "{}"; // a node that wrote nothing
+
+  /** Move the focus to the cockpit before its button is removed, so that keyboard shortcuts continue to work. */
+  function keepFocus(element) {
+    if (element.contains(document.activeElement)) element.closest(".agentnb-cockpit")?.focus({ preventScroll: true });
+  }
+
+  /** A failed node: retry it, or skip it with the values that it would have written. */
+  function failedPart(ask) {
+    const again = askButton("Try again", () => ask("retry"), true);
+    again.title = "run the failed node once more, as a new step";
+    const skip = askButton("Skip", () => ask("skip"));
+    skip.title = "go on as if the failed node had written nothing";
+    const writes = field({ label: "what it would have written, as JSON", text: NOTHING, as: "json" });
+    const use = askButton("Skip with this", () => {
+      if (writes.fault()) writes.box.focus();
+      else ask("skip", writes.now().text);
+    });
+    const [link, part] = folded("Skip, and write …", make("div", { class: "agentnb-reply" }, writes.element, askLine(use)),
+      { focus: () => writes.box.focus() });
+    const element = make("div", { class: "agentnb-remedy" }, askLine(again, skip, link), part);
+    return {
+      element,
+      able(can) {
+        enable(again, can.includes("retry"));
+        for (const each of [skip, use]) enable(each, can.includes("skip"));
+        link.hidden = !can.includes("skip");
+        if (link.hidden) part.hidden = true;
+      },
+      fresh: () => { writes.reset(); part.hidden = true; link.setAttribute("aria-expanded", "false"); },
+    };
+  }
+
+  /** An exhausted limit: its value, and an input for a larger one. */
+  function limitPart(ask) {
+    const told = make("p", { class: "agentnb-what" });
+    const about = make("p", { class: "agentnb-faint" });
+    const number = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code agentnb-limit", autocomplete: "off" });
+    const raise = askButton("Raise the limit", null, true);
+    const lift = askButton("No limit", () => { if (limit) ask("set_budget", null, limit.name); });
+    lift.title = "let this run use as much as it needs";
+    const form = make("form", { class: "agentnb-problem", "data-severity": "warning" }, told, about, askLine(number, raise, lift));
+    let limit = null;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (limit) ask("set_budget", number.value, limit.name);
+    });
+    return {
+      element: form,
+      show(now, can) {
+        for (const each of [raise, lift]) enable(each, can.includes("set_budget"));
+        if (!now || JSON.stringify(now) === JSON.stringify(limit)) return;
+        limit = now;
+        told.replaceChildren("The limit ", strongly(now.name), ` = ${now.value} is used up.`);
+        say(about, now.used === "" ? "" : `Used: ${now.used}. What has run stays; with a larger limit the run goes on from here.`);
+        number.value = now.more;
+        number.setAttribute("aria-label", `new ${now.name}`);
+      },
+      forget: () => { limit = null; },
+    };
+  }
+
+  /** The actions on the cards of a run that cannot continue: `cards(state, cards)` adds them, `show(state)` updates them. */
+  function remedies(ask) {
+    const [failed, limit] = [failedPart(ask), limitPart(ask)];
+    const hasFailed = (state) => state.status === "failed" && state.problems.length > 0;
+    return {
+      names: (state) => [hasFailed(state), state.limit ?? null, state.position],
+      cards(state, cards) {
+        const [before] = cards;
+        if (hasFailed(state)) {
+          failed.fresh();
+          before.append(failed.element);
+        } else keepFocus(failed.element);
+        if (!state.limit) {
+          keepFocus(limit.element);
+          limit.forget();
+        }
+        return state.limit ? [...cards, limit.element] : cards;
+      },
+      show(state) {
+        failed.able(state.can);
+        limit.show(state.limit, state.can);
+      },
+    };
+  }
+
+  // What waits for a person: questions, approvals, and pending calls before they are sent or after they were answered.
+
+  /** Fields edited in place, and applied before the run continues. */
+  function changing(rows, save) {
+    const keep = askButton("Keep changes", () => { if (open.right()) keepAll(); });
+    const drop = askButton("Undo changes", () => { open.reset(); dirty(); });
+    const open = fields(rows, { typed: () => dirty() });
+    const dirty = () => { for (const each of [keep, drop]) each.hidden = open.changes().length === 0; };
+    const keepAll = () => { if (open.changes().length) save(open.changes()); };
+    dirty();
+    return { element: open.element, right: open.right, save: keepAll, buttons: [keep, drop] };
+  }
+
+  function approval(pending, ask) {
+    const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "why not (the agent is told)", "aria-label": "reason, where you deny it" });
+    const deny = () => ask("deny", reason.value, pending.id);
+    sends(reason, deny);
+    const open = changing(pending.arguments, (changes) => ask("change", { arguments: changes }, pending.id));
+    const approve = () => {
+      if (!open.right()) return;
+      open.save();
+      ask("approve", null, pending.id);
+    };
+    const element = formOf(pending, () => {},
+      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks leave for ", strongly(pending.name), terms(pending),
+        pending.arguments.length ? " with:" : ", which takes no arguments."),
+      ...(pending.prompt !== pending.name ? [make("p", { class: "agentnb-prompt", text: pending.prompt })] : []),
+      open.element,
+      askLine(askButton("Approve", approve, true), ...open.buttons, askButton("Deny", deny), reason));
+    return { element };
+  }
+
+  /** The messages of a conversation, one below the other; with messages, other arguments are collapsed. */
+  function sentParts(rows, open) {
+    if (!rows.some((row) => row.role)) return [open.element];
+    const rest = [...open.element.children].filter((_, index) => !rows[index].role);
+    if (!rest.length) return [open.element];
+    const words = `${rest.length} ${rest.length === 1 ? "setting" : "settings"}`;
+    const more = make("details", { class: "agentnb-sent" }, make("summary", { text: words }),
+      make("div", { class: open.element.className }, ...rest));
+    return [open.element, more];
+  }
+
+  /** A form that answers a call before it is sent. */
+  function replying(pending, ask) {
+    const one = field({ label: `answer in place of ${pending.name}`, text: "", as: pending.model ? "text" : "json" }, { kinds: true });
+    const use = askButton("Use this answer", () => {
+      if (one.fault(one.typed() || pending.model ? undefined : "Type an answer.")) return one.box.focus();
+      ask("change", { reply: one.now() }, pending.id);
+      return ask("into");
+    });
+    const part = make("div", { class: "agentnb-reply" }, one.element, askLine(use));
+    return folded("Answer it myself", part, one.box);
+  }
+
+  function call(pending, ask) {
+    const back = pending.answer !== null;
+    const rows = back ? pending.answer : pending.arguments;
+    const open = changing(rows, (changes) => ask("change", { [back ? "answer" : "arguments"]: changes }, pending.id));
+    const goOn = () => { if (open.right()) ask("into"); };
+    const title = back
+      ? [strongly(pending.name), " has answered ", strongly(pending.node), ". It can be changed before the node reads it."]
+      : [strongly(pending.node), " is about to call ", strongly(pending.name), ". What it sends can be changed."];
+    const sent = back && pending.arguments.length
+      ? [make("details", { class: "agentnb-sent" }, make("summary", { text: "What was sent" }), fields(pending.arguments, { changeable: false }).element)]
+      : [];
+    const [link, part] = back ? [null, null] : replying(pending, ask);
+    const element = formOf(pending, goOn, make("p", { class: "agentnb-prompt" }, ...title), ...sentParts(rows, open), ...sent,
+      askLine(askButton(back ? "Take it" : "Send it", null, true), ...open.buttons, ...(link ? [link] : [])), ...(part ? [part] : []));
+    return { element, save: open.save, right: open.right };
+  }
+
+  const CARDS = { answer: question, approval, call };
+  const FOLLOWS = new Set(["step", "into", "over", "out", "run"]);
+
+  /** A new question takes the focus if it is in the cockpit and not in an input. */
+  function isFree(home) {
+    const at = document.activeElement;
+    return home.contains(at) && !at.closest("input, textarea, select");
+  }
+
+  /** The pending items. A card lives as long as its item, so an update never discards input. */
+  function people(ask, home) {
+    const element = make("div", { class: "agentnb-asks" });
+    const note = make("p", { class: "agentnb-quiet", hidden: true });
+    const cards = new Map();
+    const name = (pending) => JSON.stringify([pending.kind, pending.id, pending.prompt, pending.arguments, pending.answer]);
+    const remove = (key, card) => {
+      if (card.element.contains(document.activeElement)) home.focus({ preventScroll: true });
+      card.element.remove();
+      cards.delete(key);
+    };
+    return {
+      element,
+      note,
+      quiet(text) {
+        note.hidden = !text;
+        say(note, text);
+      },
+      /** Before the run continues: send the edits of pending calls. Returns false if one is invalid. */
+      ready(verb) {
+        if (!FOLLOWS.has(verb)) return true;
+        const open = [...cards.values()].filter((card) => card.save);
+        if (!open.every((card) => card.right())) return false;
+        for (const card of open) card.save();
+        return true;
+      },
+      show(state) {
+        const wanted = new Set(state.pending.map(name));
+        for (const [key, card] of cards) if (!wanted.has(key)) remove(key, card);
+        for (const pending of state.pending) {
+          const key = name(pending);
+          if (!cards.has(key)) {
+            const card = CARDS[pending.kind](pending, ask);
+            cards.set(key, card);
+            element.append(card.element);
+            if (card.first && isFree(home)) card.first.focus({ preventScroll: true });
+          }
+          const verb = pending.kind === "call" ? "change" : "answer";
+          for (const each of cards.get(key).element.querySelectorAll("button")) enable(each, state.can.includes(verb));
+        }
+      },
+    };
+  }
+
+  // Partial texts of models, one card per call. Not announced to screen readers: the step reports the answer.
+
+  const NEAR_END = 30; // pixels from its end within which a growing text scrolls along
+
+  /** "1,204 characters in 38 pieces": how much has arrived, and whether all of it is shown. */
+  function amount({ size, pieces }, shown) {
+    const cut = shown < size ? `, the first ${shown.toLocaleString("en")} are shown` : "";
+    return `${size.toLocaleString("en")} characters in ${pieces} ${pieces === 1 ? "piece" : "pieces"}${cut}`;
+  }
+
+  function streamCard() {
+    const who = make("strong", {});
+    const model = make("span", { class: "agentnb-faint" });
+    const much = make("small", { class: "agentnb-faint" });
+    const text = document.createTextNode("");
+    const body = make("div", { class: "agentnb-stream-text", tabindex: "0", role: "group" }, text);
+    const element = make("section", { class: "agentnb-stream", "aria-busy": "true" }, make("p", { class: "agentnb-stream-head" }, who, model, much), body);
+    let [attempt, count] = [0, 0]; // characters as the kernel counts them: some are two code units in JavaScript
+    return {
+      element,
+      over: null,
+      /** Insert a piece; false if one before it is missing. */
+      put(row) {
+        if (row.attempt !== attempt || row.at === 0) [text.data, count] = ["", 0];
+        attempt = row.attempt;
+        if (row.at !== count) return row.at < count;
+        const follows = body.scrollHeight - body.scrollTop - body.clientHeight < NEAR_END;
+        text.appendData(row.text);
+        count += [...row.text].length;
+        if (follows) body.scrollTop = body.scrollHeight;
+        const ended = row.over !== null;
+        say(who, row.node);
+        element.setAttribute("aria-label", `what a model tells ${row.node}`);
+        body.setAttribute("aria-label", `text so far, for ${row.node}`);
+        say(model, `${row.model ? `${row.model} ` : "its model "}${ended ? "has said" : "is saying"}${attempt > 1 ? `, attempt ${attempt}` : ""}`);
+        say(much, amount(row, count));
+        element.setAttribute("aria-busy", String(!ended));
+        this.over = row.over;
+        return true;
+      },
+    };
+  }
+
+  /** `missed(id)` requests a text in full if a piece was lost, or arrived before this page was opened. */
+  function streams(missed) {
+    const element = make("div", { class: "agentnb-streams" });
+    const cards = new Map();
+    function drop(id) {
+      cards.get(id)?.element.remove();
+      cards.delete(id);
+    }
+    return {
+      element,
+      hear(rows, state) {
+        for (const row of rows) {
+          if (!cards.has(row.id) && row.over === null) {
+            const card = streamCard();
+            cards.set(row.id, card);
+            element.append(card.element);
+          }
+          const card = cards.get(row.id);
+          if (card && !card.put(row)) missed(row.id);
+        }
+        this.show(state);
+      },
+      /** The texts remain until the run moves on. */
+      show(state) {
+        for (const [id, { over }] of cards) if (over !== null && over !== state.position) drop(id);
+      },
+    };
+  }
+
+  return { problemCard, problems, remedies, people, streams };
+})();

@@ -1,59 +1,124 @@
-// DOM helpers: create an element, draw an icon, detect the theme.
+// Elements, icons, the theme, tooltips, and what is selected.
+const domPart = (() => {
+  // DOM helpers: create an element, draw an icon, detect the theme.
 
-const SVG = "http://www.w3.org/2000/svg";
+  const SVG = "http://www.w3.org/2000/svg";
 
-/** Return a new element; `text` is its text, a function is a listener, everything else an attribute. */
-export function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "text") element.textContent = value;
-    else if (typeof value === "function") element.addEventListener(name, value);
-    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  /** Return a new element; `text` is its text, a function is a listener, everything else an attribute. */
+  function make(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name === "text") element.textContent = value;
+      else if (typeof value === "function") element.addEventListener(name, value);
+      else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children);
+    return element;
   }
-  element.append(...children);
-  return element;
-}
 
-/** Return an icon of 16 by 16 from path data, in the colour of the surrounding text. */
-export function sign(data) {
-  const svg = document.createElementNS(SVG, "svg");
-  const path = document.createElementNS(SVG, "path");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", "agentnb-sign");
-  path.setAttribute("d", data);
-  svg.append(path);
-  return svg;
-}
-
-/** Set a text only if it differs, so that an unchanged page is not touched. */
-export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-/** Enable or disable a button without `disabled`, which would move its focus to the notebook. */
-export function enable(button, able) {
-  button.setAttribute("aria-disabled", String(!able));
-}
-
-function isDark() {
-  const { body, documentElement: page } = document;
-  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
-  if (body.dataset.vscodeThemeKind) return /dark|high-contrast$/.test(body.dataset.vscodeThemeKind);
-  const named = page.dataset.theme || page.getAttribute("theme") || body.dataset.theme || "";
-  if (/dark|light/.test(named)) return named.includes("dark");
-  return window.matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-/** Synchronize `data-theme` of an element with the page's theme; returns a function that stops it. */
-export function followTheme(element) {
-  const set = () => { element.dataset.theme = isDark() ? "dark" : "light"; };
-  const watcher = new MutationObserver(set);
-  const wish = window.matchMedia("(prefers-color-scheme: dark)");
-  for (const target of [document.body, document.documentElement]) {
-    watcher.observe(target, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme", "theme"] });
+  /** Return an icon of 16 by 16 from path data, in the colour of the surrounding text. */
+  function sign(data) {
+    const svg = document.createElementNS(SVG, "svg");
+    const path = document.createElementNS(SVG, "path");
+    svg.setAttribute("viewBox", "0 0 16 16");
+    svg.setAttribute("aria-hidden", "true");
+    svg.setAttribute("class", "agentnb-sign");
+    path.setAttribute("d", data);
+    svg.append(path);
+    return svg;
   }
-  wish.addEventListener("change", set);
-  set();
-  return () => { watcher.disconnect(); wish.removeEventListener("change", set); };
-}
+
+  /** Set a text only if it differs, so that an unchanged page is not touched. */
+  function say(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  /** Enable or disable a button without `disabled`, which would move its focus to the notebook. */
+  function enable(button, able) {
+    button.setAttribute("aria-disabled", String(!able));
+  }
+
+  function isDark() {
+    const { body, documentElement: page } = document;
+    if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
+    if (body.dataset.vscodeThemeKind) return /dark|high-contrast$/.test(body.dataset.vscodeThemeKind);
+    const named = page.dataset.theme || page.getAttribute("theme") || body.dataset.theme || "";
+    if (/dark|light/.test(named)) return named.includes("dark");
+    return window.matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  /** Synchronize `data-theme` of an element with the page's theme; returns a function that stops it. */
+  function followTheme(element) {
+    const set = () => { element.dataset.theme = isDark() ? "dark" : "light"; };
+    const watcher = new MutationObserver(set);
+    const wish = window.matchMedia("(prefers-color-scheme: dark)");
+    for (const target of [document.body, document.documentElement]) {
+      watcher.observe(target, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme", "theme"] });
+    }
+    wish.addEventListener("change", set);
+    set();
+    return () => { watcher.disconnect(); wish.removeEventListener("change", set); };
+  }
+
+  // The selection: a node or a step. Shared by the parts of one cockpit; the kernel does not know it.
+
+  /** Return the selection: `get()` is {kind, id} or null; listeners added by `on` are called on each change. */
+  function chosen() {
+    let now = null;
+    const listeners = [];
+    return {
+      get: () => now,
+      set(kind, id) {
+        now = kind === null ? null : { kind, id };
+        for (const listener of listeners) listener(now);
+      },
+      on: (listener) => listeners.push(listener),
+    };
+  }
+
+  // Tooltips: a card beside the element under the pointer or with the focus.
+
+  const TIP_PAUSE = 220; // milliseconds until the card is shown
+
+  /** `told(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null. */
+  function tipCard(home, told) {
+    const card = make("div", { class: "agentnb-tip", role: "tooltip", hidden: true });
+    let timer = 0;
+    let on = null;
+    function hide() {
+      clearTimeout(timer);
+      card.hidden = true;
+      on = null;
+    }
+    function show(element, lines) {
+      const [first, ...rest] = lines;
+      card.replaceChildren(make("strong", { text: first }), ...rest.map((text) => make("div", { text })));
+      card.hidden = false;
+      const [outer, inner, own] = [home.getBoundingClientRect(), element.getBoundingClientRect(), card.getBoundingClientRect()];
+      const left = Math.min(Math.max(inner.left + inner.width / 2 - own.width / 2, outer.left + 4), Math.max(outer.right - own.width - 4, outer.left + 4));
+      const below = inner.bottom + 8;
+      const fits = below + own.height <= outer.bottom || inner.top - outer.top < own.height + 8;
+      card.style.left = `${left - outer.left}px`;
+      card.style.top = `${(fits ? below : inner.top - own.height - 8) - outer.top}px`;
+    }
+    function look(target, pause) {
+      const found = told(target);
+      if (found?.[0] === on) return;
+      hide();
+      if (!found) return;
+      [on] = found;
+      timer = setTimeout(() => { if (found[0].isConnected) show(...found); }, pause);
+    }
+    home.addEventListener("pointerover", (event) => { if (event.pointerType !== "touch") look(event.target, TIP_PAUSE); });
+    home.addEventListener("pointerleave", hide);
+    home.addEventListener("pointerdown", hide);
+    home.addEventListener("scroll", hide, true);
+    home.addEventListener("focusin", ({ target }) => { if (target.matches(":focus-visible")) look(target, 0); });
+    home.addEventListener("focusout", hide);
+    home.addEventListener("keydown", ({ key }) => { if (key === "Escape") hide(); });
+    home.append(card);
+    return { hide };
+  }
+
+  return { make, sign, say, enable, followTheme, chosen, tipCard };
+})();

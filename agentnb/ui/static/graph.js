@@ -1,202 +1,250 @@
-// The pane with the drawing of the recipe. It is laid out once, and again when a region is collapsed or expanded.
-import { make, say } from "./dom.js";
-import { NO_FOLDS } from "./folds.js";
-import { graphTable } from "./graphtable.js";
-import { pressable } from "./nodes.js";
-import { sheetOf } from "./sheet.js";
-import { GOING, standing, tableRows } from "./standing.js";
-import { tipCard } from "./tips.js";
-import { zoomed } from "./zoom.js";
+// The panes with drawings: the recipe's graph, and the objects of a reactive run.
+const graphPart = (() => {
+  const { make, say, tipCard } = domPart;
+  const { GOING, NO_FOLDS, graphTable, pressable, sheetOf, standing, tableRows, zoomed } = drawingPart;
 
-const ASK_AGAIN = 250; // milliseconds until a drawing that is being made is requested again
-const OVERDUE = 3500; // milliseconds after which a request counts as lost
+  // The pane with the drawing of the recipe. It is laid out once, and again when a region is collapsed or expanded.
 
-/** A toggle in the header of a pane; it shows its state by more than its colour. */
-function flip(text, title, pressed, turned) {
-  const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text, title, "aria-label": text, "aria-pressed": String(pressed) });
-  button.addEventListener("click", () => {
-    const now = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(now));
-    turned(now);
-  });
-  return button;
-}
+  const ASK_AGAIN = 250; // milliseconds until a drawing that is being made is requested again
+  const OVERDUE = 3500; // milliseconds after which a request counts as lost
 
-/** Request a drawing until it is ready; a later request cancels an earlier one. `laid` receives the result. */
-export function puller(ask, what, laid) {
-  let number = 0;
-  let since = 0; // the time of the request, 0 if none is pending
-  let last = () => {};
-  function pull(which, then = () => {}) {
-    number += 1;
-    const mine = number;
-    last = () => {
-      since = Date.now();
-      ask("look", what, which, (found) => {
-        if (mine !== number || !found) return;
-        since = 0;
-        if (found.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
-        else {
-          laid(found);
-          then();
+  /** A toggle in the header of a pane; it shows its state by more than its colour. */
+  function flip(text, title, pressed, turned) {
+    const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text, title, "aria-label": text, "aria-pressed": String(pressed) });
+    button.addEventListener("click", () => {
+      const now = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(now));
+      turned(now);
+    });
+    return button;
+  }
+
+  /** Request a drawing until it is ready; a later request cancels an earlier one. `laid` receives the result. */
+  function puller(ask, what, laid) {
+    let number = 0;
+    let since = 0; // the time of the request, 0 if none is pending
+    let last = () => {};
+    function pull(which, then = () => {}) {
+      number += 1;
+      const mine = number;
+      last = () => {
+        since = Date.now();
+        ask("look", what, which, (found) => {
+          if (mine !== number || !found) return;
+          since = 0;
+          if (found.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
+          else {
+            laid(found);
+            then();
+          }
+        });
+      };
+      last();
+    }
+    /** On any kernel message, resend overdue requests. */
+    const nudge = () => { if (since && Date.now() - since > OVERDUE) last(); };
+    return { pull, nudge };
+  }
+
+  /** The tooltip lines for the element under the pointer, and the part of the drawing that they describe. */
+  function toldAt(standing_, target) {
+    const group = target.closest?.("g.node, g.edge, g.row, g.flow, g.start, g.cluster");
+    if (!group || !standing_) return null;
+    if (group.matches(".row")) {
+      const lines = standing_.board.tip(group);
+      return lines && [group, lines];
+    }
+    const text = standing_.tips.get(group);
+    if (!text) return null;
+    const said = group.matches(".node:not(.kind-region)") ? [group.getAttribute("aria-label").split(", ").slice(1).join(", ")] : [];
+    return [group, [...text.split("\n"), ...said].filter(Boolean)];
+  }
+
+  /** Marks the selection: a node or the box that represents it. */
+  function choiceMarks(now) {
+    return (chosen) => {
+      for (const [id, groups] of now.on?.groups || []) {
+        const is = chosen?.kind === "node" && (now.on.folds.nodes[chosen.id] ?? chosen.id) === id;
+        for (const group of groups) {
+          group.classList.toggle("agentnb-chosen", is);
+          if (!group.matches(".kind-region")) group.setAttribute("aria-pressed", String(is));
         }
+      }
+    };
+  }
+
+  /** Collapses a region, or expands a box; focus moves to the replacement. */
+  function regionFolder(now, view, pull) {
+    return (group) => {
+      const { scope } = group.dataset;
+      const region = scope ?? now.on.folds.regions[group.dataset.node];
+      pull(scope === undefined ? now.closed.filter((one) => one !== region) : [...now.closed, region], () => {
+        const next = now.on.ofRegion(region);
+        if (!next) return;
+        next.focus({ preventScroll: true });
+        view.reveal(next);
       });
     };
-    last();
   }
-  /** On any kernel message, resend overdue requests. */
-  const nudge = () => { if (since && Date.now() - since > OVERDUE) last(); };
-  return { pull, nudge };
-}
 
-/** The tooltip lines for the element under the pointer, and the part of the drawing that they describe. */
-function toldAt(standing_, target) {
-  const group = target.closest?.("g.node, g.edge, g.row, g.flow, g.start, g.cluster");
-  if (!group || !standing_) return null;
-  if (group.matches(".row")) {
-    const lines = standing_.board.tip(group);
-    return lines && [group, lines];
-  }
-  const text = standing_.tips.get(group);
-  if (!text) return null;
-  const said = group.matches(".node:not(.kind-region)") ? [group.getAttribute("aria-label").split(", ").slice(1).join(", ")] : [];
-  return [group, [...text.split("\n"), ...said].filter(Boolean)];
-}
-
-/** Marks the selection: a node or the box that represents it. */
-function choiceMarks(now) {
-  return (chosen) => {
-    for (const [id, groups] of now.on?.groups || []) {
-      const is = chosen?.kind === "node" && (now.on.folds.nodes[chosen.id] ?? chosen.id) === id;
-      for (const group of groups) {
-        group.classList.toggle("agentnb-chosen", is);
-        if (!group.matches(".kind-region")) group.setAttribute("aria-pressed", String(is));
-      }
-    }
-  };
-}
-
-/** Collapses a region, or expands a box; focus moves to the replacement. */
-function regionFolder(now, view, pull) {
-  return (group) => {
-    const { scope } = group.dataset;
-    const region = scope ?? now.on.folds.regions[group.dataset.node];
-    pull(scope === undefined ? now.closed.filter((one) => one !== region) : [...now.closed, region], () => {
-      const next = now.on.ofRegion(region);
-      if (!next) return;
-      next.focus({ preventScroll: true });
-      view.reveal(next);
+  function graph(ask, choice) {
+    const view = zoomed("Graph", () => follow(false));
+    const note = make("p", { class: "agentnb-faint agentnb-graph-note", hidden: true });
+    const table = graphTable((id) => choose(id));
+    const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element);
+    const now = { on: null, closed: [], last: null, current: null, board: true, follows: true };
+    const { pull, nudge } = puller(ask, "drawing", (found) => {
+      now.closed = found.closed;
+      lay(found.svg, found.folds);
     });
-  };
-}
+    const pick = choiceMarks(now);
+    const fold = regionFolder(now, view, pull);
 
-export function graph(ask, choice) {
-  const view = zoomed("Graph", () => follow(false));
-  const note = make("p", { class: "agentnb-faint agentnb-graph-note", hidden: true });
-  const table = graphTable((id) => choose(id));
-  const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element);
-  const now = { on: null, closed: [], last: null, current: null, board: true, follows: true };
-  const { pull, nudge } = puller(ask, "drawing", (found) => {
-    now.closed = found.closed;
-    lay(found.svg, found.folds);
-  });
-  const pick = choiceMarks(now);
-  const fold = regionFolder(now, view, pull);
+    function choose(id) {
+      const scope = now.on?.folds.regions[id];
+      if (scope === undefined) choice.set("node", id);
+      else pull(now.closed.filter((one) => one !== scope));
+    }
+    /** With or without the board: hidden parts take no space. */
+    function crop() {
+      const { svg, viewBox } = now.on;
+      svg.classList.toggle("agentnb-boardless", !now.board);
+      svg.setAttribute("viewBox", now.board || !svg.dataset.graph ? viewBox : `0 0 ${svg.dataset.graph}`);
+      view.resized();
+    }
+    function lay(text, folds) {
+      const found = sheetOf(text);
+      const held = view.element.contains(document.activeElement);
+      now.on = found && standing(found, folds, (then) => ask("look", "flows", now.closed, then));
+      now.current = null;
+      note.hidden = Boolean(found);
+      view.element.hidden = !found;
+      if (!found) return say(note, "There is no drawing.");
+      view.set(found.svg, () => (now.board ? found.size : found.alone));
+      crop();
+      table.draw(tableRows(now.on));
+      tools.laid(now.on);
+      pick(choice.get());
+      if (now.last) show(now.last);
+      if (held) view.element.focus({ preventScroll: true });
+      return undefined;
+    }
+    function follow(smooth) {
+      const group = now.current !== null && now.on?.of(now.current);
+      if (group && now.follows) view.reveal(group, smooth);
+    }
+    function show(state) {
+      const opened = now.last === null;
+      now.last = state;
+      nudge();
+      if (!now.on) return;
+      table.show(now.on.show(state));
+      if (state.current === now.current) return;
+      now.current = state.current;
+      follow(!opened && !GOING.includes(state.status));
+    }
+    const tools = headTools(now, {
+      crop, follow, pull,
+      table(shown) {
+        table.element.hidden = !shown;
+        if (now.on && now.last) table.show(now.on.show(now.last));
+      },
+    });
+    choice.on(pick);
+    pressable(view.element, { choose, fold, stop: (id) => ask("stop_at", null, id) });
+    tipCard(element, (target) => toldAt(now.on, target));
+    return {
+      name: "graph",
+      title: "Graph",
+      body: element,
+      tools: [...tools.elements, ...view.tools],
+      /** Show a drawing; if its text is empty, request it from the kernel. */
+      draw(text) {
+        now.closed = [];
+        if (text.startsWith("<svg")) return lay(text, NO_FOLDS);
+        now.on = null;
+        note.hidden = false;
+        say(note, "The graph is being laid out.");
+        return pull(null);
+      },
+      show,
+    };
+  }
 
-  function choose(id) {
-    const scope = now.on?.folds.regions[id];
-    if (scope === undefined) choice.set("node", id);
-    else pull(now.closed.filter((one) => one !== scope));
+  /** The toggles in the pane's header. */
+  function headTools(now, { crop, follow, pull, table }) {
+    const all = make("button", { type: "button", class: "agentnb-tool", text: "Close all", title: "close, or open, every region", hidden: true });
+    const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", now.board, (on) => {
+      now.board = on;
+      if (now.on) crop();
+    });
+    const follows = flip("Follow", "scroll to where the run stands", now.follows, (on) => {
+      now.follows = on;
+      follow(true);
+    });
+    const asTable = flip("Table", "the nodes as a table, below the drawing", false, table);
+    let open = []; // the regions that can be collapsed
+    all.addEventListener("click", () => pull(open));
+    return {
+      elements: [all, follows, board, asTable],
+      laid(on) {
+        const closed = Object.values(on.folds.regions);
+        open = [...on.svg.querySelectorAll("g.cluster[data-scope]")].map((cluster) => cluster.dataset.scope);
+        all.hidden = !open.length && !closed.length;
+        say(all, open.length ? "Close all" : "Open all");
+        open = open.length ? [...now.closed, ...open] : [];
+        board.hidden = !on.board.there;
+      },
+    };
   }
-  /** With or without the board: hidden parts take no space. */
-  function crop() {
-    const { svg, viewBox } = now.on;
-    svg.classList.toggle("agentnb-boardless", !now.board);
-    svg.setAttribute("viewBox", now.board || !svg.dataset.graph ? viewBox : `0 0 ${svg.dataset.graph}`);
-    view.resized();
-  }
-  function lay(text, folds) {
-    const found = sheetOf(text);
-    const held = view.element.contains(document.activeElement);
-    now.on = found && standing(found, folds, (then) => ask("look", "flows", now.closed, then));
-    now.current = null;
-    note.hidden = Boolean(found);
-    view.element.hidden = !found;
-    if (!found) return say(note, "There is no drawing.");
-    view.set(found.svg, () => (now.board ? found.size : found.alone));
-    crop();
-    table.draw(tableRows(now.on));
-    tools.laid(now.on);
-    pick(choice.get());
-    if (now.last) show(now.last);
-    if (held) view.element.focus({ preventScroll: true });
-    return undefined;
-  }
-  function follow(smooth) {
-    const group = now.current !== null && now.on?.of(now.current);
-    if (group && now.follows) view.reveal(group, smooth);
-  }
-  function show(state) {
-    const opened = now.last === null;
-    now.last = state;
-    nudge();
-    if (!now.on) return;
-    table.show(now.on.show(state));
-    if (state.current === now.current) return;
-    now.current = state.current;
-    follow(!opened && !GOING.includes(state.status));
-  }
-  const tools = headTools(now, {
-    crop, follow, pull,
-    table(shown) {
-      table.element.hidden = !shown;
-      if (now.on && now.last) table.show(now.on.show(now.last));
-    },
-  });
-  choice.on(pick);
-  pressable(view.element, { choose, fold, stop: (id) => ask("stop_at", null, id) });
-  tipCard(element, (target) => toldAt(now.on, target));
-  return {
-    name: "graph",
-    title: "Graph",
-    body: element,
-    tools: [...tools.elements, ...view.tools],
-    /** Show a drawing; if its text is empty, request it from the kernel. */
-    draw(text) {
-      now.closed = [];
-      if (text.startsWith("<svg")) return lay(text, NO_FOLDS);
-      now.on = null;
-      note.hidden = false;
-      say(note, "The graph is being laid out.");
-      return pull(null);
-    },
-    show,
-  };
-}
 
-/** The toggles in the pane's header. */
-function headTools(now, { crop, follow, pull, table }) {
-  const all = make("button", { type: "button", class: "agentnb-tool", text: "Close all", title: "close, or open, every region", hidden: true });
-  const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", now.board, (on) => {
-    now.board = on;
-    if (now.on) crop();
-  });
-  const follows = flip("Follow", "scroll to where the run stands", now.follows, (on) => {
-    now.follows = on;
-    follow(true);
-  });
-  const asTable = flip("Table", "the nodes as a table, below the drawing", false, table);
-  let open = []; // the regions that can be collapsed
-  all.addEventListener("click", () => pull(open));
-  return {
-    elements: [all, follows, board, asTable],
-    laid(on) {
-      const closed = Object.values(on.folds.regions);
-      open = [...on.svg.querySelectorAll("g.cluster[data-scope]")].map((cluster) => cluster.dataset.scope);
-      all.hidden = !open.length && !closed.length;
-      say(all, open.length ? "Close all" : "Open all");
-      open = open.length ? [...now.closed, ...open] : [];
-      board.hidden = !on.board.there;
-    },
-  };
-}
+  // The objects of a reactive run and their relations, drawn at the current step.
+
+  const OBJECTS_PAUSE = 700; // milliseconds between two pictures while a run moves
+
+  function objects(ask) {
+    const view = zoomed("Objects");
+    const note = make("p", { class: "agentnb-faint agentnb-graph-note", text: "…" });
+    const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element);
+    let on = null;
+    let shown = ""; // the picture that is displayed
+    let seen = ""; // the run's state at the last request
+    let timer = 0;
+    const { pull, nudge } = puller(ask, "objects", ({ svg }) => {
+      if (svg === shown) return;
+      shown = svg;
+      on = sheetOf(svg);
+      const some = on?.svg.querySelector("g.node") ?? null;
+      note.hidden = some !== null;
+      view.element.hidden = some === null;
+      say(note, "No objects yet.");
+      if (some) view.set(on.svg, () => on.size);
+    });
+    function look(state) {
+      const now = JSON.stringify([state.position, state.length, state.said]);
+      if (now === seen) return;
+      seen = now;
+      pull(null);
+    }
+    tipCard(element, (target) => {
+      const group = target.closest?.("g.node, g.edge");
+      const text = group && on?.tips.get(group);
+      return text ? [group, text.split("\n")] : null;
+    });
+    return {
+      name: "objects",
+      title: "Objects",
+      body: element,
+      tools: view.tools,
+      wanted: (state) => Boolean(state.reactive),
+      show(state) {
+        clearTimeout(timer);
+        nudge();
+        if (GOING.includes(state.status)) timer = setTimeout(() => look(state), OBJECTS_PAUSE);
+        else look(state);
+      },
+    };
+  }
+
+  return { graph, objects };
+})();

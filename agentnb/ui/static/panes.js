@@ -1,159 +1,162 @@
-// The layout of the cockpit. Panes can be collapsed and resized, columns widened; no
-// pane pushes another: its height is what a person set, and what does not fit scrolls inside.
-import { make, say } from "./dom.js";
+// The layout: panes in two columns, which can be collapsed and resized.
+const panesPart = (() => {
+  const { make, say } = domPart;
 
-const KEPT = "agentnb.panes"; // storage key of collapsed panes and sizes; the initial layout of the next cockpit
-const NARROWEST = 20; // minimum percentage of a column
-const LOWEST = 48; // minimum height of an open pane in pixels
-const HIGHEST = 1200;
-const TALL = { graph: 520, objects: 260, timeline: 150, board: 190, details: 215, stack: 60, stops: 92, forks: 64 }; // initial pixels
-const OTHERWISE = 160;
-let held = {}; // the same, if the browser stores nothing
+  const KEPT = "agentnb.panes"; // storage key of collapsed panes and sizes; the initial layout of the next cockpit
+  const NARROWEST = 20; // minimum percentage of a column
+  const LOWEST = 48; // minimum height of an open pane in pixels
+  const HIGHEST = 1200;
+  const TALL = { graph: 520, objects: 260, timeline: 150, board: 190, details: 215, stack: 60, stops: 92, forks: 64 }; // initial pixels
+  const OTHERWISE = 160;
+  let held = {}; // the same, if the browser stores nothing
 
-function kept() {
-  try {
-    return { ...JSON.parse(localStorage.getItem(KEPT)), ...held };
-  } catch {
-    return held; // no storage, or unreadable content
+  function kept() {
+    try {
+      return { ...JSON.parse(localStorage.getItem(KEPT)), ...held };
+    } catch {
+      return held; // no storage, or unreadable content
+    }
   }
-}
 
-/** Save one setting of one pane (or of the columns, without a name) for later cockpits. */
-function keep(what, value, name) {
-  const now = name ? { ...kept()[what], [name]: value } : value;
-  try {
-    localStorage.setItem(KEPT, JSON.stringify({ ...kept(), [what]: now }));
-  } catch {
-    held = { ...held, [what]: now }; // valid until the page is closed
+  /** Save one setting of one pane (or of the columns, without a name) for later cockpits. */
+  function keep(what, value, name) {
+    const now = name ? { ...kept()[what], [name]: value } : value;
+    try {
+      localStorage.setItem(KEPT, JSON.stringify({ ...kept(), [what]: now }));
+    } catch {
+      held = { ...held, [what]: now }; // valid until the page is closed
+    }
   }
-}
 
-/** A divider, dragged or moved by arrow keys. `set(value)` sets and returns the result; `at(event)` converts a pointer position. */
-function sash(attributes, { arrows, by, begin, at, set, done }) {
-  const bar = make("div", { role: "separator", tabindex: "0", ...attributes });
-  let now = 0;
-  const put = (value) => {
-    now = set(value);
-    bar.setAttribute("aria-valuenow", String(Math.round(now)));
-  };
-  let grip = null;
-  bar.addEventListener("pointerdown", (event) => {
-    bar.setPointerCapture(event.pointerId);
-    grip = begin?.(event, now) ?? null;
-    event.preventDefault();
-  });
-  bar.addEventListener("pointermove", (event) => { if (bar.hasPointerCapture(event.pointerId)) put(at(event, grip)); });
-  bar.addEventListener("lostpointercapture", () => done(now));
-  bar.addEventListener("keydown", (event) => {
-    const sign = arrows.indexOf(event.key) * 2 - 1;
-    if (sign < -1) return;
-    put(now + sign * by);
-    done(now);
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  return { bar, put };
-}
+  /** A divider, dragged or moved by arrow keys. `set(value)` sets and returns the result; `at(event)` converts a pointer position. */
+  function sash(attributes, { arrows, by, begin, at, set, done }) {
+    const bar = make("div", { role: "separator", tabindex: "0", ...attributes });
+    let now = 0;
+    const put = (value) => {
+      now = set(value);
+      bar.setAttribute("aria-valuenow", String(Math.round(now)));
+    };
+    let grip = null;
+    bar.addEventListener("pointerdown", (event) => {
+      bar.setPointerCapture(event.pointerId);
+      grip = begin?.(event, now) ?? null;
+      event.preventDefault();
+    });
+    bar.addEventListener("pointermove", (event) => { if (bar.hasPointerCapture(event.pointerId)) put(at(event, grip)); });
+    bar.addEventListener("lostpointercapture", () => done(now));
+    bar.addEventListener("keydown", (event) => {
+      const sign = arrows.indexOf(event.key) * 2 - 1;
+      if (sign < -1) return;
+      put(now + sign * by);
+      done(now);
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    return { bar, put };
+  }
 
-/** The handle below a pane, which resizes it. A double click restores its initial height. */
-function heightOf(part, element) {
-  const first = TALL[part.name] || OTHERWISE;
-  const { bar, put } = sash(
-    { class: "agentnb-sash", "aria-orientation": "horizontal", "aria-label": `height of ${part.title}`, "aria-valuemin": String(LOWEST), "aria-valuemax": String(HIGHEST),
-      title: "drag, or press Up and Down, to make it higher; a double click as it was" },
-    {
-      arrows: ["ArrowUp", "ArrowDown"],
-      by: 16,
-      begin: (event, now) => now - event.clientY,
-      at: (event, grip) => grip + event.clientY,
-      done: (value) => keep("tall", value, part.name),
-      set(value) {
-        const tall = Math.min(HIGHEST, Math.max(LOWEST, value));
-        element.style.setProperty("--a-tall", `${tall}px`);
-        return tall;
+  /** The handle below a pane, which resizes it. A double click restores its initial height. */
+  function heightOf(part, element) {
+    const first = TALL[part.name] || OTHERWISE;
+    const { bar, put } = sash(
+      { class: "agentnb-sash", "aria-orientation": "horizontal", "aria-label": `height of ${part.title}`, "aria-valuemin": String(LOWEST), "aria-valuemax": String(HIGHEST),
+        title: "drag, or press Up and Down, to make it higher; a double click as it was" },
+      {
+        arrows: ["ArrowUp", "ArrowDown"],
+        by: 16,
+        begin: (event, now) => now - event.clientY,
+        at: (event, grip) => grip + event.clientY,
+        done: (value) => keep("tall", value, part.name),
+        set(value) {
+          const tall = Math.min(HIGHEST, Math.max(LOWEST, value));
+          element.style.setProperty("--a-tall", `${tall}px`);
+          return tall;
+        },
       },
-    },
-  );
-  bar.addEventListener("dblclick", () => {
-    put(first);
-    keep("tall", first, part.name);
-  });
-  put(Number(kept().tall?.[part.name]) || first);
-  return bar;
-}
-
-/** One pane with its header. `part` is {name, title, body, tools, open, says(state), wanted(state), show(state)}; tools to wanted are optional. */
-function pane(part) {
-  let open = kept().open?.[part.name] ?? part.open ?? true;
-  let last = null;
-  const title = make("span", { text: part.title });
-  const head = make("button", { type: "button", class: "agentnb-pane-title", "aria-expanded": String(open) }, title);
-  const tools = make("span", { class: "agentnb-pane-tools" }, ...(part.tools || []));
-  const element = make("section", { class: "agentnb-pane", "data-pane": part.name, "aria-label": part.title },
-    make("div", { class: "agentnb-pane-head" }, head, tools), part.body);
-  const bar = heightOf(part, element);
-  element.append(bar);
-  part.body.classList.add("agentnb-room");
-  if (!part.body.hasAttribute("tabindex")) { // make it scrollable by keyboard
-    for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", `${part.title}, scrolls`]]) part.body.setAttribute(key, value);
+    );
+    bar.addEventListener("dblclick", () => {
+      put(first);
+      keep("tall", first, part.name);
+    });
+    put(Number(kept().tall?.[part.name]) || first);
+    return bar;
   }
-  function set(now) {
-    open = now;
-    head.setAttribute("aria-expanded", String(open));
-    part.body.hidden = tools.hidden = bar.hidden = !open;
-    if (open && last) part.show(last);
+
+  /** One pane with its header. `part` is {name, title, body, tools, open, says(state), wanted(state), show(state)}; tools to wanted are optional. */
+  function pane(part) {
+    let open = kept().open?.[part.name] ?? part.open ?? true;
+    let last = null;
+    const title = make("span", { text: part.title });
+    const head = make("button", { type: "button", class: "agentnb-pane-title", "aria-expanded": String(open) }, title);
+    const tools = make("span", { class: "agentnb-pane-tools" }, ...(part.tools || []));
+    const element = make("section", { class: "agentnb-pane", "data-pane": part.name, "aria-label": part.title },
+      make("div", { class: "agentnb-pane-head" }, head, tools), part.body);
+    const bar = heightOf(part, element);
+    element.append(bar);
+    part.body.classList.add("agentnb-room");
+    if (!part.body.hasAttribute("tabindex")) { // make it scrollable by keyboard
+      for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", `${part.title}, scrolls`]]) part.body.setAttribute(key, value);
+    }
+    function set(now) {
+      open = now;
+      head.setAttribute("aria-expanded", String(open));
+      part.body.hidden = tools.hidden = bar.hidden = !open;
+      if (open && last) part.show(last);
+    }
+    head.addEventListener("click", () => {
+      set(!open);
+      keep("open", open, part.name);
+    });
+    set(open);
+    return {
+      element,
+      /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.says`. */
+      show(state) {
+        last = state;
+        element.hidden = part.wanted ? !part.wanted(state) : false;
+        if (part.says) say(title, part.says(state));
+        if (open && !element.hidden) part.show(state);
+      },
+      open: () => { if (!open) set(true); },
+    };
   }
-  head.addEventListener("click", () => {
-    set(!open);
-    keep("open", open, part.name);
-  });
-  set(open);
-  return {
-    element,
-    /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.says`. */
-    show(state) {
-      last = state;
-      element.hidden = part.wanted ? !part.wanted(state) : false;
-      if (part.says) say(title, part.says(state));
-      if (open && !element.hidden) part.show(state);
-    },
-    open: () => { if (!open) set(true); },
-  };
-}
 
-/** The divider between the columns. */
-function splitter(columns) {
-  const { bar, put } = sash(
-    { class: "agentnb-split", "aria-orientation": "vertical", "aria-label": "width of the columns", "aria-valuemin": String(NARROWEST), "aria-valuemax": String(100 - NARROWEST) },
-    {
-      arrows: ["ArrowLeft", "ArrowRight"],
-      by: 2,
-      at(event) {
-        const box = columns.getBoundingClientRect();
-        return ((event.clientX - box.left) / box.width) * 100;
+  /** The divider between the columns. */
+  function splitter(columns) {
+    const { bar, put } = sash(
+      { class: "agentnb-split", "aria-orientation": "vertical", "aria-label": "width of the columns", "aria-valuemin": String(NARROWEST), "aria-valuemax": String(100 - NARROWEST) },
+      {
+        arrows: ["ArrowLeft", "ArrowRight"],
+        by: 2,
+        at(event) {
+          const box = columns.getBoundingClientRect();
+          return ((event.clientX - box.left) / box.width) * 100;
+        },
+        done: (value) => keep("share", value),
+        set(percent) {
+          const share = Math.min(100 - NARROWEST, Math.max(NARROWEST, percent));
+          columns.style.setProperty("--a-share", `${share}fr`);
+          columns.style.setProperty("--a-rest", `${100 - share}fr`);
+          return share;
+        },
       },
-      done: (value) => keep("share", value),
-      set(percent) {
-        const share = Math.min(100 - NARROWEST, Math.max(NARROWEST, percent));
-        columns.style.setProperty("--a-share", `${share}fr`);
-        columns.style.setProperty("--a-rest", `${100 - share}fr`);
-        return share;
-      },
-    },
-  );
-  put(Number(kept().share) || 60);
-  return bar;
-}
+    );
+    put(Number(kept().share) || 60);
+    return bar;
+  }
 
-/** Two columns of panes; `open(name)` opens one by its name. */
-export function panes(left, right) {
-  const made = new Map([...left, ...right].map((part) => [part.name, pane(part)]));
-  const side = (parts) => make("div", { class: "agentnb-side" }, ...parts.map((part) => made.get(part.name).element));
-  const element = make("div", { class: "agentnb-panes" });
-  element.append(side(left), splitter(element), side(right));
-  return {
-    element,
-    show(state) { for (const one of made.values()) one.show(state); },
-    open: (name) => made.get(name)?.open(),
-  };
-}
+  /** Two columns of panes; `open(name)` opens one by its name. */
+  function panes(left, right) {
+    const made = new Map([...left, ...right].map((part) => [part.name, pane(part)]));
+    const side = (parts) => make("div", { class: "agentnb-side" }, ...parts.map((part) => made.get(part.name).element));
+    const element = make("div", { class: "agentnb-panes" });
+    element.append(side(left), splitter(element), side(right));
+    return {
+      element,
+      show(state) { for (const one of made.values()) one.show(state); },
+      open: (name) => made.get(name)?.open(),
+    };
+  }
+
+  return { panes };
+})();

@@ -1,156 +1,403 @@
-// The steps in order. Only the visible ones are on the page, and all of them as marks of an overview.
-import { make } from "./dom.js";
-import { stepCells } from "./steps.js";
+// The timeline: the steps of the run, requested in windows, and the marks on them.
+const timelinePart = (() => {
+  const { make, say } = domPart;
 
-const FITTED = [56, 112]; // pixels per step until a person chooses: wider for fewer steps; names are legible
-const ZOOMED = [14, 168]; // pixels per step that a person may choose
-const LONGEST = 8e6; // maximum width of the strip in pixels, a limit of browsers
-const LEFT = 10; // pixels before the first step, for marks of interventions before it
-const BESIDE = 6; // steps rendered beyond the visible ones
-const PAGE = 20; // steps moved by PageUp and PageDown
+  // The steps of the run as this view knows them. Requested in windows as they are viewed, discarded when the run
+  // diverges from them, and requested at most a few times a second.
 
-const within = (value, [least, most]) => Math.min(Math.max(value, least), most);
+  const PAUSE = 250; // milliseconds between two requests
+  const PATIENT = 10000; // milliseconds until a request counts as lost
+  const MOST = 400; // steps per request
+  const KEPT_STEPS = 4000; // steps cached besides the visible ones
+  const SIGNS = { error: "✕", other: "⊘", stop: "●", act: "◆", fork: "⋔" };
+  const WORDS = { error: ["error", "errors"], other: ["cancelled or skipped", "cancelled or skipped"], stop: ["breakpoint met", "breakpoints met"],
+    act: ["act of a person", "acts of people"], fork: ["fork", "forks"] };
 
-/** The overview: all steps in few marks, and the visible part of them; a click scrolls there. */
-function overviewOf(tape, seek) {
-  const part = make("div", { class: "agentnb-seen" });
-  const here = make("div", { class: "agentnb-here" });
-  const marks = make("div", {});
-  const element = make("div", { class: "agentnb-overview", "aria-hidden": "true", title: "all steps: press to look there" }, marks, part, here);
-  const look = (event) => {
-    const box = element.getBoundingClientRect();
-    seek((event.clientX - box.left) / box.width);
-  };
-  element.addEventListener("pointerdown", (event) => { element.setPointerCapture(event.pointerId); look(event); });
-  element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) look(event); });
-  tape.on(() => marks.replaceChildren(...tape.ticks().map(({ at, sort, sign, words }) => (
-    make("span", { class: "agentnb-tick", "data-sort": sort, style: `left:${at * 100}%`, title: words, text: sign })))));
-  return {
-    element,
-    show(first, last, at) {
-      Object.assign(part.style, { left: `${first * 100}%`, width: `${(last - first) * 100}%` });
-      here.style.left = `${at * 100}%`;
-    },
-  };
-}
-
-/** The width of a step in the strip, and which steps are visible. */
-function stripSizes(strip) {
-  let length = 0;
-  let zoom = null;
-  const fitting = () => within((strip.clientWidth - 2 * LEFT) / Math.max(length, 1), FITTED);
-  const wide = () => Math.min(zoom ?? fitting(), LONGEST / Math.max(length, 1));
-  return {
-    wide,
-    of: (steps) => { length = steps; },
-    zoom: (times) => { zoom = within(wide() * times, ZOOMED); },
-    whole: () => 2 * LEFT + length * wide(),
-    /** The offset of a position in pixels from the start of the strip. */
-    at: (place) => LEFT + place * wide(),
-    seen() {
-      if (!strip.clientWidth || !length) return null;
-      const width = wide();
-      const first = Math.floor((strip.scrollLeft - LEFT) / width) + 1 - BESIDE;
-      return [Math.max(first, 1), Math.min(first + Math.ceil(strip.clientWidth / width) + 2 * BESIDE, length)];
-    },
-  };
-}
-
-/** The strip with its overview: it renders the visible steps and reports the selected one. */
-function stripOf(choice, tape) {
-  const head = make("div", { class: "agentnb-head-of-run", "aria-hidden": "true" });
-  const inner = make("div", { class: "agentnb-steps", role: "listbox", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "steps of the run" }, head);
-  const element = make("div", { class: "agentnb-strip" }, inner);
-  const cells = stepCells(inner, tape, LEFT);
-  const sizes = stripSizes(element);
-  const view = overviewOf(tape, (share) => { element.scrollLeft = share * element.scrollWidth - element.clientWidth / 2; });
-  let last = { position: 0, length: 0 };
-  let due = 0;
-
-  const picked = () => (choice.get()?.kind === "step" ? Number(choice.get().id) : null);
-  function draw() {
-    due = 0;
-    const range = sizes.seen();
-    if (!range) return;
-    const whole = sizes.whole();
-    inner.style.width = `${whole}px`;
-    head.style.left = `${sizes.at(last.position) - 2}px`;
-    cells.draw(range, sizes.wide(), last, picked());
-    view.element.hidden = whole <= element.clientWidth + 1;
-    view.show(element.scrollLeft / whole, Math.min((element.scrollLeft + element.clientWidth) / whole, 1), last.position / last.length);
-    tape.look();
+  /** The last step that two lines share: a line is [number, where it begins] of each branch of history. */
+  function parting(one, other) {
+    let shared = 0;
+    while (shared < Math.min(one.length, other.length) && one[shared][0] === other[shared][0]) shared += 1;
+    if (!shared) return 0;
+    return Math.min(one[shared]?.[1] ?? Infinity, other[shared]?.[1] ?? Infinity);
   }
-  const soon = () => { due ||= requestAnimationFrame(draw); };
-  function reveal(place) {
-    const left = sizes.at(place);
-    const room = Math.min(60, element.clientWidth / 4);
-    const hidden = left < element.scrollLeft + room || left > element.scrollLeft + element.clientWidth - room;
-    if (hidden) element.scrollLeft = left - element.clientWidth / 2;
+
+  /** The cached steps and marks, as far as they are valid for the run's line. */
+  function remembered() {
+    const steps = new Map(); // number -> {node, phase, depth, branch, status, ms}
+    const marks = new Map(); // position -> [[sort, words]]
+    let run = null;
+    let line = [];
+    let length = 0;
+    function forget(gone) {
+      for (const known of [steps, marks]) for (const number of [...known.keys()]) if (gone(number)) known.delete(number);
+    }
+    return {
+      steps,
+      marks,
+      /** Set the run's current line; discard what belongs to another one. */
+      follow(now) {
+        const told = `${now.run?.id} ${now.forks}`; // the marks depend on these
+        const end = told === run ? Math.min(parting(line, now.line || []), now.length) : -1;
+        if (end < length) forget((number) => number > end);
+        [run, line, length] = [told, now.line || [], now.length];
+      },
+      /** Store a received window; return whether it is of this line. */
+      take(found, from, to) {
+        if (parting(found.line, line) < Math.min(to, length)) return false;
+        for (let place = from - 1; place <= to; place += 1) marks.delete(place);
+        if (steps.size > KEPT_STEPS) forget((number) => number < from - MOST || number > to + MOST);
+        found.steps.forEach(([node, phase, depth, branch, status, ms], index) => {
+          steps.set(found.first + index, { node: found.names[node], phase, depth, branch, status, ms });
+        });
+        for (const [place, sort, words] of found.marks) marks.set(place, [...(marks.get(place) || []), [sort, words]]);
+        return true;
+      },
+      /** The first unknown steps of a window; null if all are known. */
+      lacks([first, last]) {
+        let from = Math.max(first, 1);
+        while (from <= Math.min(last, length) && steps.has(from)) from += 1;
+        return from <= Math.min(last, length) ? [from, Math.min(last, length, from + MOST - 1)] : null;
+      },
+      /** The key of a request, for comparison. */
+      told: (said) => JSON.stringify([run, line, length, said]),
+    };
   }
-  element.addEventListener("scroll", soon);
-  new ResizeObserver(soon).observe(element);
-  choice.on(soon);
-  tape.on(soon);
-  tape.want(sizes.seen);
-  return {
-    element,
-    inner,
-    overview: view.element,
-    picked,
-    pick(number) {
-      choice.set("step", number);
-      reveal(number);
-    },
-    zoom(times) {
-      sizes.zoom(times);
-      draw();
-      reveal(last.position);
-    },
-    show(state) {
-      const moved = state.position !== last.position || state.length !== last.length;
-      last = state;
-      sizes.of(state.length);
-      draw();
-      if (moved) reveal(state.position);
-    },
-  };
-}
 
-export function timeline(ask, choice, tape) {
-  const strip = stripOf(choice, tape);
-  const none = make("p", { class: "agentnb-faint", text: "No step yet: Step runs the first node." });
-  const zooms = [["−", "smaller", 1 / 1.5], ["+", "larger", 1.5]].map(([text, word, times]) => make("button", {
-    type: "button", class: "agentnb-small", text, title: `${word} steps`, "aria-label": `${word} steps`, click: () => strip.zoom(times),
-  }));
-  let last = { position: 0, length: 0 };
+  /** The marks of all steps in few buckets: {at: from 0 to 1, sort: the most severe, sign, words, place}. */
+  function ticksOf(overview) {
+    const first = (bucket) => Math.ceil((bucket * (overview.length + 1)) / overview.size);
+    const found = new Map();
+    for (const sort of Object.keys(SIGNS)) {
+      for (const [bucket, times] of overview[sort] || []) {
+        const words = times > 1 ? `${times} ${WORDS[sort][1]}` : WORDS[sort][0];
+        if (found.has(bucket)) found.get(bucket).words += `, ${words}`;
+        else found.set(bucket, { sort, sign: SIGNS[sort], words });
+      }
+    }
+    return [...found].map(([bucket, tick]) => {
+      const [from, to] = [first(bucket), first(bucket + 1) - 1];
+      const where = to > from ? `steps ${from} to ${to}` : `step ${from}`;
+      return { ...tick, at: overview.length ? from / overview.length : 0, place: from, words: `${where}: ${tick.words}` };
+    });
+  }
 
-  strip.inner.addEventListener("click", (event) => {
-    const number = Number(event.target.closest("[data-step]")?.dataset.step || 0);
-    if (!number) return;
-    strip.pick(number);
-    ask("goto", number);
-  });
-  strip.inner.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !last.length) return;
-    const at = strip.picked() ?? last.position;
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, PageDown: at + PAGE, PageUp: at - PAGE, Home: 1, End: last.length }[event.key];
-    if (event.key === "Enter") ask("goto", at);
-    else if (to === undefined) return;
-    else strip.pick(within(to, [1, last.length]));
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  return {
-    name: "timeline",
-    title: "Timeline",
-    body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, strip.overview, strip.element, none),
-    tools: [make("small", { text: "◆ by hand  ● breakpoint  ⋔ fork" }), ...zooms],
-    show(state) {
-      last = state;
-      none.hidden = state.length > 0;
-      strip.element.hidden = !state.length;
-      strip.overview.hidden ||= !state.length;
-      strip.show(state);
-    },
-  };
-}
+  function tape(ask) {
+    const known = remembered();
+    const listeners = [];
+    const wanted = []; // each returns [first, last] of the steps that it shows, or null
+    let overview = { size: 1, length: 0 };
+    let asked = ""; // the state at the last request
+    let state = null;
+    let timer = 0;
+    let since = 0; // the time of the pending request
+
+    const seen = () => known.told(state.said);
+    const missing = () => wanted.map((want) => known.lacks(want() || [1, 0])).find(Boolean) || null;
+    /** The next request: missing steps, otherwise the current position if something has happened. */
+    function due() {
+      const lacks = missing();
+      if (lacks || seen() === asked) return lacks;
+      const [first, last] = wanted.map((want) => want()).find(Boolean) || [1, 0];
+      const near = Math.max(first, Math.min(state.position, last));
+      return [near, Math.min(near, state.length)];
+    }
+    function pull() {
+      clearTimeout(timer);
+      timer = 0;
+      if (!state || Date.now() - since < PATIENT) return;
+      const [from, to] = due() || [0, -1];
+      if (to < 0) return;
+      asked = seen();
+      since = Date.now();
+      ask("look", "timeline", { from, to }, (found) => {
+        since = 0;
+        if (found && state && known.take(found, from, to)) {
+          overview = { ...found.overview, length: found.length };
+          for (const listener of listeners) listener();
+        }
+        timer ||= setTimeout(pull, PAUSE);
+      });
+    }
+    return {
+      steps: known.steps,
+      marks: known.marks,
+      ticks: () => ticksOf(overview),
+      on: (listener) => listeners.push(listener),
+      want: (from) => wanted.push(from),
+      /** The view has moved: request what is missing there. */
+      look: () => { timer ||= setTimeout(pull, 0); },
+      show(now) {
+        state = now;
+        known.follow(now);
+        if (!timer && (seen() !== asked || missing())) pull();
+      },
+      end: () => { clearTimeout(timer); state = null; },
+    };
+  }
+
+  // The slider, with marks for past events below it; a click on a mark goes to its step.
+
+  function rail(slider, tape, ask) {
+    const marks = make("span", { class: "agentnb-marks", "aria-hidden": "true" }); // the timeline has the same as text
+    tape.on(() => marks.replaceChildren(...tape.ticks().map(({ at, sort, sign, words, place }) => make("span", {
+      class: "agentnb-tick", "data-sort": sort, title: words, text: sign, style: `--a-at:${at}`, click: () => ask("goto", place),
+    }))));
+    return make("span", { class: "agentnb-rail" }, slider, marks);
+  }
+
+  // The cells of the timeline, one per step, in lanes by depth and branch, with the marks above them.
+
+  const NAMED = 34; // minimum pixels of a cell that shows its node's name
+  const LANE = 26; // pixels per lane
+  const ABOVE = 18; // pixels for the marks
+  const STATUS_NAMES = ["", "failed", "cancelled", "skipped"];
+  const STATUS_SIGNS = ["", "✕", "⊘", "»"];
+  const PHASE_NAMES = ["", "entered", "once more", "left"];
+  const PHASE_SIGNS = ["", "▾", "↻", "▴"];
+  const MARK_SIGNS = { stop: "●", act: "◆", fork: "⋔" };
+
+  /** The description of a step, for tooltips and screen readers. */
+  function toldStep(number, step, marks = []) {
+    const parts = [STATUS_NAMES[step.status] || "ok", PHASE_NAMES[step.phase], `${step.ms} ms`];
+    if (step.depth) parts.push(`depth ${step.depth}`);
+    if (step.branch >= 0) parts.push(`branch ${step.branch + 1}`);
+    return [`step ${number}: ${step.node}, ${parts.filter(Boolean).join(", ")}`, ...marks.map(([, words]) => words)].join("; ");
+  }
+
+  const laneOf = ({ depth, branch }) => `${depth}.${branch}`;
+
+  /** The lane of each depth and branch among the known ones. */
+  function lanesOf(steps) {
+    const keys = new Map();
+    for (const step of steps.values()) keys.set(laneOf(step), step);
+    const sorted = [...keys].sort(([, one], [, other]) => one.depth - other.depth || one.branch - other.branch);
+    return new Map(sorted.map(([key], index) => [key, index]));
+  }
+
+  function fillStep(cell, step, { number, marks, width, state, picked }) {
+    const sign = STATUS_SIGNS[step.status] || PHASE_SIGNS[step.phase];
+    const words = toldStep(number, step, marks);
+    say(cell, width < NAMED ? sign : `${sign} ${step.node}`.trim());
+    const told = {
+      title: words, "aria-label": words, "aria-selected": String(number === picked), "aria-setsize": String(state.length), "aria-posinset": String(number),
+      "data-status": STATUS_NAMES[step.status] || "ok", "data-later": number > state.position ? "" : null, "aria-current": number === state.position ? "step" : null,
+    };
+    for (const [key, value] of Object.entries(told)) {
+      if (value === null) cell.removeAttribute(key);
+      else if (cell.getAttribute(key) !== value) cell.setAttribute(key, value);
+    }
+  }
+
+  function fillMark(mark, told) {
+    mark.dataset.sort = told[0][0];
+    say(mark, MARK_SIGNS[told[0][0]] + (told.length > 1 ? told.length : ""));
+    mark.title = told.map(([, words]) => words).join("\n");
+  }
+
+  /** Renders the visible steps' cells into `inner` and removes the others. `left` is where the first one begins. */
+  function stepCells(inner, tape, left) {
+    const name = `agentnb-${Math.random().toString(36).slice(2)}`;
+    let cells = new Map(); // "step" or "@position" -> its element
+    const idOf = (number) => `${name}-${number}`;
+    const made = (key, tag, attributes) => cells.get(key) || make(tag, attributes);
+
+    function stepsOf(first, end, width, state, picked, lanes) {
+      const found = [];
+      for (let number = first; number <= end; number += 1) {
+        const step = tape.steps.get(number);
+        if (!step) continue;
+        const cell = made(String(number), "div", { class: "agentnb-step", role: "option", id: idOf(number), "data-step": String(number) });
+        fillStep(cell, step, { number, marks: tape.marks.get(number), width, state, picked });
+        Object.assign(cell.style, { left: `${left + (number - 1) * width}px`, width: `${width - 3}px`, top: `${ABOVE + lanes.get(laneOf(step)) * LANE}px` });
+        found.push([String(number), cell]);
+      }
+      return found;
+    }
+    function marksOf(first, end, width) {
+      const found = [];
+      for (let place = first - 1; place <= end; place += 1) {
+        const told = tape.marks.get(place);
+        if (!told) continue;
+        const mark = made(`@${place}`, "span", { class: "agentnb-tick", "aria-hidden": "true" });
+        fillMark(mark, told);
+        mark.style.left = `${left + place * width - 1}px`;
+        found.push([`@${place}`, mark]);
+      }
+      return found;
+    }
+    return {
+      draw([first, end], width, state, picked) {
+        const lanes = lanesOf(tape.steps);
+        inner.style.height = `${ABOVE + Math.max(lanes.size, 1) * LANE}px`;
+        const now = new Map([...stepsOf(first, end, width, state, picked, lanes), ...marksOf(first, end, width)]);
+        for (const [key, one] of cells) if (!now.has(key)) one.remove();
+        let before = inner.firstChild; // in order, for screen readers
+        for (const one of now.values()) {
+          if (before.nextSibling !== one) before.after(one);
+          before = one;
+        }
+        cells = now;
+        const active = String(picked ?? state.position);
+        if (cells.has(active)) inner.setAttribute("aria-activedescendant", idOf(active));
+        else inner.removeAttribute("aria-activedescendant");
+      },
+    };
+  }
+
+  // The steps in order. Only the visible ones are on the page, and all of them as marks of an overview.
+
+  const FITTED = [56, 112]; // pixels per step until a person chooses: wider for fewer steps; names are legible
+  const ZOOMED = [14, 168]; // pixels per step that a person may choose
+  const LONGEST = 8e6; // maximum width of the strip in pixels, a limit of browsers
+  const LEFT = 10; // pixels before the first step, for marks of interventions before it
+  const BESIDE = 6; // steps rendered beyond the visible ones
+  const PAGE = 20; // steps moved by PageUp and PageDown
+
+  const within = (value, [least, most]) => Math.min(Math.max(value, least), most);
+
+  /** The overview: all steps in few marks, and the visible part of them; a click scrolls there. */
+  function overviewOf(tape, seek) {
+    const part = make("div", { class: "agentnb-seen" });
+    const here = make("div", { class: "agentnb-here" });
+    const marks = make("div", {});
+    const element = make("div", { class: "agentnb-overview", "aria-hidden": "true", title: "all steps: press to look there" }, marks, part, here);
+    const look = (event) => {
+      const box = element.getBoundingClientRect();
+      seek((event.clientX - box.left) / box.width);
+    };
+    element.addEventListener("pointerdown", (event) => { element.setPointerCapture(event.pointerId); look(event); });
+    element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) look(event); });
+    tape.on(() => marks.replaceChildren(...tape.ticks().map(({ at, sort, sign, words }) => (
+      make("span", { class: "agentnb-tick", "data-sort": sort, style: `left:${at * 100}%`, title: words, text: sign })))));
+    return {
+      element,
+      show(first, last, at) {
+        Object.assign(part.style, { left: `${first * 100}%`, width: `${(last - first) * 100}%` });
+        here.style.left = `${at * 100}%`;
+      },
+    };
+  }
+
+  /** The width of a step in the strip, and which steps are visible. */
+  function stripSizes(strip) {
+    let length = 0;
+    let zoom = null;
+    const fitting = () => within((strip.clientWidth - 2 * LEFT) / Math.max(length, 1), FITTED);
+    const wide = () => Math.min(zoom ?? fitting(), LONGEST / Math.max(length, 1));
+    return {
+      wide,
+      of: (steps) => { length = steps; },
+      zoom: (times) => { zoom = within(wide() * times, ZOOMED); },
+      whole: () => 2 * LEFT + length * wide(),
+      /** The offset of a position in pixels from the start of the strip. */
+      at: (place) => LEFT + place * wide(),
+      seen() {
+        if (!strip.clientWidth || !length) return null;
+        const width = wide();
+        const first = Math.floor((strip.scrollLeft - LEFT) / width) + 1 - BESIDE;
+        return [Math.max(first, 1), Math.min(first + Math.ceil(strip.clientWidth / width) + 2 * BESIDE, length)];
+      },
+    };
+  }
+
+  /** The strip with its overview: it renders the visible steps and reports the selected one. */
+  function stripOf(choice, tape) {
+    const head = make("div", { class: "agentnb-head-of-run", "aria-hidden": "true" });
+    const inner = make("div", { class: "agentnb-steps", role: "listbox", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "steps of the run" }, head);
+    const element = make("div", { class: "agentnb-strip" }, inner);
+    const cells = stepCells(inner, tape, LEFT);
+    const sizes = stripSizes(element);
+    const view = overviewOf(tape, (share) => { element.scrollLeft = share * element.scrollWidth - element.clientWidth / 2; });
+    let last = { position: 0, length: 0 };
+    let due = 0;
+
+    const picked = () => (choice.get()?.kind === "step" ? Number(choice.get().id) : null);
+    function draw() {
+      due = 0;
+      const range = sizes.seen();
+      if (!range) return;
+      const whole = sizes.whole();
+      inner.style.width = `${whole}px`;
+      head.style.left = `${sizes.at(last.position) - 2}px`;
+      cells.draw(range, sizes.wide(), last, picked());
+      view.element.hidden = whole <= element.clientWidth + 1;
+      view.show(element.scrollLeft / whole, Math.min((element.scrollLeft + element.clientWidth) / whole, 1), last.position / last.length);
+      tape.look();
+    }
+    const soon = () => { due ||= requestAnimationFrame(draw); };
+    function reveal(place) {
+      const left = sizes.at(place);
+      const room = Math.min(60, element.clientWidth / 4);
+      const hidden = left < element.scrollLeft + room || left > element.scrollLeft + element.clientWidth - room;
+      if (hidden) element.scrollLeft = left - element.clientWidth / 2;
+    }
+    element.addEventListener("scroll", soon);
+    new ResizeObserver(soon).observe(element);
+    choice.on(soon);
+    tape.on(soon);
+    tape.want(sizes.seen);
+    return {
+      element,
+      inner,
+      overview: view.element,
+      picked,
+      pick(number) {
+        choice.set("step", number);
+        reveal(number);
+      },
+      zoom(times) {
+        sizes.zoom(times);
+        draw();
+        reveal(last.position);
+      },
+      show(state) {
+        const moved = state.position !== last.position || state.length !== last.length;
+        last = state;
+        sizes.of(state.length);
+        draw();
+        if (moved) reveal(state.position);
+      },
+    };
+  }
+
+  function timeline(ask, choice, tape) {
+    const strip = stripOf(choice, tape);
+    const none = make("p", { class: "agentnb-faint", text: "No step yet: Step runs the first node." });
+    const zooms = [["−", "smaller", 1 / 1.5], ["+", "larger", 1.5]].map(([text, word, times]) => make("button", {
+      type: "button", class: "agentnb-small", text, title: `${word} steps`, "aria-label": `${word} steps`, click: () => strip.zoom(times),
+    }));
+    let last = { position: 0, length: 0 };
+
+    strip.inner.addEventListener("click", (event) => {
+      const number = Number(event.target.closest("[data-step]")?.dataset.step || 0);
+      if (!number) return;
+      strip.pick(number);
+      ask("goto", number);
+    });
+    strip.inner.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !last.length) return;
+      const at = strip.picked() ?? last.position;
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, PageDown: at + PAGE, PageUp: at - PAGE, Home: 1, End: last.length }[event.key];
+      if (event.key === "Enter") ask("goto", at);
+      else if (to === undefined) return;
+      else strip.pick(within(to, [1, last.length]));
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    return {
+      name: "timeline",
+      title: "Timeline",
+      body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, strip.overview, strip.element, none),
+      tools: [make("small", { text: "◆ by hand  ● breakpoint  ⋔ fork" }), ...zooms],
+      show(state) {
+        last = state;
+        none.hidden = state.length > 0;
+        strip.element.hidden = !state.length;
+        strip.overview.hidden ||= !state.length;
+        strip.show(state);
+      },
+    };
+  }
+
+  return { tape, rail, timeline };
+})();

@@ -1,0 +1,548 @@
+// The drawing of a recipe: its nodes, edges, regions and board, with zoom and scroll.
+const drawingPart = (() => {
+  const { make, say } = domPart;
+
+  // Zoom and scroll: a sheet larger or smaller than its window, moved by drag, wheel, pinch, keys and buttons.
+
+  const LEAST_ZOOM = 0.08;
+  const MOST_ZOOM = 4;
+  const ZOOM_NOTCH = 1.25;
+  const READABLE_ZOOM = 0.62; // the smallest initial zoom; beyond that, the sheet scrolls
+  const SHEET_RIM = 8; // pixels around a sheet that fits
+  const HAND_SLACK = 5; // pixels of movement that still count as a click
+
+  const wantsStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const fingersApart = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y);
+  const fingersMiddle = ([a, b]) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
+
+  /** Dragging by mouse and pinching by two fingers; one finger scrolls natively. `moved()` is true if a click ends a drag. */
+  function handsOn(element, zoomBy) {
+    const down = new Map();
+    let from = null; // where a drag by the mouse began
+    let dragged = false;
+    let wide = 0; // the distance of the fingers at the last event
+    element.addEventListener("pointerdown", (event) => {
+      dragged = false;
+      if (event.pointerType === "touch") {
+        down.set(event.pointerId, { x: event.clientX, y: event.clientY });
+        if (down.size === 2) wide = fingersApart([...down.values()]);
+      } else if (event.button === 0) {
+        from = { x: event.clientX, y: event.clientY, left: element.scrollLeft, top: element.scrollTop };
+      }
+    });
+    element.addEventListener("pointermove", (event) => {
+      if (down.has(event.pointerId)) {
+        down.set(event.pointerId, { x: event.clientX, y: event.clientY });
+        if (down.size !== 2 || !wide) return;
+        const fingers = [...down.values()];
+        zoomBy(fingersApart(fingers) / wide, fingersMiddle(fingers));
+        wide = fingersApart(fingers);
+      } else if (from && event.buttons & 1) {
+        const [x, y] = [event.clientX - from.x, event.clientY - from.y];
+        if (!dragged && Math.hypot(x, y) < HAND_SLACK) return;
+        if (!dragged) element.setPointerCapture(event.pointerId);
+        dragged = true;
+        element.scrollLeft = from.left - x;
+        element.scrollTop = from.top - y;
+        element.classList.add("agentnb-dragged");
+      }
+    });
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) {
+      element.addEventListener(name, (event) => {
+        down.delete(event.pointerId);
+        from = null;
+        wide = 0;
+        element.classList.remove("agentnb-dragged");
+      });
+    }
+    return () => dragged;
+  }
+
+  /** The scroll position that makes `inner` visible: unchanged if it is, otherwise centred. */
+  function scrolledTo(start, size, outerStart, outerSize, scroll) {
+    const room = Math.min(12, Math.max((outerSize - size) / 2, 0));
+    if (start >= outerStart + room && start + size <= outerStart + outerSize - room) return scroll;
+    return scroll + start + size / 2 - (outerStart + outerSize / 2);
+  }
+
+  function zoomTools(label, { less, more, fit, natural }) {
+    const tool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title.replace(/ \(.*/, ""), click });
+    return make("span", { class: "agentnb-zooms", role: "group", "aria-label": `zoom of ${label}` },
+      tool("−", "smaller (−, or Ctrl and wheel)", less), tool("+", "larger (+, or Ctrl and wheel)", more),
+      tool("Fit", "all of it (0)", fit), tool("1:1", "natural size", natural));
+  }
+
+  /**
+   * A window onto a sheet. `set(svg, size)` shows a sheet, `size()` returns its width and height in pixels at 1:1. `turned`
+   * is called when the size of the window, and of the sheet with it, has changed.
+   */
+  function zoomed(label, turned = () => {}) {
+    const element = make("div", { class: "agentnb-graph", tabindex: "0", role: "group", "aria-label": `${label}, scrolls`, "aria-keyshortcuts": "+ - 0" });
+    let svg = null;
+    let size = () => [1, 1];
+    let now = 1;
+    let own = false; // whether a person has chosen the zoom
+
+    function put(factor) {
+      const [width, height] = size();
+      now = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, factor));
+      svg.style.width = `${width * now}px`;
+      svg.style.height = `${height * now}px`;
+    }
+    function scale(factor, at) {
+      if (!svg) return;
+      const box = element.getBoundingClientRect();
+      const spot = at || { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+      const before = svg.getBoundingClientRect();
+      const share = [(spot.x - before.left) / before.width, (spot.y - before.top) / before.height];
+      put(factor);
+      const after = svg.getBoundingClientRect();
+      element.scrollLeft += after.left + share[0] * after.width - spot.x;
+      element.scrollTop += after.top + share[1] * after.height - spot.y;
+    }
+    const whole = () => {
+      const [width, height] = size();
+      return Math.min(1, (element.clientWidth - 2 * SHEET_RIM) / width, (element.clientHeight - 2 * SHEET_RIM) / height);
+    };
+    function fit(least = 0) {
+      if (!svg || !element.clientWidth) return;
+      own = false;
+      put(Math.max(whole(), least));
+    }
+    function zoomBy(by, at) {
+      if (!svg) return;
+      own = true;
+      scale(now * by, at);
+    }
+    const moved = handsOn(element, zoomBy);
+    element.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoomBy(Math.exp(-Math.max(-60, Math.min(60, event.deltaY)) * 0.008), { x: event.clientX, y: event.clientY });
+    }, { passive: false });
+    element.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const does = { "+": () => zoomBy(ZOOM_NOTCH), "=": () => zoomBy(ZOOM_NOTCH), "-": () => zoomBy(1 / ZOOM_NOTCH), 0: () => fit() }[event.key];
+      if (!does) return;
+      does();
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    element.addEventListener("click", (event) => { if (moved()) event.stopImmediatePropagation(); }, true);
+    new ResizeObserver(() => {
+      if (own) return;
+      fit(READABLE_ZOOM);
+      turned();
+    }).observe(element);
+
+    return {
+      element,
+      tools: [zoomTools(label, { less: () => zoomBy(1 / ZOOM_NOTCH), more: () => zoomBy(ZOOM_NOTCH), fit: () => fit(), natural: () => zoomBy(1 / now) })],
+      /** Show a sheet with the zoom chosen by a person, or fitted. */
+      set(sheet, itsSize) {
+        [svg, size] = [sheet, itsSize];
+        element.replaceChildren(sheet);
+        if (own) put(now);
+        else fit(READABLE_ZOOM);
+      },
+      /** Its size has changed, for example because a part is hidden. */
+      resized() { if (own) put(now); else fit(READABLE_ZOOM); },
+      /** Scroll this into view without scrolling the rest of the page. */
+      reveal(part, smooth = true) {
+        const [outer, inner] = [element.getBoundingClientRect(), part.getBoundingClientRect()];
+        const left = scrolledTo(inner.left, inner.width, outer.left, element.clientWidth, element.scrollLeft);
+        const top = scrolledTo(inner.top, inner.height, outer.top, element.clientHeight, element.scrollTop);
+        if (left !== element.scrollLeft || top !== element.scrollTop) element.scrollTo({ left, top, behavior: smooth && !wantsStill() ? "smooth" : "auto" });
+      },
+      moved,
+    };
+  }
+
+  // A drawing from the kernel as part of this page: the allowed elements, and the description of each.
+
+  const SHEET_PARTS = new Set(["svg", "g", "path", "rect", "circle", "ellipse", "line", "polygon", "polyline", "text", "tspan", "title"]);
+  const SVG_POINT = 4 / 3; // pixels
+  const SVG_SPACE = "http://www.w3.org/2000/svg";
+
+  /** Create an SVG element. */
+  function svgPart(tag, attributes = {}, ...children) {
+    const element = document.createElementNS(SVG_SPACE, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  }
+
+  /** Remove everything that loads, links, listens or runs; the kernel's drawings contain none of it. */
+  function harmless(root) {
+    for (const element of [...root.querySelectorAll("*")]) {
+      if (!SHEET_PARTS.has(element.localName) || element.namespaceURI !== SVG_SPACE) element.remove();
+    }
+    for (const element of [root, ...root.querySelectorAll("*")]) {
+      for (const { name, value } of [...element.attributes]) {
+        if (/^on|href$|^style$/i.test(name) || (/url\(|javascript:/i.test(value) && !/^(data-|aria-)/.test(name))) element.removeAttribute(name);
+      }
+    }
+  }
+
+  const pixelsOf = (text) => text.split(" ").slice(-2).map((points) => Number(points) * SVG_POINT);
+
+  /** Return {svg, size, alone, tips} of an SVG text, or null. `alone` is the size without the board; `tips` describe each group. */
+  function sheetOf(text) {
+    if (!text) return null;
+    const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    if (root.nodeName !== "svg") return null;
+    harmless(root); // before it is attached: an image would load at once
+    const svg = document.importNode(root, true);
+    for (const name of ["width", "height", "data-static"]) svg.removeAttribute(name);
+    svg.classList.add("has-run");
+    svg.setAttribute("role", "group"); // its nodes are buttons
+    const tips = new WeakMap();
+    for (const title of svg.querySelectorAll("g > title")) { // our tooltip shows it without delay
+      tips.set(title.parentNode, title.textContent);
+      title.remove();
+    }
+    const viewBox = svg.getAttribute("viewBox") || "0 0 400 300";
+    const size = pixelsOf(viewBox);
+    return { svg, tips, viewBox, size, alone: svg.dataset.graph ? pixelsOf(svg.dataset.graph) : size };
+  }
+
+  // The nodes of a drawing as buttons: a click selects, a click in the margin sets a breakpoint; reachable by keyboard.
+
+  const WAY_ON = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  const PRESSABLE = "g.node[data-node], g.agentnb-fold"; // what the arrow keys move through
+  const MARGIN_AT = 4; // points from a node's left side to the middle of its margin
+  const MARGIN_REACH = 10; // points around that in which a click counts
+
+  /** The margin of a node: a circle at its left side. */
+  function nodeMargin(group) {
+    const dot = group.querySelector(".dot");
+    if (!dot || group.classList.contains("kind-region")) return;
+    const x = String(Number(dot.getAttribute("cx")) - 3 - MARGIN_AT); // the kernel draws the dot 3 points from the left side
+    dot.setAttribute("cx", x);
+    dot.setAttribute("cy", "0");
+    group.append(svgPart("g", { class: "agentnb-margin", "aria-hidden": "true" }, svgPart("circle", { class: "agentnb-reach", cx: x, cy: "0", r: String(MARGIN_REACH) }), dot));
+  }
+
+  /** Make the nodes of a drawing buttons. */
+  function nodeButtons(svg) {
+    for (const group of svg.querySelectorAll("g.node[data-node]")) {
+      nodeMargin(group);
+      group.setAttribute("role", "button");
+      const inside = group.classList.contains("kind-region");
+      group.setAttribute("aria-keyshortcuts", inside ? "Enter" : "Enter B");
+      if (inside) group.setAttribute("aria-expanded", "false");
+    }
+    svg.querySelectorAll(PRESSABLE).forEach((each, index) => each.setAttribute("tabindex", index ? "-1" : "0"));
+  }
+
+  /** Listen in a window: `choose(node)`, `stop(node)` and `fold(region or node)` are called with the target. */
+  function pressable(element, { choose, stop, fold }) {
+    const at = (event) => event.target.closest?.(PRESSABLE);
+    const press = (group) => (group.matches(".agentnb-fold, .kind-region") ? fold(group) : choose(group.dataset.node));
+    const stops = (group) => { if (!group.matches(".agentnb-fold, .kind-region")) stop(group.dataset.node); };
+    element.addEventListener("click", (event) => {
+      const group = at(event);
+      if (!group) return;
+      if (event.target.closest(".agentnb-margin")) stops(group);
+      else press(group);
+    });
+    element.addEventListener("keydown", (event) => {
+      const group = at(event);
+      if (!group || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "Enter" || event.key === " ") press(group);
+      else if (event.key === "b") stops(group);
+      else if (WAY_ON[event.key]) {
+        const all = [...element.querySelectorAll(PRESSABLE)];
+        const next = all[(all.indexOf(group) + WAY_ON[event.key] + all.length) % all.length];
+        for (const each of all) each.setAttribute("tabindex", each === next ? "0" : "-1");
+        next.focus();
+      } else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  /** The accessible name of a node: its name and its marks. */
+  function nodeSaid(id, classes, count) {
+    const words = classes.filter((mark) => mark !== "last").map((mark) => (mark === "visited" ? `visited ${count}` : mark));
+    return [id.startsWith("region: ") ? id.replace(": ", " ") : `node ${id}`, ...words].join(", ");
+  }
+
+  // Regions of a drawing collapsed to one box; what a run does inside is shown at the box.
+
+  const MARK_ORDER = ["visited", "next", "waiting", "failed", "current", "breakpoint", "last"];
+  const NO_FOLDS = { regions: {}, nodes: {}, edges: {} }; // nothing is collapsed
+
+  /** A button at each region's title that collapses it. */
+  function foldable(svg) {
+    for (const cluster of svg.querySelectorAll("g.cluster[data-scope]")) {
+      const title = cluster.querySelector("text");
+      const [x, y] = ["x", "y"].map((name) => Number(title.getAttribute(name)));
+      title.setAttribute("x", String(x + 13));
+      const box = svgPart("rect", { x: String(x - 5), y: String(y - 10), width: "13", height: "13", rx: "3" });
+      const reach = svgPart("rect", { class: "agentnb-reach", x: String(x - 8), y: String(y - 13), width: "19", height: "19" });
+      const sign = svgPart("path", { d: `M${x - 1.5},${y - 3.5}h6` });
+      cluster.append(svgPart("g", { class: "agentnb-fold", role: "button", "aria-expanded": "true", "data-scope": cluster.dataset.scope,
+        "aria-label": `close region ${title.textContent}` }, reach, box, sign));
+    }
+  }
+
+  /** The marks of the nodes as this drawing shows them: those of nodes inside a box are shown at the box. */
+  function summedMarks(nodes, folds) {
+    const found = {};
+    const inside = {};
+    for (const [id, marks] of Object.entries(nodes)) {
+      const box = folds.nodes[id];
+      if (box === undefined) found[id] = marks;
+      else (inside[box] ||= []).push(marks);
+    }
+    for (const [box, all] of Object.entries(inside)) {
+      const worn = new Set(all.flatMap(({ classes }) => classes));
+      if (worn.has("current")) worn.delete("next");
+      const times = all.reduce((sum, { count }) => sum + (Number(count.slice(1)) || 0), 0);
+      found[box] = { classes: MARK_ORDER.filter((mark) => worn.has(mark)), count: times ? `×${times}` : "" };
+    }
+    return found;
+  }
+
+  /** The marks of the edges as this drawing shows them. */
+  function joinedEdges(edges, folds) {
+    const found = {};
+    for (const [place, marks] of Object.entries(edges)) {
+      const stands = folds.edges[place] ?? place;
+      found[stands] = { classes: [...new Set([...(found[stands]?.classes || []), ...marks.classes])] };
+    }
+    return found;
+  }
+
+  // The blackboard in the drawing: its rows show current values, thin lines lead to the nodes that read and write them.
+
+  const VALUE_COLUMNS = 24; // columns available for a value
+
+  /** A text truncated to fit; East Asian wide characters take two columns. */
+  function fitting(text) {
+    let used = 0;
+    let end = 0;
+    for (const letter of text) {
+      used += letter >= "\u1100" ? 2 : 1;
+      if (used > VALUE_COLUMNS) return `${text.slice(0, end).trimEnd()}…`;
+      if (used < VALUE_COLUMNS) end += letter.length;
+    }
+    return text;
+  }
+
+  function drawnRow(group, tip) {
+    const [key, value] = [group.querySelector(".key"), group.querySelector(".value")];
+    const { row: name, index } = group.dataset;
+    return { group, key, value, index, name, tip: tip || "", drawn: group.classList.contains("spare") ? null : [name, key.textContent], text: "", worn: "" };
+  }
+
+  /** The tooltip of a row: its value first, then the recipe's description of its key. */
+  function rowTip(row) {
+    if (!row.name) return null;
+    const [, ...rest] = row.name === row.drawn?.[0] ? row.tip.split("\n") : [];
+    return [row.text ? `${row.name} = ${row.text}` : row.name, ...rest];
+  }
+
+  /** The board of a drawing; `ask(then)` requests the lines that differ from the drawn ones. */
+  function drawnBoard({ svg, tips }, ask) {
+    const rows = [...svg.querySelectorAll("g.row[data-index]")].map((group) => drawnRow(group, tips.get(group)));
+    const more = svg.querySelector(".board .more");
+    const holder = svg.querySelector("g.flows");
+    const drawn = new Map([...svg.querySelectorAll("g.flow")].map((group) => [`${group.dataset.way} ${group.dataset.node}`, group]));
+    const added = new Map();
+    const byNode = new Map();
+    let active = null;
+    let lastLines = "";
+
+    /** Assign a key to a row, with its data on the board: [key, text, marks]. */
+    function fill(row, names, told) {
+      const [name, label] = names || ["", ""];
+      const [, text = "", marks = []] = told || [];
+      const wear = JSON.stringify([name, label, text, marks]);
+      if (row.worn === wear) return;
+      Object.assign(row, { worn: wear, name, text: text || "" });
+      row.group.setAttribute("class", ["row", ...(names ? marks : ["spare"])].join(" "));
+      row.group.dataset.row = row.value.dataset.key = name;
+      say(row.key, label);
+      say(row.value, fitting(row.text));
+    }
+    const flowsOf = (node) => byNode.get(node) || byNode.set(node, [...drawn.values(), ...added.values()].filter((each) => each.dataset.node === node)).get(node);
+    function stand(node) {
+      if (active !== null) for (const each of flowsOf(active)) each.classList.remove("active");
+      active = node;
+      if (node !== null) for (const each of flowsOf(node)) each.classList.add("active");
+    }
+    function lines(found) {
+      for (const each of added.values()) each.remove();
+      added.clear();
+      byNode.clear();
+      const gone = new Set(found.gone);
+      for (const [name, group] of drawn) group.style.display = gone.has(name) || found.flows[name] ? "none" : "";
+      for (const [name, flow] of Object.entries(found.flows)) {
+        const group = svgPart("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-way": flow.way },
+          svgPart("path", { class: "line", d: flow.line }), svgPart("path", { class: "heads", d: flow.heads }));
+        tips.set(group, flow.tip);
+        added.set(name, group);
+        holder.append(group);
+      }
+      const now = active;
+      active = null;
+      stand(now);
+    }
+    return {
+      there: rows.length > 0,
+      tip: (group) => { const row = rows.find((each) => each.group === group); return row ? rowTip(row) : null; },
+      /** `node` is the box of the current node. While a run moves no lines are requested. */
+      show({ picture, board: table = [] }, node, rests) {
+        if (!holder) return;
+        const { rows: named = {}, board: below = {} } = picture;
+        const known = new Map(table.map((row) => [row[0], row]));
+        for (const row of rows) {
+          const names = named[row.index] || row.drawn;
+          fill(row, names, names && known.get(names[0]));
+        }
+        if (more) say(more, below.more || "");
+        if (node !== active) stand(node);
+        const word = below.flows || "";
+        if (word === lastLines || !rests) return;
+        lastLines = word;
+        if (word) ask((found) => { if (found && lastLines === word) lines(found); });
+        else lines({ flows: {}, gone: [] });
+      },
+    };
+  }
+
+  // The graph as a table: each node, its kind, its status, its edges. For screen readers, and for reading.
+
+  const NODE_STATES = { current: "is next", next: "comes later", waiting: "waits for a person", failed: "failed", breakpoint: "has a breakpoint" };
+
+  /** A table of a drawing; `choose(id)` is called when a name is clicked. */
+  function graphTable(choose) {
+    const head = make("tr", {}, ...["Node", "Kind", "State", "Leads to"].map((text) => make("th", { scope: "col", text })));
+    const body = make("tbody");
+    const table = make("table", { "aria-label": "Nodes of the graph" }, make("thead", {}, head), body);
+    const element = make("div", { class: "agentnb-graph-table", hidden: true, tabindex: "0", role: "group", "aria-label": "Graph as a table, scrolls" }, table);
+    let cells = new Map();
+    return {
+      element,
+      /** `nodes` are {id, name, kind, ways}; a way is a text. */
+      draw(nodes) {
+        cells = new Map();
+        body.replaceChildren(...nodes.map(({ id, name, kind, ways }) => {
+          const state = make("td");
+          cells.set(id, state);
+          const press = make("button", { type: "button", class: "agentnb-key", text: name, click: () => choose(id) });
+          return make("tr", {}, make("th", { scope: "row" }, press), make("td", { text: kind }), state, make("td", { text: ways.join(", ") || "–" }));
+        }));
+      },
+      /** The status of the nodes, by id; rendered only while visible. */
+      show(nodes) {
+        if (element.hidden) return;
+        for (const [id, cell] of cells) {
+          const { classes = [], count = "" } = nodes[id] || {};
+          const words = Object.entries(NODE_STATES).filter(([mark]) => classes.includes(mark)).map(([, text]) => text);
+          if (count) words.push(`ran ${count}`);
+          say(cell, words.join(", ") || "not yet");
+        }
+      },
+    };
+  }
+
+  // The current drawing; a step changes its classes and texts and nothing else.
+
+  const NODE_MARKS = ["visited", "next", "waiting", "failed", "current", "breakpoint", "last"];
+  const MANY_EDGES = 400;
+  const EDGE_MARKS = ["taken", "last"];
+  const GOING = ["running", "pausing"];
+
+  function described(state, nodes) {
+    const parts = [`Graph of ${state.name}`];
+    const marked = (mark) => Object.keys(nodes).filter((id) => nodes[id].classes.includes(mark));
+    if (state.current) parts.push(`current node ${state.current}`);
+    for (const mark of ["failed", "waiting", "visited"]) {
+      const ids = marked(mark);
+      if (ids.length) parts.push(`${mark}: ${ids.slice(0, 20).join(", ")}`);
+    }
+    return parts.join("; ");
+  }
+
+  /** Give each thin line a wide invisible one on top, so that it is easy to point at; not if there are very many. */
+  function reachable(edges) {
+    if (edges.length > MANY_EDGES) return;
+    for (const group of edges) {
+      const line = group.querySelector("path")?.cloneNode();
+      if (!line) continue;
+      line.setAttribute("class", "agentnb-near");
+      group.append(line);
+    }
+  }
+
+  /** The current drawing: its groups by node, its edges, its board; `show` applies a state's marks. */
+  function standing(found, folds, askLines) {
+    const { svg, tips } = found;
+    const groups = new Map(); // node -> the groups that represent it
+    const worn = new Map(); // a group, or its node -> its current marks, to skip unchanged ones
+    for (const group of svg.querySelectorAll("g.node[data-node]")) {
+      const id = group.dataset.node;
+      groups.set(id, [...(groups.get(id) || []), group]);
+    }
+    const edges = [...svg.querySelectorAll("g.edge[data-edge]")];
+    const board = drawnBoard(found, askLines);
+    reachable(edges);
+    foldable(svg);
+    nodeButtons(svg);
+    function restyle(id, { classes = [], count = "" } = {}) {
+      const key = `${classes.join(" ")} ${count}`;
+      if (worn.get(id) === key) return;
+      worn.set(id, key);
+      for (const group of groups.get(id)) {
+        for (const mark of NODE_MARKS) group.classList.toggle(mark, classes.includes(mark));
+        const text = group.querySelector(".count");
+        if (text) say(text, count);
+        group.setAttribute("aria-label", nodeSaid(id, classes, count));
+      }
+    }
+    function wear(group, classes = []) {
+      const key = classes.join(" ");
+      if ((worn.get(group) || "") === key) return;
+      worn.set(group, key);
+      for (const mark of EDGE_MARKS) group.classList.toggle(mark, classes.includes(mark));
+    }
+    return {
+      ...found, board, folds, groups, edges,
+      /** The group of a node, and of a region: its box, or the button at its title. */
+      of: (id) => groups.get(folds.nodes[id] ?? id)?.[0],
+      ofRegion(region) {
+        const box = Object.keys(folds.regions).find((id) => folds.regions[id] === region);
+        return box === undefined ? svg.querySelector(`.agentnb-fold[data-scope="${CSS.escape(region)}"]`) : groups.get(box)?.[0];
+      },
+      show(state) {
+        const nodes = summedMarks(state.picture.nodes || {}, folds);
+        const ways = joinedEdges(state.picture.edges || {}, folds);
+        for (const id of groups.keys()) restyle(id, nodes[id]);
+        for (const group of edges) wear(group, ways[group.dataset.edge]?.classes);
+        board.show(state, state.current === null ? null : folds.nodes[state.current] ?? state.current, !GOING.includes(state.status));
+        svg.setAttribute("aria-label", described(state, nodes));
+        return nodes;
+      },
+    };
+  }
+
+  /** The rows of the table: each box of the drawing with its edges. */
+  function tableRows({ groups, edges }) {
+    const ways = new Map();
+    for (const group of edges) {
+      if (group.getAttribute("display") === "none") continue; // a line that a run may still show
+      const { source, target } = group.dataset;
+      const label = group.querySelector("text")?.textContent;
+      ways.set(source, [...(ways.get(source) || []), label ? `${target} (${label})` : target]);
+    }
+    return [...groups].map(([id, [group]]) => {
+      const kind = group.querySelector(".kind")?.firstChild?.textContent || "event";
+      return { id, name: id, kind, ways: [...new Set(ways.get(id) || [])] };
+    });
+  }
+
+  return { zoomed, sheetOf, pressable, NO_FOLDS, graphTable, GOING, standing, tableRows };
+})();

@@ -1,0 +1,302 @@
+// The panes with lists: call stack, events, breakpoints and watches, forks.
+const listsPart = (() => {
+  const { enable, make, say } = domPart;
+  const { field } = boardPart;
+
+  // The call stack (the frames around the next node), and the next nodes with the reason.
+
+  const TURNS = { resume: "goes on", fail: "fails", event: "is matched" };
+
+  function frameItem(frame, name, last) {
+    const parts = [make("strong", { text: frame.node ?? name })];
+    const more = [];
+    if (frame.node !== null && frame.branch !== null) more.push(`branch ${frame.branch + 1}`);
+    if (frame.node !== null && frame.round > 1) more.push(`round ${frame.round}`);
+    if (more.length) parts.push(make("span", { class: "agentnb-faint", text: ` ${more.join(", ")}` }));
+    return make("li", last ? { "aria-current": "true" } : {}, ...parts);
+  }
+
+  function nextItem(one) {
+    const turn = TURNS[one.turn] ? ` ${TURNS[one.turn]}` : "";
+    const branch = one.branch === null ? "" : ` branch ${one.branch + 1}`;
+    return make("li", {}, make("strong", { text: one.node }), make("span", { class: "agentnb-faint", text: `${branch}${turn}: ${one.why}` }));
+  }
+
+  function stack() {
+    const frames = make("ol", { class: "agentnb-frames", "aria-label": "call stack, the outermost first" });
+    const next = make("ol", { class: "agentnb-next", "aria-label": "what comes next" });
+    const nothing = make("p", { class: "agentnb-faint", text: "Nothing comes next." });
+    const later = make("p", { class: "agentnb-faint" });
+    const element = make("div", { class: "agentnb-stack" },
+      make("h4", { text: "Call stack" }), frames, make("h4", { text: "Comes next" }), next, nothing, later);
+    let shown = "";
+    return {
+      name: "stack",
+      title: "Where the run stands",
+      body: element,
+      show(state) {
+        const { name, frames: open = [], next: soon = [], later: more = 0 } = state;
+        const told = JSON.stringify([name, open, soon, more]);
+        if (told === shown) return;
+        shown = told;
+        frames.replaceChildren(...open.map((frame, index) => frameItem(frame, name, index === open.length - 1)));
+        next.replaceChildren(...soon.map(nextItem));
+        nothing.hidden = soon.length > 0;
+        later.hidden = !more;
+        say(later, `and ${more} more`);
+      },
+    };
+  }
+
+  // Runs driven by events: emit an event from outside, and show the latest ones.
+
+  const PAYLOAD = "{}";
+  const RATE = 700; // milliseconds between two requests while a run moves
+  let forms = 0;
+
+  function eventRow([seq, id, type, actor, cause, step, at], choice) {
+    const about = [`by ${actor}`, cause && `from ${cause}`].filter(Boolean).join(", ");
+    const where = step === null
+      ? make("span", { class: "agentnb-faint", text: at ? `after step ${at}` : "at the start" })
+      : make("button", { type: "button", class: "agentnb-link", text: `step ${step}`, title: `show step ${step}, which told it`, click: () => choice.set("step", step) });
+    return make("li", { "data-event": id }, make("span", {}, make("span", { class: "agentnb-faint", text: `${seq} ` }), make("strong", { text: type }),
+      make("span", { class: "agentnb-faint", text: ` ${about}` })), where);
+  }
+
+  /** The form: a type, listened to or not, and a payload. */
+  function emitter(ask) {
+    forms += 1;
+    const types = make("datalist", { id: `agentnb-types-${forms}-${Math.random().toString(36).slice(2)}` });
+    const type = make("input", { type: "text", class: "agentnb-input", list: types.id, "aria-label": "type of the event", autocomplete: "off", spellcheck: "false" });
+    const payload = field({ label: "payload, as JSON", text: PAYLOAD, as: "json" }, { named: false });
+    const send = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Emit", title: "emit this event from outside: who listens to its type has work to do" });
+    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const form = make("form", { class: "agentnb-emit" }, make("div", { class: "agentnb-line" }, type, send), wrong, types, payload.element);
+    const missing = (text) => {
+      say(wrong, text);
+      if (text) type.setAttribute("aria-invalid", "true");
+      else type.removeAttribute("aria-invalid");
+    };
+    type.addEventListener("input", () => missing(""));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      missing(type.value.trim() ? "" : "Name a type: nodes listen to events by their type.");
+      const faulty = payload.fault();
+      if (!type.value.trim()) type.focus();
+      else if (faulty) payload.box.focus();
+      else ask("emit", payload.now().text, type.value.trim());
+    });
+    let offered = "";
+    return {
+      form,
+      able: (can) => enable(send, can),
+      offer(names) {
+        const told = JSON.stringify(names);
+        if (told === offered) return;
+        offered = told;
+        types.replaceChildren(...names.map((name) => make("option", { value: name })));
+        type.placeholder = names.length ? `type, as ${names[0]}` : "type";
+      },
+    };
+  }
+
+  function events(ask, choice) {
+    const emit = emitter(ask);
+    const list = make("ol", { class: "agentnb-rows", "aria-label": "latest events, the last one first" });
+    const none = make("p", { class: "agentnb-faint", text: "No event yet. Emit one, and those that listen to its type have work to do." });
+    const later = make("p", { class: "agentnb-faint" });
+    const body = make("div", { class: "agentnb-events", tabindex: "-1" }, emit.form, list, none, later);
+    let [asked, shown, waiting, next, now] = ["", "", false, 0, null];
+
+    function paint({ types, rows, more }) {
+      emit.offer(types);
+      const told = JSON.stringify([rows, more]);
+      if (told === shown) return;
+      shown = told;
+      const held = list.contains(document.activeElement);
+      list.replaceChildren(...rows.map((row) => eventRow(row, choice)));
+      none.hidden = rows.length > 0;
+      later.hidden = !more;
+      say(later, `and ${more} before`);
+      if (held) body.focus({ preventScroll: true });
+    }
+    /** Requests never repeat for the same state, do not overlap, and are rate-limited while a run moves. */
+    function look() {
+      const { number, position, length, status, run } = now;
+      const key = JSON.stringify([number, position, length, status, run?.id]);
+      if (key === asked || waiting || (status === "running" && Date.now() < next)) return;
+      [asked, waiting, next] = [key, true, Date.now() + RATE];
+      ask("look", "events", null, (found) => {
+        waiting = false;
+        if (found) paint(found);
+        look();
+      });
+    }
+    return {
+      name: "events",
+      title: "Events",
+      body,
+      wanted: ({ reactive }) => Boolean(reactive),
+      show(state) {
+        now = state;
+        emit.able(state.can.includes("emit"));
+        look();
+      },
+    };
+  }
+
+  // Breakpoints and watches.
+
+  function adder(label, hint, add) {
+    const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: hint, "aria-label": label, spellcheck: "false" });
+    const form = make("form", { class: "agentnb-line" }, input, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": `add: ${label}` }));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!input.value.trim()) return;
+      add(input.value.trim());
+      input.value = "";
+    });
+    return form;
+  }
+
+  const remover = (label, click) => make("button", { type: "button", class: "agentnb-small", text: "×", title: label, "aria-label": label, click });
+
+  function stopRow(row, ask) {
+    const box = make("input", { type: "checkbox", change: () => ask("enable", box.checked, row.id) });
+    box.checked = row.enabled;
+    const hits = row.hits ? [make("span", { class: "agentnb-faint", text: ` met ${row.hits}×` })] : [];
+    const met = row.met ? [make("span", { class: "agentnb-chip", text: "stopped here" })] : [];
+    const failed = row.failed ? [make("small", { class: "agentnb-note", text: `not worked out: ${row.failed}` })] : [];
+    return make("li", { "data-stop": String(row.id) },
+      make("label", {}, box, make("span", { text: ` ${row.text}` }), ...hits), ...met,
+      remover(`remove breakpoint: ${row.text}`, () => ask("remove", null, row.id)), ...failed);
+  }
+
+  function watchRow([text, value], ask) {
+    return make("li", { "data-watch": text }, make("span", { class: "agentnb-code" }, text, " = ", make("strong", { text: value })),
+      remover(`watch no longer: ${text}`, () => ask("unwatch", null, text)));
+  }
+
+  /** Rows rebuilt only if they differ; the focus stays near its place. */
+  function list(label, hint, rowOf) {
+    const element = make("ul", { class: "agentnb-rows", "aria-label": label });
+    const none = make("p", { class: "agentnb-faint", text: hint });
+    let shown = "";
+    return {
+      parts: [element, none],
+      show(rows, home) {
+        const told = JSON.stringify(rows);
+        if (told === shown) return;
+        shown = told;
+        const inside = element.contains(document.activeElement);
+        element.replaceChildren(...rows.map(rowOf));
+        none.hidden = rows.length > 0;
+        if (inside) (element.querySelector("input, button") || home).focus({ preventScroll: true });
+      },
+    };
+  }
+
+  function stops(ask) {
+    const marks = list("breakpoints", "A click beside a node of the graph sets one, at its left.", (row) => stopRow(row, ask));
+    const watches = list("watches", "A condition or a key, worked out after each step.", (row) => watchRow(row, ask));
+    const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
+      make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "stop when, as: n > 3", (text) => ask("stop_when", text))),
+      make("div", {}, make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "watch, as: items|length", (text) => ask("watch", text))));
+    return {
+      name: "stops",
+      title: "Breakpoints and watches",
+      body,
+      says: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
+      show({ breakpoints = [], watches: watched = [] }) {
+        marks.show(breakpoints, body);
+        watches.show(watched, body);
+      },
+    };
+  }
+
+  // The tree of runs that this cockpit can show: where each was forked, its length, and which one is shown.
+
+  function begun(row) {
+    if (row.depth === 0) return "";
+    return row.from === null ? " began anew" : row.from === 0 ? " from the start" : ` from step ${row.from}`;
+  }
+
+  function stood({ position, length, status }) {
+    return `${position === length ? length : `${position} of ${length}`} ${length === 1 ? "step" : "steps"}, ${status.replace("_", " ")}`;
+  }
+
+  /** A run of the tree; the shown one is marked, and a click shows another one. */
+  function forkRow(row, ask) {
+    const name = row.shown
+      ? make("strong", { "aria-current": "true" }, row.name)
+      : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "later steps, kept" : row.name,
+        title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
+    const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
+    return make("li", { style: `padding-left:${Math.min(row.depth, 8) * 14}px` },
+      make("span", {}, ...sign, name, make("span", { class: "agentnb-faint", text: `${begun(row)}: ${stood(row)}` })),
+      ...(row.shown ? [make("span", { class: "agentnb-chip", text: "shown" })] : []));
+  }
+
+  function forkForm(ask) {
+    const name = make("input", { type: "text", class: "agentnb-input", placeholder: "its name", "aria-label": "name of the fork", spellcheck: "false" });
+    const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "go on in a fork from here; this run stays as it is" });
+    const form = make("form", { class: "agentnb-fork-form" }, name, button);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      ask("fork", name.value.trim() || null);
+      name.value = "";
+    });
+    return { form, button };
+  }
+
+  function forks(ask) {
+    const list = make("ul", { class: "agentnb-rows", "aria-label": "runs, each below the one that it began from" });
+    const more = make("p", { class: "agentnb-faint" });
+    const body = make("div", { class: "agentnb-forks", tabindex: "-1" }, list, more);
+    const { form, button } = forkForm(ask);
+    let known = null; // the tree as last received
+    let last = null;
+    let shown = "";
+    let asked = "";
+
+    /** The row of the shown run follows the state; the others are requested when the tree changes. */
+    function paint() {
+      if (!known) return;
+      const { position, length, status } = last;
+      const rows = known.rows.map((row) => (row.shown ? { ...row, position, length, status } : row));
+      const told = JSON.stringify([rows, known.more]);
+      if (told === shown) return;
+      shown = told;
+      const inside = list.contains(document.activeElement);
+      list.replaceChildren(...rows.map((row) => forkRow(row, ask)));
+      if (inside) (list.querySelector("button") || body).focus({ preventScroll: true });
+      more.hidden = !known.more;
+      say(more, `and ${known.more} more`);
+    }
+    return {
+      name: "forks",
+      title: "Forks",
+      says({ forks: own }) {
+        const count = known ? known.rows.length - 1 + known.more : own;
+        return count ? `Forks (${count})` : "Forks";
+      },
+      tools: [form],
+      body,
+      show(state) {
+        last = state;
+        enable(button, state.can.includes("fork"));
+        const now = JSON.stringify([state.run, state.line, state.forks]);
+        if (now === asked) paint();
+        if (now === asked || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
+        asked = now;
+        ask("look", "forks", null, (found) => {
+          if (!found) return;
+          known = found;
+          paint();
+        });
+      },
+    };
+  }
+
+  return { stack, events, stops, forks };
+})();
