@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from agentnb.load import dialects, load
     from agentnb.magics import load_ipython_extension, unload_ipython_extension
     from agentnb.recipe.model import Recipe
+    from agentnb.recordings.formats import open as open  # not in __all__
     from agentnb.samples import samples
     from agentnb.scenarios import run_scenarios
     from agentnb.session import Session
     from agentnb.session.logs import configure_logging
-    from agentnb.session.reopen import open as open  # not in __all__
     from agentnb.session.reopen import runs
     from agentnb.trace import SimulationStep, SimulationTrace
     from agentnb.ui.debugger import Debugger, debug
@@ -60,7 +60,7 @@ _HOMES = {
     "dialects": "agentnb.dialects",
     "Recipe": "agentnb.recipe.model",
     "Session": "agentnb.session",
-    "open": "agentnb.session.reopen",
+    "open": "agentnb.recordings.formats",
     "runs": "agentnb.session.reopen",
     "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
     "debug": "agentnb.ui.debugger",

@@ -62,7 +62,7 @@ def trace_command(args: argparse.Namespace) -> int:
 
 def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
     """Return the trace of a file or of a run in a store, and its current step."""
-    from agentnb.session.reopen import open as open_run
+    from agentnb.recordings.formats import open as open_run
     from agentnb.trace.trace import SimulationTrace
 
     path = Path(source)

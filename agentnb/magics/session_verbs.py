@@ -42,7 +42,7 @@ def use(bench: Bench, words: list[str]) -> Session:
 
 def open(bench: Bench, words: list[str]) -> Session:
     """`open PATH_OR_URL [RUN] [as VARIABLE]`: open a recorded run; with the recipe loaded last it can continue."""
-    from agentnb.session.reopen import open as open_run
+    from agentnb.recordings.formats import open as open_run
 
     where, name = named(words, "session", "open")
     place, _, run = where.partition(" ")

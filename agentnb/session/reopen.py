@@ -28,13 +28,13 @@ from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers
 from agentnb.session.damaged_run import SoundEntries
 from agentnb.session.limits import Limits
-from agentnb.session.recipe_snapshot import changes, kinds_to_read, read_only, recipe_of
 from agentnb.session.schedules import built
 from agentnb.session.session import Session
 from agentnb.session.setup import ready, world_of
 from agentnb.session.stored_run import head_of, options_of
 from agentnb.store import open_log
 from agentnb.store.database_errors import damaged_row
+from agentnb.trace.recipe_snapshot import changes, kinds_to_read, read_only, recipe_of
 from agentnb.world.world import World
 
 if TYPE_CHECKING:

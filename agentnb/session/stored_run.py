@@ -15,9 +15,9 @@ from agentnb.engine.persistence.deltas import VERSION, Slicer
 from agentnb.engine.persistence.event_log import EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, text_of
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
-from agentnb.session.recipe_snapshot import to_kept
 from agentnb.store import open_log
 from agentnb.text import safe_str
+from agentnb.trace.recipe_snapshot import to_kept
 from agentnb.world.fault_injection import Chaos
 
 if TYPE_CHECKING:

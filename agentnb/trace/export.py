@@ -12,6 +12,7 @@ from agentnb.engine.persistence.delta_loader import check_version, damage, joine
 from agentnb.engine.persistence.deltas import VERSION, whole, whole_call
 from agentnb.errors import Problem, StoreError
 from agentnb.secrets import mask_text
+from agentnb.trace.recipe_snapshot import check_snapshot
 from agentnb.trace.row_index import EdgeRow, NodeRow
 from agentnb.trace.validation import check_trace
 
@@ -38,6 +39,7 @@ def text_of(trace: SimulationTrace) -> str:
         "metadata": encode(trace.metadata, lenient=True),
         "nodes": [list(node) for node in reading.nodes],
         "edges": [[*edge[:3], mask_text(edge.condition), edge.asks] for edge in reading.edges],
+        **trace.origin(),
         "version": VERSION,
         "slices": [whole(reading.chain, lenient=True)],
     }
@@ -57,6 +59,15 @@ def trace_of(source: str | bytes, where: str = "the text") -> SimulationTrace:
     Raises:
         StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it.
     """
+    return trace_from(document_of(source, where), where)
+
+
+def document_of(source: str | bytes, where: str = "the text") -> dict[str, Any]:
+    """Return the JSON document of a trace, after checking its format, version and checksum.
+
+    Raises:
+        StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it.
+    """
     try:
         text = source if isinstance(source, str) else source.decode("utf-8")
         document = json.loads(text)
@@ -68,11 +79,22 @@ def trace_of(source: str | bytes, where: str = "the text") -> SimulationTrace:
     claimed = document.pop("crc", None)
     if claimed is not None and not is_intact(text) and not _matches_checksum(claimed, document):
         raise _not_ours(where, "its checksum does not fit it: it is damaged, or was changed")
+    return document
+
+
+def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationTrace:
+    """Return the trace in a document.
+
+    Raises:
+        StoreError: L402, it is damaged.
+    """
     _, histories = joined(document)
     try:
         with damage():
             trace = _build_trace(document, histories)
             check_trace(trace)
+            if "recipe" in document:
+                check_snapshot(document["recipe"])
             return trace
     except StoreError as error:
         raise _not_ours(where, error.problems[0].why) from error.__cause__
@@ -93,6 +115,7 @@ def _build_trace(document: Mapping[str, Any], histories: list[History]) -> Simul
     ]
     edges = [EdgeRow(*row) for row in document["edges"]]
     outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
+    origin = {name: document[name] for name in ("recipe", "given", "seed") if name in document}
     score = document["score"]
     return SimulationTrace(
         lambda: histories,
@@ -104,6 +127,7 @@ def _build_trace(document: Mapping[str, Any], histories: list[History]) -> Simul
         agent_version=document["agent_version"],
         score=lambda: score,
         metadata=metadata,
+        origin=lambda: origin,
     )
 
 
@@ -123,4 +147,4 @@ def html_of(trace: SimulationTrace) -> str:
     return f"<div>{head_html(trace.to_frame(), ROWS)}<p>{line}</p></div>"
 
 
-__all__ = ["html_of", "text_of", "trace_of"]
+__all__ = ["document_of", "html_of", "text_of", "trace_from", "trace_of"]

@@ -15,6 +15,7 @@ from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.ids import uuid_of
 from agentnb.text import safe_repr
+from agentnb.trace.recipe_snapshot import origin_of
 from agentnb.trace.row_index import EdgeRow, NodeRow, Reading
 from agentnb.trace.steps import SimulationStep, Steps
 
@@ -39,6 +40,7 @@ class SimulationTrace:
         outcome: returns the status or outcome of the run, None before it began.
         score: returns the score of the run, None if no node has given one.
         metadata: further data about the run.
+        origin: returns what the run began with (recipe, given, seed), as JSON; empty if unknown.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class SimulationTrace:
         agent_version: str = "v2",
         score: Callable[[], float | None] = lambda: None,
         metadata: Mapping[str, Any] | None = None,
+        origin: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
+        self.origin = origin
         self._chain, self._nodes, self._edges = chain, tuple(nodes), tuple(edges)
         self._outcome, self.run_id = outcome, run_id
         self.agent_id, self.agent_version = agent_id, agent_version
@@ -77,7 +81,8 @@ class SimulationTrace:
             EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
             for edge in plan.recipe.ways
         ]
-        return cls(lambda: current().chain, nodes, edges, **{"agent_id": plan.recipe.name, **words})
+        known = {"agent_id": plan.recipe.name, "origin": lambda: origin_of(current())}
+        return cls(lambda: current().chain, nodes, edges, **{**known, **words})
 
     @property
     def trace_id(self) -> UUID:
@@ -95,6 +100,12 @@ class SimulationTrace:
         """Further data about the run."""
         metadata: dict[str, Any] = thaw(self._metadata)
         return metadata
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The fingerprint of the recipe that the run was made with; None if it is not known."""
+        recipe = self.origin().get("recipe")
+        return None if recipe is None else str(recipe["fingerprint"])
 
     @property
     def score(self) -> float | None:

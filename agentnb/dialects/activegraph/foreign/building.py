@@ -26,7 +26,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import BoardError
-from agentnb.session.recipe_snapshot import kinds_to_read
+from agentnb.trace.recipe_snapshot import kinds_to_read
 from agentnb.world.world import World
 
 # The package's own events, which are not interventions.

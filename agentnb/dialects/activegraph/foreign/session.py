@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import masked
 from agentnb.board.values import thaw
@@ -12,18 +12,17 @@ from agentnb.dialects.activegraph.foreign.reading import read_log
 from agentnb.dialects.activegraph.foreign.records import KeptLog, LogRun
 from agentnb.engine.control.budget import Budget
 from agentnb.errors import Problem
-from agentnb.session.checks import check_locked
 from agentnb.session.limits import Limits
 from agentnb.session.pending import Pending
-from agentnb.session.session import Session
-from agentnb.session.status import Standing
+from agentnb.session.recording import Recording
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from agentnb.engine.core.run import Run
-    from agentnb.trace.trace import SimulationStep, SimulationTrace
+    from agentnb.session.session import Session
+    from agentnb.trace.trace import SimulationStep
 
 _COLUMNS: Final = {
     "run_id": "object", "label": "object", "goal": "object", "created": "object", "parent": "object",
@@ -31,7 +30,7 @@ _COLUMNS: Final = {
 }  # fmt: skip
 
 
-class Recorded(Session):
+class Recorded(Recording):
     """A run recorded by the activegraph package, from its store. It can only be read.
 
     `step`, `run` and `step_over` go forward through the record, `back`, `goto` and `run_back` backward. A step is one
@@ -39,7 +38,6 @@ class Recorded(Session):
     `kept` is the log itself, `runs` the other runs of its store.
     """
 
-    recorded = True
     _where: str | os.PathLike[str]
     _opened: dict[str, Recorded]
 
@@ -68,30 +66,6 @@ class Recorded(Session):
 
     # -- going through it ----------------------------------------------------------------------------------------
 
-    def step(self, n: int = 1) -> SimulationStep | None:
-        """Move `n` recorded steps forward; return the last of them, None at the end."""
-        return self._on(min(self.engine.position + n, self.engine.history.tip))
-
-    async def astep(self, n: int = 1) -> SimulationStep | None:
-        """Like `step`."""
-        return self.step(n)
-
-    def step_into(self) -> SimulationStep | None:
-        """Like `step`: a log has no stops inside a delivery."""
-        return self.step()
-
-    async def astep_into(self) -> SimulationStep | None:
-        """Like `step_into`."""
-        return self.step_into()
-
-    async def astep_over(self) -> SimulationStep | None:
-        """Like `step_over`."""
-        return self.step_over()
-
-    async def astep_out(self) -> SimulationStep | None:
-        """Like `step_out`."""
-        return self.step_out()
-
     def step_over(self) -> SimulationStep | None:
         """Move past all recorded deliveries of the next event."""
         run, tip = self.engine, self.engine.history.tip
@@ -99,64 +73,9 @@ class Recorded(Session):
         end = run.position + 1
         while end < tip and acts[steps[end + 1]].event == acts[steps[end]].event:
             end += 1
-        return self._on(min(end, tip))
-
-    def step_out(self) -> SimulationStep | None:
-        """Move to the end."""
-        return self._on(self.engine.history.tip)
-
-    def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
-        """Move forward through the record, to a breakpoint, `until`, or the end; return the trace.
-
-        Args:
-            until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
-        """
-        run, end = self.engine, self.engine.history.tip
-        if max_steps is not None:
-            end = min(end, run.position + max_steps)
-        asked = None
-        if isinstance(until, int) and not isinstance(until, bool):
-            end = min(end, until)
-        elif until is not None:
-            asked = self._asked(until)
-        if asked is None and not self.breakpoints.rows:
-            self._on(end)
-        while run.position < end:
-            self._on(run.position + 1)
-            if (asked is not None and asked.met()) or self._breaks_back():
-                break
-        return self.trace
-
-    async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
-        """Like `run`."""
-        return self.run(until, max_steps)
-
-    def start(self, until: Any = None) -> Self:
-        """Move to the end, or to `until`, without waiting."""
-        self.run(until)
-        return self
-
-    def retry(self) -> SimulationStep | None:
-        """Raise: nothing of a log can run again.
-
-        Raises:
-            ExecutionError: L450.
-        """
-        check_locked(self)
-        return None
-
-    def _on(self, step: int) -> SimulationStep | None:
-        before = self.engine.position
-        if step > before:
-            self.goto(step)
-        return self.trace.steps[step - 1] if step > before else None
+        return self._forward_to(min(end, tip))
 
     # -- contents of the log -------------------------------------------------------------------------------------
-
-    @property
-    def status(self) -> Standing:
-        """The status of the run; at its end `idle`, or `exhausted` if a budget has ended it."""
-        return Standing(self._word(), self.engine, self.limits)
 
     def _word(self) -> str:
         position = self.engine.position
@@ -174,18 +93,6 @@ class Recorded(Session):
             if event.type.startswith(("behavior.", "runtime.idle")):
                 return None
         return None
-
-    @property
-    def trace(self) -> SimulationTrace:
-        """The trace of this run."""
-        if self._trace is None:
-            from agentnb.trace import SimulationTrace
-
-            meta = {"recipe_kind": "Recipe", "dialect": "activegraph", "session": self.name, "simulated": []}
-            self._trace = SimulationTrace.of(
-                self.engine, run_id=self.run_id, outcome=self._outcome, metadata=meta | self.recipe.meta["about"]
-            )
-        return self._trace
 
     def _outcome(self) -> dict[str, Any] | None:
         limit = self._limit()

@@ -7,7 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.core.plan import Plan
-from agentnb.session.recipe_snapshot import changes, kinds_to_read, recipe_of, to_kept
+from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of, to_kept
 from agentnb.world.world import World
 
 SAMPLES = [row.name for row in nb.samples()]

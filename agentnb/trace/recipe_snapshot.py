@@ -1,4 +1,4 @@
-"""Recipe snapshots: the recipe as saved with a run, its execution settings, and what has changed since."""
+"""Recipe snapshots: the recipe as saved with a run or a trace, and what has changed since."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from agentnb.board.codec import encode
 from agentnb.board.masking import masked
+from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Perform
 from agentnb.errors import ExecutionError, Place, Problem
 from agentnb.kinds import KINDS
-from agentnb.recipe.model import Edge, Node, Path, Recipe, Region, plain
+from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Path, Recipe, Region, plain
 from agentnb.text import safe_repr, safe_str
 
 Json = dict[str, Any]
@@ -47,6 +49,66 @@ def to_kept(recipe: Recipe) -> Json:
                                                            "limits")},
     }  # fmt: skip
     return json.loads(json.dumps(masked(document)))  # type: ignore[no-any-return]  # a mapping, as it was
+
+
+def origin_of(run: Run) -> Json:
+    """Return what a run began with, as masked JSON: its recipe, its inputs and its seed."""
+    return {
+        "recipe": to_kept(run.plan.recipe),
+        "given": encode(run.given, lenient=True),
+        "seed": encode(run.seed),
+    }
+
+
+def check_snapshot(kept: Any) -> None:
+    """Raise for a snapshot from an untrusted file that cannot be drawn or inspected.
+
+    Raises:
+        ValueError: a part is missing, of another type, or refers to a node or region that is not there.
+    """
+    _check(isinstance(kept, dict), "the recipe")
+    texts = [kept["name"], kept["dialect"], kept["fingerprint"], *kept["entry"], *kept["outputs"]]
+    _check(all(isinstance(text, str) for text in texts), "the names of the recipe")
+    _check(all(isinstance(kept[name], str | None) for name in ("text", "file")), "the source of the recipe")
+    _check(all(isinstance(kept[name], dict) for name in ("nodes", "inputs", "init")), "the nodes of the recipe")
+    regions = {id: owner for id, _entry, _title, owner, _isolated in kept["regions"]}
+    for id, entry, title, owner, _isolated in kept["regions"]:
+        _check(all(isinstance(text, str) for text in (id, title, owner, *entry)), "a region")
+        _check(not owner or owner in kept["nodes"], f"the owner of region {id!r}")
+    for id, row in kept["nodes"].items():
+        texts = [row["kind"], row.get("label", ""), row.get("scope", ROOT), *row.get("on", ()), *row.get("bodies", ()),
+                 *row.get("reads", ()), *row.get("writes", ())]  # fmt: skip
+        _check(all(isinstance(text, str) for text in texts), f"node {id!r}")
+        _check(row.get("scope", ROOT) in {ROOT, *regions}, f"the region of node {id!r}")
+        paths = row["inputs"].values() if row.get("inputs") else ()
+        _check(
+            all(path and all(isinstance(part, str | int) for part in path) for path in paths),
+            f"the inputs of node {id!r}",
+        )
+        _check(isinstance(row.get("params", {}), dict), f"the parameters of node {id!r}")
+        _check_place(row["place"])
+    for source, target, kind, text, _when, place in kept["edges"]:
+        _check(source in kept["nodes"] and target in kept["nodes"], "the ends of an edge")
+        _check(kind in EDGE_KINDS and isinstance(text, str), "an edge")
+        _check_place(place)
+    for id in regions:  # the walk outward from a region must end
+        seen = {id}
+        while regions.get(id):
+            id = kept["nodes"][regions[id]].get("scope", ROOT)  # noqa: PLW2901  (a walk)
+            _check(id not in seen, f"the nesting of region {id!r}")
+            seen.add(id)
+
+
+def _check_place(place: Any) -> None:
+    if place is not None:
+        file, line, column, path = place
+        _check(isinstance(file, str) and isinstance(path, str), "a place in the source")
+        _check(type(line) is int and type(column) is int, "a place in the source")
+
+
+def _check(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{what} cannot be right")
 
 
 def _areas(recipe: Recipe) -> Json:
@@ -191,4 +253,4 @@ def _find_differences(what: str, then: Any, now: Any) -> Iterator[str]:
         yield safe_str(f"{what}: was {safe_repr(then)}, is {safe_repr(now)}")
 
 
-__all__ = ["changes", "kinds_to_read", "read_only", "recipe_of", "to_kept"]
+__all__ = ["changes", "check_snapshot", "kinds_to_read", "origin_of", "read_only", "recipe_of", "to_kept"]

@@ -1,0 +1,134 @@
+"""JSON traces and goldens as read-only sessions; with a recipe, what has changed in it since is reported."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from agentnb.board.codec import decode, encode
+from agentnb.board.values import thaw
+from agentnb.clock import FrozenClock
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.persistence.delta_loader import Joined, damage
+from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
+from agentnb.errors import Problem
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.recordings.formats import read_text
+from agentnb.session.recording import Recording
+from agentnb.trace.export import document_of, trace_from
+from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of
+from agentnb.trace.trace import SimulationTrace
+from agentnb.world.world import World
+
+ENDS: Final = {"failed", "exhausted", "waiting", "idle", "finished"}  # at the end of a record; others are cut short
+
+
+def open_trace(where: str, recipe: Recipe | None = None) -> Recording:
+    """Return the recording in a JSON trace; see `session_of`.
+
+    Raises:
+        StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it; L404, the recipe does not
+            fit.
+    """
+    return session_of(document_of(read_text(where), where), where, recipe)
+
+
+def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = None) -> Recording:
+    """Return the recording in the document of a trace, at its end. Nothing of it is executed.
+
+    Args:
+        recipe: drawn and listed in place of the recorded one. If it differs, a warning lists the changes.
+
+    Raises:
+        StoreError: L402, the document is damaged; L404, the recipe lacks nodes of the run, or has them elsewhere.
+    """
+    trace = trace_from(document, where)
+    kept = document.get("recipe")
+    with damage():
+        known = recipe_of(kept) if kept is not None else _recipe_from_rows(trace, document)
+        run = _run_of(known if recipe is None else recipe, document)
+    session = Recording.of_run(
+        run, trace.agent_id, trace.run_id, _read_only(where), _ended(trace), trace.metadata, trace.outcome
+    )
+    session.inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
+    if recipe is not None:
+        session.changes = tuple(_changes(kept, recipe, trace))
+        if session.changes:
+            told = "\n  ".join(session.changes)
+            warnings.warn(f"{where} is the trace of another recipe, or of another version:\n  {told}", stacklevel=4)
+    return session
+
+
+def _changes(kept: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
+    """Return the differences between the recorded recipe and a given one."""
+    if kept is not None:
+        found = changes(kept, recipe)
+        return found or ([] if kept["fingerprint"] == recipe.fingerprint else ["its fingerprint is another one"])
+    names = {node.id for node in trace.reading().nodes}
+    return [f"node {name!r} is {'new' if name in recipe.nodes else 'gone'}" for name in names ^ set(recipe.nodes)]
+
+
+def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> Run:
+    plan = Plan(recipe, kinds_to_read(recipe), World())
+    names = [row[0] for row in document["nodes"]]
+    found = Joined(renumbering(plan, names))
+    found.add(document["slices"])
+    check_fit(plan, found.tables, names)
+    kept = {
+        "seed": document.get("seed", encode(0)),
+        "given": document.get("given", encode({})),
+        "chain": range(len(found.histories)),
+        "left": [],
+        "limit": None,
+        "random": None,
+        "ids": {},
+    }
+    return run_of(plan, found, kept, FrozenClock())
+
+
+def _recipe_from_rows(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe:
+    """Return a recipe that can be drawn, from the nodes and edges of a trace without the recipe itself."""
+    reading = trace.reading()
+    names = [node.id for node in reading.nodes]
+    scopes, owners = dict[int, str](), dict[str, str]()
+    for act in reading.tables.acts:
+        if act.node >= 0:
+            scopes[act.node] = reading.tables.frames[act.frame].region
+    for frame in reading.tables.frames[1:]:
+        owners[frame.region] = names[frame.owner]
+    nodes = {
+        row.id: Node(row.id, row.kind, scope=scopes.get(at, ROOT), inputs=dict(row.inputs) or None,
+                     bodies=tuple(region for region, owner in owners.items() if owner == row.id))
+        for at, row in enumerate(reading.nodes)
+    }  # fmt: skip
+    edges = tuple(Edge(row.source, row.target, row.kind, condition=row.condition) for row in reading.edges)  # type: ignore[arg-type]  # checked when it is drawn
+    targets = {edge.target for edge in edges}
+    regions = {
+        id: Region(id, tuple(name for name, node in nodes.items() if node.scope == id and name not in targets)[:1],
+                   owner=owner)
+        for id, owner in owners.items()
+    }  # fmt: skip
+    entry = tuple(name for name, node in nodes.items() if node.scope == ROOT and name not in targets)
+    dialect = str((decode(document["metadata"]) or {}).get("dialect", ""))
+    return Recipe(trace.agent_id, dialect, nodes, edges, entry, regions=regions)
+
+
+def _ended(trace: SimulationTrace) -> str:
+    status = str((trace.outcome or {}).get("status", "finished"))
+    return status if status in ENDS else "paused"
+
+
+def _read_only(where: str) -> Problem:
+    """L450: this run can only be read."""
+    return Problem(
+        "L450",
+        "this run can only be read: it is a trace",
+        where,
+        "a trace says what has happened; it has neither the code of the nodes nor the values that were masked",
+        "go through it with step(), back() and goto(); to run the recipe, start a new session: nb.Session(recipe, ...)",
+    )
+
+
+__all__ = ["open_trace", "session_of"]

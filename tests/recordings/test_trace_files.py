@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import agentnb as nb
+from agentnb.errors import AgentNbError, ExecutionError, StoreError
+from agentnb.trace.export import trace_of
+
+
+def counter(limit=3):
+    graph = nx.DiGraph(name="counter", entry="add")
+    graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_node("end", kind="noop")
+    graph.add_edge("add", "add", kind="loop_back", when=f"n < {limit}")
+    graph.add_edge("add", "end")
+    return nb.load(graph)
+
+
+@pytest.fixture
+def made(tmp_path):
+    session = nb.Session(counter(), {"n": 0, "password": "hunter2-hunter2"}, validate_inputs=False)
+    session.run()
+    session.trace.to_json(tmp_path / "run.json")
+    return session, tmp_path / "run.json"
+
+
+def test_a_trace_opens_and_goes_everywhere(made):
+    session, path = made
+    again = nb.open(path)
+    assert (again.status, again.position, again.current) == ("finished", session.position, None)
+    for step in range(session.position, -1, -1):
+        again.goto(step)
+        session.goto(step)
+        assert again.board["n"] == session.board["n"]
+        assert again.current == session.current
+    assert again.status == "ready"
+    assert again.step().outputs == {"n": 1}
+    again.run(until="n == 2")
+    assert (again.position, again.status) == (2, "paused")
+    again.breakpoints.add(node="end")
+    again.run()
+    assert again.current == "end"
+    again.run_back(until="n == 1")
+    assert again.position == 1
+    assert again.who_wrote("n") == 1
+    assert again.recipe.draw().dot == session.recipe.draw().dot
+
+
+def test_it_is_read_only_and_says_so(made):
+    again = nb.open(made[1])
+    for act in (lambda: again.edit({"n": 1}), again.retry, again.skip, lambda: again.goto(0).set_next("end")):
+        with pytest.raises(ExecutionError, match="L450"):
+            act()
+    assert "hunter2" not in made[1].read_text()
+
+
+def test_it_knows_the_fingerprint_of_its_recipe(made):
+    session, path = made
+    assert nb.SimulationTrace.read(path).fingerprint == session.recipe.fingerprint
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nb.open(path, recipe=counter()).changes == ()
+    with pytest.warns(UserWarning, match="another recipe"):
+        other = nb.open(path, recipe=counter(limit=9))
+    assert any("n < 9" in line for line in other.changes)
+    with pytest.raises(StoreError, match="L404"):
+        nb.open(path, recipe=nb.samples("triage"))
+
+
+def test_a_trace_without_its_recipe_is_drawn_from_its_rows(made):
+    session, path = made
+    document = json.loads(path.read_text())
+    for name in ("recipe", "given", "seed", "crc"):
+        document.pop(name)
+    path.write_text(json.dumps(document))
+    again = nb.open(path)
+    assert list(again.recipe.nodes) == list(session.recipe.nodes)
+    assert again.goto(1).board["n"] == 1
+    assert again.trace.fingerprint is not None
+    assert "add" in again.draw().svg
+
+
+@pytest.mark.parametrize("name", [row.name for row in nb.samples()])
+def test_every_sample_travels(name, tmp_path):
+    session = nb.Session(nb.samples(name), {}, validate_inputs=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session.run(max_steps=20)
+    session.trace.to_json(tmp_path / "run.json")
+    again = nb.open(tmp_path / "run.json")
+    assert len(again.trace) == len(session.trace)
+    assert again.recipe.draw().dot == session.recipe.draw().dot
+    assert again.goto(0).current == session.goto(0).current
+    assert again.draw().svg == session.draw().svg
+
+
+def test_a_format_may_be_named_and_an_unknown_one_is_told(made, tmp_path):
+    assert nb.open(made[1], format="trace").position == made[0].position
+    with pytest.raises(ExecutionError, match="L570"):
+        nb.open(made[1], format="tracee")
+    other = tmp_path / "other.json"
+    other.write_text('{"a": 1}')
+    with pytest.raises(StoreError, match="L571"):
+        nb.open(other)
+    with pytest.raises(StoreError, match="L402"):
+        nb.open(other, format="trace")
+
+
+DAMAGE = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 2**70) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def parts(value, path=()):
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from parts(item, (*path, key))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_a_damaged_recipe_in_a_trace_is_told_or_shown(tmp_path_factory, data):
+    session = nb.Session(counter(), {"n": 2})
+    session.run()
+    document = json.loads(session.trace.to_json())
+    document.pop("crc")
+    place = document
+    path = data.draw(st.sampled_from(sorted(parts(document["recipe"]), key=repr)))
+    for key in ("recipe", *path)[:-1]:
+        place = place[key]
+    place[("recipe", *path)[-1]] = data.draw(DAMAGE)
+    file = tmp_path_factory.mktemp("trace") / "run.json"
+    file.write_text(json.dumps(document))
+    try:
+        again = nb.open(file)
+        again.goto(0)
+        again.run()
+        again.draw()
+        again.recipe.check()
+    except AgentNbError:
+        return
+    assert len(again.trace) == len(trace_of(json.dumps(document)))
