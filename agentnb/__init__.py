@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.display import register as _register
 
 if TYPE_CHECKING:
+    from agentnb.analysis.compare import compare
     from agentnb.board.values import ABSENT
     from agentnb.clock import FrozenClock
     from agentnb.dialects.activegraph.foreign.session import open_activegraph
@@ -65,6 +66,7 @@ _HOMES = {
     "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
     "debug": "agentnb.ui.debugger",
     "Debugger": "agentnb.ui.debugger",
+    "compare": "agentnb.analysis.compare",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
@@ -117,6 +119,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
     "Usage",
     "__version__",
     "client_of",
+    "compare",
     "configure_logging",
     "debug",
     "dialects",
@@ -172,12 +175,14 @@ class _Dialects(ModuleType):
         return import_module("agentnb.load").dialects()
 
 
-# The displays and checks of lower layers' objects, made by higher layers and imported at first use.
+# Displays, checks and analyses of lower layers' objects, made by higher ones and imported at first use.
 _register("cockpit", "agentnb.ui.debugger:cockpit")
 _register("controls", "agentnb.ui.controls:Controls")
 _register("drawing", "agentnb.draw.dot:draw_recipe")
 _register("problems", "agentnb.kinds:check_with_kinds")
 _register("table", "agentnb.trace.frames:table")
+_register("slice", "agentnb.analysis.slices:slice_of")
+_register("find", "agentnb.analysis.search:find")
 
 sys.modules[__name__].__class__ = _Package
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # the application decides which log records are shown

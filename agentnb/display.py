@@ -1,7 +1,8 @@
-"""Registry of displays and checks for objects of lower layers, made by higher ones.
+"""Registry of displays, checks and analyses of objects of lower layers, made by higher ones.
 
-A recipe does not draw itself and an error does not create a DataFrame: each requests its view by name, and the package
-root registers the module that makes it. A view is imported when it is first used.
+A recipe does not draw itself, an error does not create a DataFrame, and a session does not slice its own history: each
+requests its view by name, and the package root registers the module that makes it. A view is imported when it is first
+used.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class Place(NamedTuple):
 class Problem:
     """One problem, described so that it can be fixed: what, where, why, and what to do.
 
-    Codes: R recipe, B blackboard, X run, L log, U screen; docs/errors.md lists them. Secrets in its texts are masked,
-    and texts of more than 20,000 characters cut, so that callers need not do so.
+    Codes: R recipe, B blackboard, X run, L log, A analysis, U screen; docs/errors.md lists them. Secrets in its texts
+    are masked, and texts of more than 20,000 characters cut, so that callers need not do so.
     """
 
     code: str

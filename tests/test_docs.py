@@ -14,6 +14,7 @@ LASTING = README.parent / "docs" / "runs_that_last.md"
 TOOLS = README.parent / "docs" / "agents_with_tools.md"
 FLOW = README.parent / "docs" / "control_flow.md"
 REACTIVE = README.parent / "docs" / "reactive_agents.md"
+RUNS = README.parent / "docs" / "two_runs_and_many.md"
 COCKPIT = README.parent / "docs" / "cockpit.md"
 
 
@@ -67,6 +68,12 @@ def test_the_code_about_the_cockpit_runs():
     assert [row.node for row in names["session"].breakpoints] == ["write"]
 
 
+def test_the_code_about_two_runs_and_many_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_code_of(RUNS)
+    assert names["found"].first_divergence.path == "fee"
+
+
 def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     try:
@@ -79,7 +86,7 @@ def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):
     names["loaded"].session.close()
 
 
-@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW, REACTIVE, COCKPIT])
+@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW, REACTIVE, COCKPIT, RUNS])
 def test_a_page_names_no_file_that_is_not_there(page):
     links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
     assert links

@@ -80,9 +80,11 @@ def test_importing_agentnb_is_light():
 
 # ---------------------------------------------------------------------------------------------------------- error codes
 
-CODE = re.compile(r"[RBXLU]\d{3}")
-RULE_LINE = re.compile(r"^\s*([RBXLU]\d{3}): (.+)$", re.MULTILINE)
-LETTERS = {"R": "Recipe", "B": "Blackboard", "X": "Run", "L": "Log", "U": "Screen and command line"}
+CODE = re.compile(r"[RBXLAU]\d{3}")
+RULE_LINE = re.compile(r"^\s*([RBXLAU]\d{3}): (.+)$", re.MULTILINE)
+LETTERS = {
+    "R": "Recipe", "B": "Blackboard", "X": "Run", "L": "Log", "A": "Analysis", "U": "Screen and command line",
+}  # fmt: skip
 HEAD = """\
 # Error codes
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from agentnb.cli.check_and_draw import check_command, draw_command
+from agentnb.cli.diff import diff_command
 from agentnb.cli.lab import lab_command
 from agentnb.cli.run import run_command
 from agentnb.cli.stores import TABLES, runs_command, trace_command
@@ -17,7 +18,8 @@ from agentnb.errors import AgentNbError, Problem
 EXIT_CODES = """\
 exit codes:
   0    success
-  1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed
+  1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed;
+       `diff`: the runs differ
   2    the command line is not understood
   3    the run has used up its budget
   4    the run waits for a person
@@ -86,6 +88,13 @@ def parser_of_all() -> argparse.ArgumentParser:
     trace.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
     trace.add_argument("--table", choices=TABLES, default="steps", help="which table; left out: steps")
     trace.add_argument("-o", "--output", type=Path, metavar="OUT", help="write the trace as JSON too")
+
+    diff = command("diff", diff_command, "print where two runs parted, what led to it, and all that differs")
+    diff.add_argument("a", metavar="A", help="a trace as JSON, or a store")
+    diff.add_argument("b", metavar="B", help="the same, of the other run")
+    diff.add_argument("--run-a", metavar="RUN_ID", help="which run of store A; left out, the one written last")
+    diff.add_argument("--run-b", metavar="RUN_ID", help="which run of store B; left out, the one written last")
+    diff.add_argument("-o", "--output", type=Path, metavar="OUT", help="draw both routes: .svg, .png, .dot or .mmd")
     return parser
 
 

@@ -10,7 +10,7 @@ from agentnb.draw.board_table import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_W
 from agentnb.draw.diagram import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
 from agentnb.draw.folding import folded
 from agentnb.draw.label_text import safe
-from agentnb.draw.style import COLOURS
+from agentnb.draw.style import COLOURS, HEAT
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ _EDGE_MARKS: Final[dict[str, dict[str, str]]] = {
     "last": {"penwidth": "3", "color": COLOURS["accent"]},
     "new": {"penwidth": "2.4", "color": COLOURS["accent"]},
     "removed": {"style": "dashed", "color": COLOURS["failed"]},
+    "only-a": {"penwidth": "2.4", "color": COLOURS["accent"]},
+    "only-b": {"penwidth": "2.4", "color": COLOURS["written-bar"], "style": "dashed"},
+    **{f"heat-{level}": {"penwidth": f"{1 + 0.6 * level:g}", "color": COLOURS["failed"]} for level in range(1, 6)},
 }
 _MARKS: Final[dict[str, dict[str, str]]] = {
     "visited": {"penwidth": "1.8"},
@@ -53,6 +56,13 @@ _MARKS: Final[dict[str, dict[str, str]]] = {
     "waiting": {"color": COLOURS["waiting"], "fillcolor": COLOURS["waiting-fill"], "penwidth": "2.6"},
     "current": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "3"},
     "failed": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "penwidth": "2"},
+    "in-slice": {"color": COLOURS["accent"], "penwidth": "2.4"},
+    "maybe-in-slice": {"color": COLOURS["accent"], "penwidth": "1.6", "style": "filled,rounded,dashed"},
+    "only-a": {"color": COLOURS["accent"], "penwidth": "2.4"},
+    "only-b": {"color": COLOURS["written-bar"], "penwidth": "2.4", "style": "filled,rounded,dashed"},
+    "differs": {"color": COLOURS["failed"], "penwidth": "2"},
+    "parted": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "penwidth": "3"},
+    **{f"heat-{level}": {"fillcolor": heat} for level, heat in enumerate(HEAT, 1)},
 }
 
 
@@ -79,6 +89,17 @@ def draw_recipe(
     """
     from agentnb.draw.drawing import Drawing
 
+    check_direction(direction)
+    picture = picture_of(recipe, board=board, direction=direction, run=run, spare=spare)
+    return Drawing(recipe, folded(picture, collapsed, run))
+
+
+def check_direction(direction: str) -> None:
+    """Check the direction of a drawing.
+
+    Raises:
+        AgentNbError: U205, there is no such direction.
+    """
     if direction not in DIRECTIONS:
         raise AgentNbError(
             Problem(
@@ -89,8 +110,6 @@ def draw_recipe(
                 do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of these four"),
             )
         )
-    picture = picture_of(recipe, board=board, direction=direction, run=run, spare=spare)
-    return Drawing(recipe, folded(picture, collapsed, run))
 
 
 def dot_text(picture: Picture) -> str:

@@ -193,6 +193,10 @@ _SHEET: Final = """
 @ .edge.removed path{stroke:$failed;stroke-dasharray:5 3}
 @ .edge.removed polygon{fill:$failed}
 @ .edge.may path{stroke-dasharray:2 3}
+@ .edge.only-a path{stroke:$accent;stroke-width:2.4}
+@ .edge.only-a polygon{fill:$accent}
+@ .edge.only-b path{stroke:$written-bar;stroke-width:2.4;stroke-dasharray:5 3}
+@ .edge.only-b polygon{fill:$written-bar}
 @ .edge.later{display:none}
 @ .edge.later.taken{display:inline}
 @ .enter path{stroke:$area-line}
@@ -243,7 +247,15 @@ _STATE_SHEET: Final = """
 @.has-run .node.current .shape{stroke-dasharray:none}
 @.has-run .node.current.waiting .shape{stroke:$waiting;fill:$waiting-fill;filter:drop-shadow(0 0 3px $waiting)}
 @.has-run .node.failed .shape{stroke:$failed;stroke-width:2.6;stroke-dasharray:6 3;fill:$failed-fill}
+@.has-run .node.in-slice .shape{stroke:$accent;stroke-width:2.4}
+@.has-run .node.maybe-in-slice .shape{stroke:$accent;stroke-width:1.6;stroke-dasharray:4 3}
+@.has-run .node.only-a .shape{stroke:$accent;stroke-width:2.4}
+@.has-run .node.only-b .shape{stroke:$written-bar;stroke-width:2.4;stroke-dasharray:6 3}
+@.has-run .node.differs .shape{stroke:$failed;stroke-width:2}
+@.has-run .node.parted .shape{stroke:$failed;stroke-width:3;fill:$failed-fill}
 """
+# Heat, from few to many: the fill of a node, readable under dark ink; edges grow wider instead.
+HEAT: Final = ("#fff7ec", "#fee8c8", "#fdd49e", "#fdbb84", "#fc8d59")
 
 
 def stylesheet(scope: str = "svg.agentnb") -> str:
@@ -255,6 +267,12 @@ def stylesheet(scope: str = "svg.agentnb") -> str:
     rules = _SHEET + "".join(_FAMILY_SHEET.replace("{f}", family) for family in FAMILIES)
     per_family = _RUN_SHEET.strip().splitlines()
     rules += per_family[0] + "".join(f"\n{per_family[1].replace('{f}', family)}" for family in FAMILIES) + _STATE_SHEET
+    rules += "".join(
+        f"\n@.has-run .node.heat-{level} .shape{{fill:{fill}}}\n@.has-run .node.heat-{level} text{{fill:#1e293b}}"
+        f"\n@ .edge.heat-{level} path{{stroke:$failed;stroke-width:{1 + 0.6 * level:g}}}"
+        f"\n@ .edge.heat-{level} polygon{{fill:$failed}}"
+        for level, fill in enumerate(HEAT, 1)
+    )
     rules = re.sub(r"([a-z-]+):([^:;{}]*\$[^;{}]*)", _with_variable, rules)
     return rules.replace("~font", FONT).replace("~mono", MONO).replace("@", scope).strip()
 

@@ -364,6 +364,30 @@ class Session(Awaited, Graphs):
             raise ExecutionError(*problems)
         return run_queries.who_wrote(self.engine, path, self.engine.position if at is None else at)
 
+    def slice(self, path: str, at: int | None = None) -> Any:
+        """Return the backward slice of a value: the writes, reads, conditions and calls that led to it, as a Slice.
+
+        Args:
+            at: after which step; default: the current position.
+
+        Raises:
+            ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
+        """
+        return view("slice")(self, path, at)
+
+    def find(self, condition: Any) -> list[int]:
+        """Return every step after which a condition holds, later ones included; nothing runs again.
+
+        Args:
+            condition: as `when` of a breakpoint; one that cannot be evaluated after a step does not hold there.
+
+        Raises:
+            ExecutionError: X145, it reads a key that nothing writes; X314, it can never give an answer.
+            RecipeError: the condition is invalid.
+        """
+        found: list[int] = view("find")(self, condition)
+        return found
+
     def writers(self) -> dict[str, Writer]:
         """Return the last writer of each key: the step and its node; "" for the inputs, None for a person's edit."""
         return self._writers.of(self.engine, self._view)

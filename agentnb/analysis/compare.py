@@ -1,0 +1,272 @@
+"""Compare two runs: where they parted, what led to it, and everything that differs after that."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from agentnb.analysis.alignment import Pair, StepKeys, aligned
+from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.analysis.slices import Slice, Slices
+from agentnb.analysis.step_differences import Difference, StepRows, differences
+from agentnb.board.values import ABSENT
+from agentnb.recipe.model import Recipe
+from agentnb.text import safe_str
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.draw.drawing import Drawing
+
+Change = Literal["same", "differs", "only_a", "only_b"]
+_TYPES = {
+    "change": "category", "node": "category", "frame": "category", "visit": "Int64", "step_a": "Int64",
+    "step_b": "Int64", "paths": "object",
+}  # fmt: skip
+_MOST_LINES = 12
+
+
+class Row(NamedTuple):
+    """A pair of corresponding steps and what differs between them."""
+
+    change: Change
+    pair: Pair
+    differences: tuple[Difference, ...]
+
+
+class Comparison:
+    """Two runs, aligned by node, frame and visit.
+
+    `first_divergence` is the first difference in the order of the runs; None if they do not differ. `a` and `b` are the
+    runs; `rows` are all pairs of steps.
+    """
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+        self._keys = tuple(StepKeys(trace_of(run).reading()) for run in (a, b))
+        rows_a, rows_b = map(StepRows, self._keys, (trace_of(run).run_id for run in (a, b)))
+        self.start = tuple(differences(rows_a, rows_b, 0, 0))
+        self.rows = tuple(self._row(pair, rows_a, rows_b) for pair in aligned(*self._keys))
+
+    def _row(self, pair: Pair, a: StepRows, b: StepRows) -> Row:
+        if pair.step_a is None or pair.step_b is None:
+            only: Change = "only_b" if pair.step_a is None else "only_a"
+            return Row(only, pair, (self._missing(pair),))
+        found = tuple(differences(a, b, pair.step_a, pair.step_b))
+        return Row("differs" if found else "same", pair, found)
+
+    def _missing(self, pair: Pair) -> Difference:
+        present, absent = ("b", "a") if pair.step_a is None else ("a", "b")
+        visit = "" if pair.key.visit == 1 else f" for the {_ordinal(pair.key.visit)} time"
+        tip = self._keys[absent == "b"].reading.tip
+        ended = f"; {absent} ended after step {tip}" if tip < (pair.step_a or pair.step_b or 0) else ""
+        then, now = (ABSENT if step is None else pair.key.node for step in (pair.step_a, pair.step_b))
+        reason = f"it ran{visit} in {present} only{ended}"
+        return Difference(pair.step_a, pair.step_b, pair.key.node, "", then, now, reason)
+
+    @property
+    def differences(self) -> list[Difference]:
+        """All differences, in the order of the runs; those of the start first."""
+        return [*self.start, *(each for row in self.rows for each in row.differences)]
+
+    @property
+    def first_divergence(self) -> Difference | None:
+        """The first difference: step_a, step_b, node, path, the values a and b, the reason; None if there is none."""
+        if self.start:
+            return self.start[0]
+        return next((row.differences[0] for row in self.rows if row.differences), None)
+
+    @cached_property
+    def slices(self) -> tuple[Slice | None, Slice | None]:
+        """What led to the first divergence, in a and in b: backward slices; None where a run has no such step."""
+        parted = self.first_divergence
+        if parted is None:
+            return None, None
+        a, b = self._slice(0, parted.step_a), self._slice(1, parted.step_b)
+        return a, b
+
+    def _slice(self, side: int, step: int | None) -> Slice | None:
+        parted = self.first_divergence
+        assert parted is not None
+        if step is None:
+            step = self._step_before(side)
+            return None if step is None else Slices((self.a, self.b)[side]).of_step(step)
+        is_board = parted.path not in ("", "error", "route") and not parted.path.startswith(("event:", "call:"))
+        slices = Slices((self.a, self.b)[side])
+        if not is_board:
+            return slices.of_step(step)
+        scope = self._scope(side, parted.scope)
+        return slices.of_write(scope, tuple(parted.path.split(".")), step)
+
+    def _step_before(self, side: int) -> int | None:
+        """Return the last step of a run that both runs have, before the first divergence."""
+        steps = [(row.pair.step_a, row.pair.step_b)[side] for row in self._rows_before()]
+        return max((step for step in steps if step is not None), default=None)
+
+    def _rows_before(self) -> list[Row]:
+        found = []
+        for row in self.rows:
+            if row.differences:
+                break
+            found.append(row)
+        return found
+
+    def _scope(self, side: int, scope: int) -> int:
+        """Return the number in run `side` of a scope, which is a number of the run that has the write."""
+        if not scope:
+            return 0
+        names = self._keys[0].frames.get(scope) or self._keys[1].frames.get(scope)
+        return next((number for number, name in self._keys[side].frames.items() if name == names), scope)
+
+    # -- views --------------------------------------------------------------------------------------------------------
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair of steps: change, node, frame, visit, step_a, step_b, paths.
+
+        `change` is same, differs, only_a or only_b; `paths` are the places that differ. Inputs that differ are a row of
+        step 0 without a node.
+        """
+        from agentnb.trace.frames import table
+
+        rows: list[dict[str, Any]] = []
+        if self.start:
+            rows.append({"change": "differs", "node": None, "frame": "root", "visit": None, "step_a": 0, "step_b": 0,
+                         "paths": _paths(self.start)})  # fmt: skip
+        for row in self.rows:
+            key = row.pair.key
+            steps = {"step_a": row.pair.step_a, "step_b": row.pair.step_b}
+            rows.append({"change": row.change, "node": key.node, "frame": key.frame, "visit": key.visit, **steps,
+                         "paths": _paths(row.differences)})  # fmt: skip
+        return table(rows, _TYPES)
+
+    def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
+        """Return one drawing with both routes.
+
+        Blue nodes and edges were visited by a only, dashed orange ones by b only; a red border marks a node that did
+        something else, a filled one the first divergence. The counts are the steps in a and in b.
+        """
+        from agentnb.draw.overlay import draw_overlay
+
+        recipe = _joined(recipe_of(self.a), recipe_of(self.b))
+        visits: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for side, keys in enumerate(self._keys):
+            for key in keys.keys:
+                visits[side][key.node] = visits[side].get(key.node, 0) + 1
+        differing = {row.pair.key.node for row in self.rows if row.change == "differs"}
+        parted = self.first_divergence
+        marks = {}
+        for node in {**visits[0], **visits[1]}:
+            own = ["visited"]
+            if node not in visits[1]:
+                own.append("only-a")
+            elif node not in visits[0]:
+                own.append("only-b")
+            elif node in differing:
+                own.append("differs")
+            if parted is not None and node == parted.node:
+                own.append("parted")
+            marks[node] = tuple(own)
+        counts = {node: _count(visits[0].get(node, 0), visits[1].get(node, 0)) for node in marks}
+        tips = {} if parted is None or parted.node is None else {parted.node: f"first divergence: {parted}"}
+        return draw_overlay(
+            recipe, nodes=marks, edges=self._edge_marks(recipe), counts=counts, tips=tips, board=board,
+            direction=direction, what="two runs of",
+        )  # fmt: skip
+
+    def _edge_marks(self, recipe: Recipe) -> dict[int, tuple[str, ...]]:
+        taken = tuple({(key.node, target) for step, key in enumerate(keys.keys, 1)
+                       for target in StepRows(keys).route(step)[0]} for keys in self._keys)  # fmt: skip
+        found: dict[int, tuple[str, ...]] = {}
+        for number, edge in enumerate(recipe.edges):
+            in_a, in_b = ((edge.source, edge.target) in each for each in taken)
+            if in_a or in_b:
+                found[number] = ("taken",) if in_a and in_b else ("taken", "only-a" if in_a else "only-b")
+        return found
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the two runs."""
+        found = [getattr(session_of(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
+        return safe_str(found[0], 200), safe_str(found[1], 200)
+
+    def lines(self) -> list[str]:
+        """Return the comparison as lines of text, without secrets: the first divergence, what led to it, the rest."""
+        a, b = self.names
+        sizes = tuple(keys.reading.tip for keys in self._keys)
+        found = [f"a: {a}, {_steps(sizes[0])}", f"b: {b}, {_steps(sizes[1])}"]
+        parted = self.first_divergence
+        if parted is None:
+            return [*found, "the runs do not differ"]
+        counts = {change: sum(row.change == change for row in self.rows) for change in ("differs", "only_a", "only_b")}
+        found.append(f"first divergence, {parted}")
+        for name, part in zip("ab", self.slices, strict=True):
+            if part is not None and len(part):
+                found.append(f"what led to it in {name}:")
+                found += [f"  {line}" for line in part.lines(6)]
+        found.append(
+            f"{counts['differs']} aligned steps differ, {counts['only_a']} are in a only, {counts['only_b']} in b only"
+        )
+        found += [f"  {each}" for each in islice(self.differences, 1, _MOST_LINES)]
+        rest = len(self.differences) - _MOST_LINES
+        return [*found, f"  and {rest} more"] if rest > 0 else found
+
+    def __repr__(self) -> str:
+        """Return the comparison as text, without secrets."""
+        return "\n".join(["<Comparison>", *self.lines()])
+
+    def _repr_html_(self) -> str:
+        lines = escape("\n".join(self.lines()))
+        return f'<div class="agentnb-comparison">{self.draw().svg}<pre>{lines}</pre></div>'
+
+
+def compare(a: Any, b: Any) -> Comparison:
+    """Return what differs between two runs: sessions, forks, traces, stored runs, runs of an edited recipe.
+
+    Steps are aligned by node, frame and visit, so that a loop that runs once more shifts nothing after it.
+
+    Raises:
+        ExecutionError: A101, one of them is not a run.
+
+    Example:
+        >>> import agentnb as nb
+        >>> recipe = nb.samples("refine")
+        >>> a, b = nb.Session(recipe, {"number": 2.0}), nb.Session(recipe, {"number": 9.0})
+        >>> _ = a.run(), b.run()
+        >>> parted = nb.compare(a, b).first_divergence
+        >>> parted.path, parted.a, parted.b
+        ('number', 2.0, 9.0)
+    """
+    return Comparison(a, b)
+
+
+def _paths(found: tuple[Difference, ...]) -> list[str]:
+    return [safe_str(path) for path in dict.fromkeys(each.path for each in found) if path]
+
+
+def _joined(a: Recipe, b: Recipe) -> Recipe:
+    """Return a recipe with the nodes and edges of both."""
+    from dataclasses import replace
+
+    if a is b or a.fingerprint == b.fingerprint:
+        return a
+    known = {(edge.source, edge.target, edge.kind, edge.condition) for edge in a.edges}
+    more = tuple(edge for edge in b.edges if (edge.source, edge.target, edge.kind, edge.condition) not in known)
+    return replace(a, nodes={**b.nodes, **a.nodes}, edges=(*a.edges, *more), regions={**b.regions, **a.regions})
+
+
+def _count(a: int, b: int) -> str:
+    return f"×{a}" if a == b else f"×{a}/{b}"
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
+
+
+def _ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
+    return f"{number}{ending}"
+
+
+__all__ = ["Comparison", "compare"]

@@ -1,0 +1,278 @@
+"""The rows of a run, indexed for questions that go backwards: who wrote this, what had it read, what led there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from agentnb.analysis.control_dependence import CHOOSERS, ControlDependence
+from agentnb.board.paths import APPEND
+from agentnb.engine.core.history import AGAIN, ENTER, LEAVE, RUN
+from agentnb.trace.columns import Columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agentnb.board.paths import Path
+    from agentnb.engine.core.history import ActRow, Call, Event
+    from agentnb.recipe.model import Recipe
+    from agentnb.trace.trace import SimulationTrace
+
+
+class ReadRow(NamedTuple):
+    """A read: the scope and the path; `inferred` if the record does not say who of the step read it."""
+
+    scope: int
+    path: Path
+    inferred: bool = False
+
+
+class Dependence:
+    """The writes, reads, calls, events and choices of a run, each found by bisection.
+
+    A write is named by its row: rows are in the order of the steps. `bound` arguments are rows, too: only the writes
+    before that row count.
+    """
+
+    def __init__(self, trace: SimulationTrace, recipe: Recipe | None = None) -> None:
+        self.reading = trace.reading()
+        self.columns = Columns(self.reading)
+        self.recipe = recipe
+        self.control = ControlDependence(self.reading.nodes, self.reading.edges)
+        self._asked = self._keys_of_conditions()
+
+    # -- writes -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, str], list[int]]:
+        """The rows that write each key of each scope."""
+        columns = self.columns
+        found: dict[tuple[int, str], list[NDArray[Any]]] = {}
+        order = np.argsort(columns.w_where, kind="stable")
+        numbers, starts = np.unique(columns.w_where[order], return_index=True)
+        for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+            scope, path = columns.codes[number]
+            found.setdefault((scope, str(path[0])), []).append(rows)
+        return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
+
+    @cached_property
+    def _keys_of_scope(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for scope, key in self._rows:
+            found.setdefault(scope, []).append(key)
+        return found
+
+    def keys(self, scope: int) -> list[str]:
+        """Return the keys that were ever written in a scope itself."""
+        return self._keys_of_scope.get(scope, [])
+
+    def bound_before(self, step: int) -> int:
+        """Return the bound of what a step saw when it began."""
+        return int(np.searchsorted(self.columns.w_step, step, side="left"))
+
+    def bound_after(self, step: int, *, interventions: bool = True) -> int:
+        """Return the bound of what stood on the board after a step, with or without edits by people."""
+        end = int(np.searchsorted(self.columns.w_step, step, side="right"))
+        if not interventions:
+            while end and self.columns.w_step[end - 1] == step and not self.columns.w_by_node[end - 1]:
+                end -= 1
+        return end
+
+    def writers(self, scope: int, path: Path, bound: int) -> list[int]:
+        """Return the rows that made the value at a path as seen from a scope, the last first.
+
+        That is the last row that set the whole value, and those that changed a part of it since.
+        """
+        found: list[int] = []
+        around: int | None = scope
+        texts = tuple(map(str, path))
+        while around is not None:
+            rows = self._rows.get((around, texts[0]), [])
+            for at in range(bisect_left(rows, bound) - 1, -1, -1):
+                row = rows[at]
+                written = tuple(map(str, self.path(row)))
+                size = min(len(written), len(texts))
+                if written[:size] != texts[:size]:
+                    continue
+                found.append(row)
+                if len(written) <= len(texts) and self.columns.w_code[row] & 3 != APPEND:
+                    return found
+            around = self._outer(around)
+        return found
+
+    def _outer(self, scope: int) -> int | None:
+        """Return the scope to which reads of a scope fall through."""
+        frames = self.reading.tables.frames
+        row = frames[scope]
+        return frames[row.parent].scope if row.policy == "child" else None
+
+    def path(self, row: int) -> Path:
+        """Return the path of a write."""
+        path: Path = self.columns.codes[self.columns.w_where[row]][1]
+        return path
+
+    def scope(self, row: int) -> int:
+        """Return the scope of a write."""
+        scope: int = self.columns.codes[self.columns.w_where[row]][0]
+        return scope
+
+    def step_of(self, row: int) -> int:
+        """Return the step of a write; 0 for the start."""
+        return int(self.columns.w_step[row])
+
+    def is_by_node(self, row: int) -> bool:
+        """Return False for inputs and for edits by people."""
+        return bool(self.columns.w_by_node[row])
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def act(self, step: int) -> ActRow:
+        """Return the activation of a step."""
+        return self.reading.tables.acts[int(self.columns.act[step - 1])]
+
+    def node(self, step: int) -> str:
+        """Return the id of the node of a step."""
+        return self.reading.nodes[self.act(step).node].id
+
+    def phase(self, step: int) -> int:
+        """Return the phase of a step: RUN, ENTER, AGAIN or LEAVE."""
+        return int(self.columns.flag[step - 1]) & 3
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, int], list[int]]:
+        """The steps of each node in each frame."""
+        acts = self.reading.tables.acts
+        found: dict[tuple[int, int], list[NDArray[Any]]] = {}
+        order = np.argsort(self.columns.act, kind="stable")
+        numbers, starts = np.unique(self.columns.act[order], return_index=True)
+        for number, rows in zip(numbers.tolist(), np.split(order + 1, starts[1:]), strict=True):
+            act = acts[number]
+            found.setdefault((act.frame, act.node), []).append(rows)
+        return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
+
+    def last_step(self, frame: int, node: int, before: int, phases: tuple[int, ...]) -> int | None:
+        """Return the last step of a node in a frame before a step, in one of these phases."""
+        steps = self._steps.get((frame, node), [])
+        for at in range(bisect_left(steps, before) - 1, -1, -1):
+            if self.phase(steps[at]) in phases:
+                return steps[at]
+        return None
+
+    # -- reads --------------------------------------------------------------------------------------------------------
+
+    def _keys_of_conditions(self) -> dict[int, frozenset[str] | None]:
+        """Return the keys that the conditions of each node's edges read; None if one of them may read any key."""
+        number = {row.id: at for at, row in enumerate(self.reading.nodes)}
+        found: dict[int, frozenset[str] | None] = {}
+        if self.recipe is None:
+            return dict.fromkeys(self.control.conditions)
+        for edge in self.recipe.ways:
+            if edge.when is None or edge.source not in number:
+                continue
+            source = number[edge.source]
+            before = found.get(source, frozenset())
+            unknown = getattr(edge.when, "whole", False) or not hasattr(edge.when, "reads")
+            own = None if unknown else frozenset(str(path[0]) for path in edge.when.reads)
+            found[source] = None if own is None or before is None else before | own
+        return found
+
+    @cached_property
+    def _recorded(self) -> tuple[list[int], list[int]]:
+        steps: list[tuple[int, int]] = []
+        for part, last in self.reading.parts():
+            end = part.base + last
+            steps += [(step, code >> 2) for step, code in zip(part.r_step, part.r_code, strict=False) if step <= end]
+        return [step for step, _ in steps], [code for _, code in steps]
+
+    def recorded_reads(self, step: int) -> Iterator[tuple[int, Path]]:
+        """Yield (scope, path) of the reads that the run recorded for a step, those by its conditions included."""
+        steps, codes = self._recorded
+        for at in range(bisect_left(steps, step), len(steps)):
+            if steps[at] != step:
+                return
+            yield self.reading.tables.codes[codes[at]]
+
+    def reads(self, step: int) -> list[ReadRow]:
+        """Return what the node of a step read before it wrote."""
+        act = self.act(step)
+        declared = self.reading.known_reads(int(self.columns.act[step - 1]))
+        found = {(scope, path): ReadRow(scope, path) for scope, path in declared}
+        asked = self._asked.get(act.node, frozenset())
+        for scope, path in self.recorded_reads(step):
+            by_condition = asked is None or str(path[0]) in asked
+            if by_condition and declared:
+                continue
+            found.setdefault((scope, path), ReadRow(scope, path, inferred=by_condition))
+        return list(found.values())
+
+    def condition_reads(self, step: int) -> list[ReadRow]:
+        """Return what the conditions of the edges of a step's node read, on the board as the node left it."""
+        act = self.act(step)
+        asked = self._asked.get(act.node, frozenset())
+        declared = {str(path[0]) for _, path in self.reading.known_reads(int(self.columns.act[step - 1]))}
+        return [
+            ReadRow(scope, path, inferred=asked is None and not declared)
+            for scope, path in self.recorded_reads(step)
+            if asked is None or str(path[0]) in asked
+        ]
+
+    # -- calls and events ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _calls(self) -> dict[int, list[Call]]:
+        found: dict[int, list[Call]] = {}
+        for part, last in self.reading.parts():
+            for call in part.calls:
+                if call.step <= part.base + last and call.call >= 0:
+                    found.setdefault(call.step, []).append(call)
+        return found
+
+    def calls(self, step: int) -> list[Call]:
+        """Return the attempts of the calls of a step."""
+        return self._calls.get(step, [])
+
+    @cached_property
+    def _events(self) -> dict[int, Event]:
+        return {event.seq: event for event in self.reading.events()}
+
+    def event(self, seq: int) -> Event | None:
+        """Return the event with this number."""
+        return self._events.get(seq)
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    def choice_before(self, step: int) -> int | None:
+        """Return the step whose choice made this one run; None if it would have run in any case.
+
+        The choice is that of an edge's condition, a route, a failure with a handler, or a composite node.
+        """
+        act = self.act(step)
+        while True:
+            steps = (self.last_step(act.frame, node, step, (RUN, LEAVE)) for node in self.control.choices_for(act.node))
+            found = max((each for each in steps if each is not None), default=None)
+            if found is not None or not act.frame:
+                return found
+            frame = self.reading.tables.frames[act.frame]
+            opened = self.last_step(frame.parent, frame.owner, step, (ENTER, AGAIN))
+            if opened is None:
+                return None
+            if self.reading.nodes[frame.owner].kind in CHOOSERS:
+                return opened
+            act = self.act(opened)
+            step = opened
+
+    def opened_frames(self, step: int) -> list[int]:
+        """Return the frames whose inside a LEAVE step of a composite node ended."""
+        act = self.act(step)
+        entered = self.last_step(act.frame, act.node, step, (ENTER,))
+        if entered is None:
+            return []
+        history, _ = self.reading.owner(entered)
+        return list(history.opened.get(entered, ()))
+
+
+__all__ = ["Dependence", "ReadRow"]

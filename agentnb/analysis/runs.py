@@ -1,0 +1,116 @@
+"""What counts as a run here: a session, a trace, or a debugger's session; its rows, its recipe and its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
+from agentnb.session import Session
+from agentnb.text import class_name, safe_str
+from agentnb.trace.recipe_snapshot import recipe_of as snapshot_recipe
+from agentnb.trace.row_index import Reading
+from agentnb.trace.trace import SimulationTrace
+
+
+def trace_of(run: Any, where: str = "nb.compare()") -> SimulationTrace:
+    """Return the trace of a run.
+
+    A101: a value is not a run.
+
+    Raises:
+        ExecutionError: A101, it is something else.
+    """
+    if isinstance(run, SimulationTrace):
+        return run
+    for found in (getattr(run, "trace", None), getattr(getattr(run, "session", None), "trace", None)):
+        if isinstance(found, SimulationTrace):
+            return found
+    raise ExecutionError(
+        Problem("A101", f"a {class_name(run)} is not a run", where,
+                "a run is a Session, a SimulationTrace, or a run that nb.open() has opened",
+                "pass one of them; nb.Session(recipe, inputs) makes a session of a recipe")
+    )  # fmt: skip
+
+
+def session_of(run: Any) -> Session | None:
+    """Return the session of a run; None if only its trace is known."""
+    if isinstance(run, Session):
+        return run
+    found = getattr(run, "session", None)
+    return found if isinstance(found, Session) else None
+
+
+def recipe_of(run: Any) -> Recipe:
+    """Return the recipe of a run; of a trace alone one with its nodes and edges, which can be drawn but not run."""
+    session = session_of(run)
+    if session is not None:
+        return session.recipe
+    trace = trace_of(run)
+    kept = trace.origin().get("recipe")
+    if kept is not None:
+        return snapshot_recipe(kept)
+    reading = trace.reading()
+    nodes = {row.id: Node(row.id, row.kind, inputs=dict(row.inputs) or None) for row in reading.nodes}
+    edges = [
+        Edge(row.source, row.target, cast("EdgeKind", row.kind), condition=row.condition) for row in reading.edges
+    ]
+    targets = {edge.target for edge in edges}
+    entry = tuple(name for name in nodes if name not in targets)[:1] or tuple(nodes)[:1]
+    return Recipe(safe_str(trace.agent_id, 200), "trace", nodes, tuple(edges), entry)
+
+
+def runs_of(runs: Any, where: str) -> list[Any]:
+    """Return several runs as a list: an iterable of runs, one run, a Sweep, or the place of a store.
+
+    Raises:
+        ExecutionError: A101, one of them is not a run.
+        StoreError: there is no such store, or it cannot be read.
+    """
+    if isinstance(runs, SimulationTrace | Session):
+        return [runs]
+    if isinstance(runs, Mapping):
+        runs = runs.values()
+    if hasattr(runs, "iter_runs"):
+        return list(runs.iter_runs())
+    if isinstance(runs, Iterable) and not isinstance(runs, str | bytes):
+        found = list(runs)
+        for run in found:
+            trace_of(run, where)
+        return found
+    return list(stored_runs(runs))
+
+
+def stored_runs(store: Any) -> Iterator[Session]:
+    """Yield the runs of a store, oldest first, each opened read-only."""
+    from agentnb.session.reopen import open, runs
+
+    for run_id in runs(store)["run_id"]:
+        yield open(store, run_id)
+
+
+def frame_names(reading: Reading) -> dict[int, str]:
+    """Return a name for each frame of a run that a second run can share: its regions, outermost first.
+
+    `root` is the whole run. A region opened again by the same node in the same frame has the number of the opening, as
+    in `body#2`; a branch has its number, as in `left.0`.
+    """
+    tables = reading.tables
+    names, opened = {0: "root"}, dict[str, int]()
+    for history, last in reading.parts():
+        for step in sorted(history.opened):
+            if step > history.base + last:
+                break
+            for number in history.opened[step]:
+                row = tables.frames[number]
+                around = names.get(row.parent, "root")
+                branch = f".{row.branch}" if row.branch >= 0 else ""
+                name = f"{'' if around == 'root' else f'{around}/'}{row.region}{branch}"
+                key = f"{name} of {row.owner}"
+                opened[key] = opened.get(key, 0) + 1
+                names[number] = name if opened[key] == 1 else f"{name}#{opened[key]}"
+    return names
+
+
+__all__ = ["frame_names", "recipe_of", "runs_of", "session_of", "stored_runs", "trace_of"]

@@ -1,0 +1,343 @@
+"""Search the history of a run: every step after which a condition holds, without running anything again.
+
+A condition is evaluated again only where a key that it reads was written. Comparisons of one key with a number or a
+text, by far the most common, need no evaluation of the expression at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from agentnb.board.paths import changed
+from agentnb.board.scopes import Board, Scope
+from agentnb.board.values import ABSENT, ATOMS, thaw
+from agentnb.engine.core.frame_inputs import given_at
+from agentnb.engine.persistence.state_projection import Replica
+from agentnb.errors import ExecutionError
+from agentnb.expressions.board_queries import Question, as_question
+from agentnb.expressions.conditions import Condition, NoAnswer, as_condition
+from agentnb.kinds.context import NOBODY, Context
+from agentnb.session.checks import check_paths
+from agentnb.trace.columns import Columns, ints
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agentnb.session import Session
+    from agentnb.trace.row_index import Reading
+
+_OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+_RULES: Final = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+                 ">=": operator.ge}  # fmt: skip
+_NUMBERS: Final = frozenset({int, float})
+_MOST_ANSWERS: Final = 4096  # remembered answers of a condition on one key
+
+
+def find(session: Session, condition: Any) -> list[int]:
+    """Return the numbers of all steps after which a condition holds, in order; see `Session.find`.
+
+    Raises:
+        ExecutionError: X145, the condition reads a key that nothing writes; X314, it can never give an answer.
+        RecipeError: the condition is invalid.
+    """
+    asked = as_question(condition)
+    if problems := [*check_paths(session, asked.reads, "session.find()")]:
+        raise ExecutionError(*problems)
+    reading = session.trace.reading()
+    if isinstance(asked, Question) and asked.reads[1:] and not _has_key(reading, str(condition).strip()):
+        asked = as_condition(condition)  # no key has this name, so that the text can only be an expression
+    scopes = _scopes_after(reading)
+    if scopes.any() or session.recipe.meta.get("context"):
+        return _search_everywhere(session, reading, asked, scopes)
+    return _search_root(reading, asked)
+
+
+def _has_key(reading: Reading, name: str) -> bool:
+    return any(path[0] == name for _, path in reading.tables.codes)
+
+
+def _scopes_after(reading: Reading) -> NDArray[np.int64]:
+    """Return the scope that a condition sees after each step from step 1 on: that of the next node, or the root's."""
+    tables = reading.tables
+    if len(tables.frames) == 1:
+        return np.zeros(reading.tip, dtype=np.int64)
+    scope_of = np.array([tables.frames[act.frame].scope if act.node >= 0 else 0 for act in tables.acts] or [0])
+    found = []
+    for history, last in reading.parts():
+        positions = ints(history.s_pos, last + 1)[1:].astype(np.int64)
+        ends = ints(history.s_pend, last + 1)[1:].astype(np.int64)
+        acts = ints(history.p_act, len(history.p_act)).astype(np.int64)
+        scopes = np.zeros(len(positions), dtype=np.int64)
+        waiting = positions < ends
+        scopes[waiting] = scope_of[acts[positions[waiting]]]
+        found.append(scopes)
+    return np.concatenate(found)
+
+
+# -- runs with one scope --------------------------------------------------------------------------------------------
+
+
+def _search_root(reading: Reading, asked: Condition) -> list[int]:
+    """Search a run whose conditions all see the root's scope."""
+    columns = Columns(reading)
+    keys = None if asked.whole or not asked.reads else _first_keys(asked)
+    wanted = [number for number, (scope, path) in enumerate(columns.codes)
+              if scope == 0 and (keys is None or path[0] in keys)]  # fmt: skip
+    if len(wanted) == len(columns.codes):
+        rows = np.arange(len(columns.w_where))
+    else:
+        rows = np.flatnonzero(np.isin(columns.w_where, wanted))
+    steps, codes = columns.w_step[rows], columns.w_code[rows]
+    values = columns.w_new if len(rows) == len(columns.w_new) else [columns.w_new[row] for row in rows.tolist()]
+    compare = _comparison(asked)
+    plain = len(wanted) == 1 and len(columns.codes[wanted[0]][1]) == 1 and not (codes & 3).any()
+    if plain and asked.kind != "callable":
+        key = str(columns.codes[wanted[0]][1][0])
+        holds = _compare_all(values[: len(steps)], compare, asked, key)
+        return _steps_of(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(asked, {}))
+    begun, answers = [0], [_holds(asked, {})]
+    for step, answer in _answers(columns, steps, codes, values, asked):
+        begun.append(step)
+        answers.append(answer)
+    return _steps_of(np.array(begun), np.array(answers, dtype=bool), columns.tip, before=answers[0])
+
+
+def _first_keys(asked: Condition) -> set[str]:
+    """Return the keys of the board that a condition may read: a path may also be a key with dots in its name."""
+    return {".".join(map(str, path[:size])) for path in asked.reads for size in range(1, len(path) + 1)}
+
+
+def _steps_of(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
+    """Return the steps from 1 on after which a condition holds, given its answer from each of these steps on."""
+    place = np.searchsorted(steps, np.arange(1, tip + 1), side="right")
+    found: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[place]) + 1).tolist()
+    return found
+
+
+def _answers(
+    columns: Columns, steps: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], asked: Condition
+) -> Iterator[tuple[int, bool]]:
+    """Yield (step, answer) of a condition after each step that wrote a key which it has read."""
+    scope, paths, plain = Scope(0, "root"), columns.codes, columns.tables.plain
+    data = scope.data
+    seen = _Tracked(scope)
+    answers: dict[tuple[type, Any], bool] = {}
+    last = len(steps) - 1
+    pending = False
+    numbers = steps.tolist()
+    answer = False
+    for row, code in enumerate(codes.tolist()):
+        key = plain.get(code)
+        if key is not None:
+            data[key] = values[row]
+        else:
+            path = paths[code >> 2][1]
+            key = str(path[0])
+            top = changed(data.get(key, ABSENT), path[1:], code & 3, values[row], path)
+            if top is ABSENT:
+                data.pop(key, None)
+            else:
+                data[key] = top
+        pending = pending or not seen.evaluated or seen.whole or key in seen.noted
+        if not pending or (row < last and numbers[row + 1] == numbers[row]):
+            continue
+        pending = False
+        value = data.get(key, ABSENT)
+        alone = seen.evaluated and not seen.whole and len(seen.noted) == 1 and type(value) in ATOMS
+        known = answers.get((type(value), value)) if alone else None
+        if known is None:
+            seen.forget()
+            known = _holds(asked, seen)
+            if alone and seen.noted == {key} and not seen.whole and len(answers) < _MOST_ANSWERS:
+                answers[type(value), value] = known
+        if known != answer or not row:
+            answer = known
+            yield numbers[row], answer
+
+
+class _Tracked(Board):
+    """A board that records which keys were read: a condition needs no new answer until one of them is written."""
+
+    __slots__ = ("evaluated", "noted", "whole")
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.noted: set[str] = set()
+        self.whole = self.evaluated = False
+
+    def forget(self) -> None:
+        """Begin a new evaluation."""
+        self.noted = set()
+        self.whole, self.evaluated = False, True
+
+    def _note(self, key: object) -> None:
+        text = str(key)
+        self.noted.add(text)
+        if "." in text:
+            parts = text.split(".")
+            self.noted.update(".".join(parts[:size]) for size in range(1, len(parts)))
+
+    def __getitem__(self, key: str) -> Any:
+        self._note(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self._note(key)
+        return super().__contains__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        self.whole = True
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.whole = True
+        return super().__len__()
+
+
+def _holds(asked: Condition, board: Mapping[str, Any]) -> bool:
+    """Return whether a condition holds; one that cannot be evaluated there (yet) does not."""
+    try:
+        return bool(asked(board))
+    except NoAnswer:
+        raise
+    except Exception:  # noqa: BLE001  (a condition is user code; breakpoints treat it alike)
+        return False
+
+
+# -- comparisons ----------------------------------------------------------------------------------------------------
+
+
+class _Comparison(NamedTuple):
+    compare: Callable[[Any, Any], Any]
+    constant: Any
+    types: frozenset[type]  # of the values for which Python and the condition's language agree
+
+
+def _comparison(asked: Condition) -> _Comparison | None:
+    """Return a condition as the comparison of one key with a number or a text; None if it is something else."""
+    if len(asked.reads) != 1 or len(asked.reads[0]) != 1 or asked.whole:
+        return None
+    found = _in_rule(asked.source) if asked.kind == "rule" else _in_text(asked.text) if asked.kind == "text" else None
+    if found is None:
+        return None
+    key, compare, constant = found
+    if key != asked.reads[0][0] or type(constant) not in (int, float, str):
+        return None
+    return _Comparison(compare, constant, frozenset({str}) if type(constant) is str else _NUMBERS)
+
+
+def _in_text(text: str) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.ops) == 1:
+            compare = _OPERATORS.get(type(node.ops[0]))
+            return None if compare is None else (node.left.id, compare, ast.literal_eval(node.comparators[0]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return None
+
+
+def _in_rule(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
+    if not isinstance(rule, Mapping) or len(rule) != 1:
+        return None
+    (word, operands), *_ = rule.items()
+    if word not in _RULES or not isinstance(operands, list | tuple) or len(operands) != 2:
+        return None
+    name = operands[0].get("var") if isinstance(operands[0], Mapping) and len(operands[0]) == 1 else None
+    name = name[0] if isinstance(name, list) and len(name) == 1 else name
+    same = _same_kind if word in ("==", "!=") else None
+    if not isinstance(name, str) or "." in name or (same is not None and not same(operands[1])):
+        return None
+    return name, _RULES[word], operands[1]
+
+
+def _same_kind(constant: Any) -> bool:
+    return type(constant) in (int, float, str)
+
+
+def _compare_all(values: Sequence[Any], how: _Comparison | None, asked: Condition, key: str) -> list[bool]:
+    """Return the answer for each value of the only key that a condition reads; `how` is the condition, if it is one."""
+    compare, constant, types = how or _Comparison(operator.eq, None, frozenset())
+    if set(map(type, values)) <= types:
+        return [compare(value, constant) for value in values]
+    found, answers = list[bool](), dict[tuple[type, Any], bool]()
+    for value in values:
+        kind = type(value)
+        if kind in types:
+            found.append(bool(compare(value, constant)))
+            continue
+        answer = answers.get((kind, value)) if kind in ATOMS else None
+        if answer is None:
+            answer = _holds(asked, {} if value is ABSENT else {key: thaw(value)})
+            if kind in ATOMS and len(answers) < _MOST_ANSWERS:
+                answers[kind, value] = answer
+        found.append(answer)
+    return found
+
+
+# -- runs with several scopes ---------------------------------------------------------------------------------------
+
+
+def _search_everywhere(session: Session, reading: Reading, asked: Condition, scopes: NDArray[np.int64]) -> list[int]:
+    """Search a run whose conditions see another scope at times, or names besides the board's."""
+    replica, codes = Replica(reading.tables), reading.tables.codes
+    found: list[int] = []
+    seen = _Tracked(Scope(-1, "find"))
+    answer, scope_before = False, -1
+    in_context = bool(session.recipe.meta.get("context"))
+    frames = _frames_after(reading) if in_context else None
+    for history, last in reading.parts():
+        at, writes = history.base, 0
+        for row in range(last + 1):
+            start, end = (history.s_wend[row - 1] if row else 0), history.s_wend[row]
+            step = history.base + row
+            scope = int(scopes[step - 1]) if step else 0
+            keys = (str(codes[history.w_code[number] >> 2][1][0]) for number in range(start, end))
+            if seen.evaluated and scope == scope_before and not any(seen.whole or key in seen.noted for key in keys):
+                pass
+            else:
+                replica.roll(history, at, step, writes)
+                at, writes, scope_before = step, end, scope
+                inner = Scope(-1, "find")
+                inner.data = replica.seen(scope)
+                seen = _Tracked(inner)
+                seen.forget()
+                names: Mapping[str, Any] = seen
+                if frames is not None:
+                    seen.whole, frame = True, int(frames[step - 1]) if step else 0
+                    names = Context(seen, partial(given_at, session.engine, frame), None, NOBODY)
+                answer = _holds(asked, names)
+            if row and answer:
+                found.append(step)
+            elif not row and step and found and found[-1] == step and not answer:
+                found.pop()  # a fork began with an edit
+            elif not row and step and answer and (not found or found[-1] != step):
+                found.append(step)
+        replica.roll(history, at, history.base + last, writes)
+    return found
+
+
+def _frames_after(reading: Reading) -> NDArray[np.int64]:
+    """Return the frame of the next node after each step; the root where there is none."""
+    frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.acts] or [0])
+    found = []
+    for history, last in reading.parts():
+        positions = ints(history.s_pos, last + 1)[1:].astype(np.int64)
+        acts = ints(history.p_act, len(history.p_act)).astype(np.int64)
+        waiting = positions < ints(history.s_pend, last + 1)[1:].astype(np.int64)
+        frames = np.zeros(len(positions), dtype=np.int64)
+        frames[waiting] = frame_of[acts[positions[waiting]]]
+        found.append(frames)
+    return np.concatenate(found)
+
+
+__all__ = ["find"]

@@ -1,0 +1,299 @@
+"""Backward slices: which writes, reads, conditions and calls led to a value (Korel and Laski, 1988)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from agentnb.analysis.dependence import Dependence, ReadRow
+from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.engine.core.history import ENTER, LEAVE
+from agentnb.errors import ExecutionError
+from agentnb.expressions.paths import parse_path, path_text, resolve_path
+from agentnb.session.checks import check_paths, refuse_step
+from agentnb.text import safe_repr, safe_str
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.board.paths import Path
+    from agentnb.draw.drawing import Drawing
+    from agentnb.recipe.model import Recipe
+    from agentnb.session import Session
+
+Via = Literal["write", "read", "condition", "call"]
+_TYPES = {
+    "step": "int64", "node": "category", "key": "object", "via": "category", "distance": "int64", "inferred": "bool",
+}  # fmt: skip
+_MOST_LINES = 12
+
+
+class SliceRow(NamedTuple):
+    """One thing that led to the value: a write, a read, a condition or a call of a step.
+
+    `node` is None for the inputs (step 0) and for a person's edit. `key` is a path of the board, the name of a call,
+    or the type of an event. `distance` counts the steps between this one and the value; `inferred` is True if the run
+    does not record the dependency itself, so that it follows from the recipe or is an upper bound.
+    """
+
+    step: int
+    node: str | None
+    key: str
+    via: Via
+    distance: int
+    inferred: bool = False
+
+    def __str__(self) -> str:
+        """Return it as one line, without secrets."""
+        where = "the inputs" if not self.step else f"step {self.step}, {safe_repr(self.node, 200)}"
+        if self.node is None and self.step:
+            where = f"after step {self.step}, a person"
+        mark = " (inferred)" if self.inferred else ""
+        return f"{where}: {self.via} {safe_str(self.key, 200)}{mark}"
+
+
+class Slice:
+    """The backward slice of a value: all that led to it, from the value back to the inputs.
+
+    `steps` are the numbers of the steps in it, in order; 0 stands for the inputs. `rows` begin with the writes of the
+    value itself. `path` is the value's path, `at` the step after which it was looked at.
+    """
+
+    def __init__(self, path: str, at: int, rows: list[SliceRow], recipe: Recipe) -> None:
+        self.path, self.at, self.rows = path, at, tuple(rows)
+        self._recipe = recipe
+
+    @property
+    def steps(self) -> list[int]:
+        """The numbers of the steps that led to the value, in order; 0 stands for the inputs."""
+        return sorted({row.step for row in self.rows})
+
+    @property
+    def nodes(self) -> list[str]:
+        """The ids of the nodes that led to the value, nearest first."""
+        return list(dict.fromkeys(row.node for row in self.rows if row.node is not None))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame: step, node, key, via (write, read, condition, call), distance, inferred."""
+        from agentnb.trace.frames import table
+
+        return table([row._replace(key=safe_str(row.key))._asdict() for row in self.rows], _TYPES)
+
+    def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
+        """Return the recipe's drawing with the nodes of the slice marked; a dashed border: inferred only."""
+        from agentnb.draw.overlay import draw_overlay
+
+        marks: dict[str, tuple[str, ...]] = {}
+        for row in self.rows:
+            if row.node is None:
+                continue
+            sure = not row.inferred or "in-slice" in marks.get(row.node, ())
+            marks[row.node] = ("visited", "in-slice" if sure else "maybe-in-slice")
+        counts = {node: f"×{len({row.step for row in self.rows if row.node == node})}" for node in marks}
+        return draw_overlay(self._recipe, nodes=marks, counts=counts, board=board, direction=direction, what="slice of")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def lines(self, most: int = _MOST_LINES) -> list[str]:
+        """Return the nearest rows as lines of text, without secrets; the last line says how many more there are."""
+        found = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:most]]
+        rest = len(self.rows) - most
+        return [*found, f"and {rest} more"] if rest > 0 else found
+
+    def __repr__(self) -> str:
+        """Return the slice as indented lines, nearest first."""
+        head = f"<Slice of {safe_repr(self.path, 200)} after step {self.at}: {len(self.steps)} steps>"
+        return "\n".join([head, *self.lines()])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle = self.draw(board=False)._repr_mimebundle_(include, exclude)
+        return bundle | {"text/plain": repr(self)}
+
+
+class _Slicer:
+    """One backward traversal, breadth first, so that each row has its smallest distance."""
+
+    def __init__(self, rows: Dependence) -> None:
+        self.rows = rows
+        self.found: dict[tuple[int, str | None, str, Via], SliceRow] = {}
+        self._queue: deque[Callable[[], None]] = deque()
+        self._writes: set[int] = set()
+        self._steps: set[int] = set()
+        self._choices: set[int] = set()
+
+    def run(self) -> list[SliceRow]:
+        """Follow everything to the inputs; return the rows, nearest first, of one distance the last step first."""
+        while self._queue:
+            self._queue.popleft()()
+        return sorted(self.found.values(), key=lambda row: (row.distance, -row.step))
+
+    def value(self, read: ReadRow, bound: int, distance: int) -> None:
+        """Follow the value at a path as seen from a scope, made by the writes before `bound`."""
+        self._queue.append(lambda: self._value(read, bound, distance))
+
+    def _value(self, read: ReadRow, bound: int, distance: int) -> None:
+        for row in self.rows.writers(read.scope, read.path, bound):
+            if row not in self._writes:
+                self._writes.add(row)
+                self._write(row, distance, inferred=read.inferred)
+
+    def _write(self, row: int, distance: int, *, inferred: bool) -> None:
+        rows, step = self.rows, self.rows.step_of(row)
+        by_node = rows.is_by_node(row)
+        self._add(step, rows.node(step) if by_node else None, path_text(rows.path(row)), "write", distance, inferred)
+        if by_node:
+            self.step(step, distance)
+            if rows.phase(step) == LEAVE:
+                self._merged(row, step, distance)
+
+    def step(self, step: int, distance: int) -> None:
+        """Follow what a step read and called, and why it ran."""
+        if step in self._steps:
+            return
+        self._steps.add(step)
+        rows, node, bound = self.rows, self.rows.node(step), self.rows.bound_before(step)
+        for read in rows.reads(step):
+            self._add(step, node, path_text(read.path), "read", distance, read.inferred)
+            self.value(read, bound, distance + 1)
+        for call in rows.calls(step):
+            self._add(step, node, call.name, "call", distance)
+        act = rows.act(step)
+        if act.event >= 0:
+            self._event(step, act.event, distance)
+        self._given(step, distance)
+        choice = rows.choice_before(step)
+        if choice is not None:
+            self._queue.append(lambda: self._choice(choice, distance + 1))
+
+    def _choice(self, step: int, distance: int) -> None:
+        """Follow a choice: what the conditions read, or what the node that chose had read and called."""
+        if step in self._choices:
+            return
+        self._choices.add(step)
+        rows, node = self.rows, self.rows.node(step)
+        own = rows.condition_reads(step) if rows.phase(step) != ENTER else []
+        bound = rows.bound_after(step, interventions=False)
+        for read in own:
+            self._add(step, node, path_text(read.path), "condition", distance, read.inferred)
+            self.value(read, bound, distance + 1)
+        if own and rows.reading.failure(step) is None:
+            earlier = rows.choice_before(step)
+            if earlier is not None:
+                self._queue.append(lambda: self._choice(earlier, distance + 1))
+            return
+        for read in rows.reads(step):  # the node itself chose, by what it read; or it failed
+            self._add(step, node, path_text(read.path), "condition", distance, read.inferred)
+        self.step(step, distance)
+
+    def _merged(self, row: int, step: int, distance: int) -> None:
+        """Follow a write at the end of a composite node into the scopes of its inside."""
+        rows = self.rows
+        path, bound = rows.path(row), rows.bound_before(step)
+        frames = (rows.reading.tables.frames[number] for number in rows.opened_frames(step))
+        inner = [frame.scope for frame in frames if frame.scope == frame.id]
+        named = self._named_output(step, path)
+        same = [scope for scope in inner if str((named or path)[0]) in rows.keys(scope)]
+        sure = named is not None or rows.reading.nodes[rows.act(step).node].kind == "parallel"
+        for scope in same:
+            read = ReadRow(scope, named or path, inferred=not sure)
+            self._add(step, rows.node(step), path_text(read.path), "read", distance, not sure)
+            self.value(read, bound, distance + 1)
+        if not same:
+            for scope in inner:
+                for key in rows.keys(scope):
+                    self._add(step, rows.node(step), key, "read", distance, inferred=True)
+                    self.value(ReadRow(scope, (key,), inferred=True), bound, distance + 1)
+
+    def _named_output(self, step: int, path: Path) -> Path | None:
+        """Return the inner path that a subgraph copies to a key of the outer board, if its recipe says so."""
+        recipe = self.rows.recipe
+        node = None if recipe is None else recipe.nodes.get(self.rows.node(step))
+        outputs = None if node is None or node.kind != "subgraph" else node.params.get("outputs")
+        found = outputs.get(str(path[0])) if isinstance(outputs, Mapping) else None
+        if found is None:
+            return None
+        return (found,) if isinstance(found, str) else tuple(found)
+
+    def _event(self, step: int, seq: int, distance: int) -> None:
+        """Follow the event that activated a step to the step that emitted it."""
+        event = self.rows.event(seq)
+        if event is None:
+            return
+        self._add(step, self.rows.node(step), event.type, "read", distance)
+        emitter = event.step
+        node = None if emitter is None else self.rows.node(emitter)
+        self._add(event.at if emitter is None else emitter, node, event.type, "write", distance + 1)
+        if emitter is not None:
+            self._queue.append(lambda: self.step(emitter, distance + 1))
+
+    def _given(self, step: int, distance: int) -> None:
+        """Follow the inputs of an enclosing frame: which of them a step used is not recorded."""
+        frame = self.rows.reading.tables.frames[self.rows.act(step).frame]
+        if frame.given is None or not frame.id:
+            return
+        opened = self.rows.last_step(frame.parent, frame.owner, step, (ENTER,))
+        if opened is not None:
+            self._add(step, self.rows.node(step), "inputs", "read", distance, inferred=True)
+            self._queue.append(lambda: self.step(opened, distance + 1))
+
+    def _add(self, step: int, node: str | None, key: str, via: Via, distance: int, inferred: bool = False) -> None:
+        row = self.found.get((step, node, key, via))
+        if row is None:
+            self.found[step, node, key, via] = SliceRow(step, node, key, via, distance, inferred)
+        elif row.inferred and not inferred:
+            self.found[step, node, key, via] = row._replace(inferred=False)
+
+
+def slice_of(session: Session, path: str, at: int | None = None) -> Slice:
+    """Return the backward slice of the value at a path; see `Session.slice`.
+
+    Raises:
+        ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
+    """
+    if problems := [*check_paths(session, [parse_path(path)], "session.slice()")]:
+        raise ExecutionError(*problems)
+    if at is not None:
+        refuse_step(session, at)
+    return Slices(session).of_path(path, session.position if at is None else at)
+
+
+class Slices:
+    """The slices of one run, which share an index of its rows."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+        self._recipe = recipe_of(run)
+
+    @cached_property
+    def _rows(self) -> Dependence:
+        session = session_of(self._run)
+        return Dependence(trace_of(self._run), None if session is None else session.recipe)
+
+    def of_path(self, path: str, at: int) -> Slice:
+        """Return the slice of the value at a path of the board after a step."""
+        rows = self._rows
+        firsts = dict.fromkeys(rows.keys(0))
+        slicer = _Slicer(rows)
+        slicer.value(ReadRow(0, resolve_path(path, firsts)), rows.bound_after(at), 0)
+        return Slice(path, at, slicer.run(), self._recipe)
+
+    def of_write(self, scope: int, path: Path, at: int) -> Slice:
+        """Return the slice of the value at a path of any scope after a step."""
+        slicer = _Slicer(self._rows)
+        slicer.value(ReadRow(scope, path), self._rows.bound_after(at), 0)
+        return Slice(path_text(path), at, slicer.run(), self._recipe)
+
+    def of_step(self, step: int) -> Slice:
+        """Return the slice of all that made a step do what it did."""
+        slicer = _Slicer(self._rows)
+        if step:
+            slicer.step(step, 0)
+            for read in self._rows.condition_reads(step):
+                slicer.value(read, self._rows.bound_after(step, interventions=False), 1)
+        return Slice(f"step {step}", step, slicer.run(), self._recipe)
+
+
+__all__ = ["Slice", "SliceRow", "Slices", "slice_of"]

@@ -1,0 +1,271 @@
+"""What differs between two corresponding steps: writes, edits, failures, events, calls and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.analysis.alignment import StepKeys
+from agentnb.board.masking import secret_word
+from agentnb.board.paths import DELETE, OPS, Path, look
+from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.core.history import CARRIED, STATUSES
+from agentnb.engine.replay.equality import Unlike, says_the_same, unlike
+from agentnb.expressions.paths import parse_path, path_text
+from agentnb.text import safe_repr, safe_str
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.history import Call, Event
+    from agentnb.trace.row_index import Reading
+
+MOST: Final = 20  # places inside one value that are reported
+
+
+class Difference(NamedTuple):
+    """One difference of two runs. The values are not masked; `agentnb.ABSENT` stands for a missing one.
+
+    `step_a` and `step_b` are the corresponding steps, None where one run has no such step, 0 for the start. `path` is a
+    path of the board; or `error`, `route`, `event:TYPE...`, `call:NAME...`; empty if a whole step is missing. `node` is
+    None for the start.
+    """
+
+    step_a: int | None
+    step_b: int | None
+    node: str | None
+    path: str
+    a: Any
+    b: Any
+    reason: str
+    scope: int = 0  # of the first run, else of the second
+
+    def __str__(self) -> str:
+        """Return it as one sentence, without secrets."""
+        where = "at the start" if self.node is None else self._steps()
+        return safe_str(f"{where}: {self.reason}")
+
+    def __repr__(self) -> str:
+        """Return the sentence in brackets: the raw values may be secrets."""
+        return f"<Difference {self}>"
+
+    def _steps(self) -> str:
+        name = safe_repr(self.node, 200)
+        if self.step_a == self.step_b:
+            return f"step {self.step_a}, {name}"
+        steps = [f"step {step} of {run}" for step, run in ((self.step_a, "a"), (self.step_b, "b")) if step is not None]
+        return f"{' and '.join(steps)}, {name}"
+
+
+class _Written(NamedTuple):
+    scope: int
+    op: int
+    new: Any
+    by_node: bool
+
+
+class StepRows:
+    """What each step of a run did, in a form that can be compared with another run."""
+
+    def __init__(self, keys: StepKeys, run_id: str = "") -> None:
+        self.keys, self.reading, self.run_id = keys, keys.reading, run_id
+
+    def writes(self, step: int) -> dict[tuple[str, Path], list[_Written]]:
+        """Return the writes of a step by scope and path, in order; those of a person come last."""
+        codes, found = self.reading.tables.codes, dict[tuple[str, Path], list[_Written]]()
+        for history, row, by_person in self.reading.rows(step):
+            scope, path = codes[history.w_code[row] >> 2]
+            by_node = not by_person or (step == 0 and history.parent is None)  # the inputs count as the start's own
+            wrote = _Written(scope, history.w_code[row] & 3, history.w_new[row], by_node)
+            found.setdefault((self.keys.frame(scope), path), []).append(wrote)
+        return found
+
+    def route(self, step: int) -> tuple[list[str], list[Any]]:
+        """Return the nodes to which the edges led that a step followed, and the values of their conditions."""
+        nodes, acts = self.reading.nodes, self.reading.tables.acts
+        history, row = self.reading.owner(step)
+        pushes = range(history.s_pend[row - 1], history.s_pend[row])
+        taken = [at for at in pushes if history.p_val[at] is not CARRIED and acts[history.p_act[at]].node >= 0]
+        return [nodes[acts[history.p_act[at]].node].id for at in taken], [history.p_val[at] for at in taken]
+
+    def value(self, scope: int, path: Path, step: int) -> Any:
+        """Return the frozen value at a path of a scope after a step; ABSENT if there is none."""
+        value = self.reading.replica(step).get(scope, str(path[0]))
+        return value if value is ABSENT or len(path) == 1 else look(value, path[1:])
+
+    def status(self, step: int) -> str:
+        """Return the status of a step."""
+        history, row = self.reading.owner(step)
+        return STATUSES[history.s_flag[row] >> 2 & 3]
+
+    @cached_property
+    def _calls(self) -> dict[int, list[Call]]:
+        found: dict[int, list[Call]] = {}
+        for part, last in self.reading.parts():
+            for call in part.calls:
+                if call.step <= part.base + last and call.call >= 0:
+                    found.setdefault(call.step, []).append(call)
+        return found
+
+    @cached_property
+    def _events(self) -> dict[int, list[Event]]:
+        found: dict[int, list[Event]] = {}
+        for event in self.reading.events():
+            found.setdefault(event.at, []).append(event)
+        return found
+
+    def calls(self, step: int) -> list[Call]:
+        """Return the attempts of the calls of a step."""
+        return self._calls.get(step, [])
+
+    def events(self, step: int) -> list[Event]:
+        """Return the events emitted in a step, or by a person after it."""
+        return self._events.get(step, [])
+
+
+def differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[Difference]:
+    """Yield what differs between two corresponding steps (0 and 0: the start), what the node wrote first."""
+    if _is_shared(a.reading, b.reading, step_a, step_b):
+        return
+    node = a.keys.keys[step_a - 1].node if step_a else None
+    at = step_a, step_b, node
+    edits = list[Difference]()
+    for found, by_node in _writes(a, b, at):
+        if by_node:
+            yield found
+        else:
+            edits.append(found)
+    if step_a and step_b:
+        yield from _failures(a, b, at)
+        yield from _routes(a, b, at)
+    yield from _events(a, b, at)
+    if step_a and step_b:
+        yield from _calls(a, b, at)
+    yield from edits
+
+
+def _is_shared(a: Reading, b: Reading, step_a: int, step_b: int) -> bool:
+    """Return True if both steps are the same rows: those that a fork shares with its parent."""
+    if step_a != step_b:
+        return False
+    rows = zip(a.at(step_a), b.at(step_b), strict=False)
+    return len(a.at(step_a)) == len(b.at(step_b)) and all(one[0] is two[0] and one[1] == two[1] for one, two in rows)
+
+
+def unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[Unlike]:
+    """Yield the first places where two frozen values differ for certain; the ids of the two runs count as equal."""
+    for row in islice(unlike(one, other, path), MOST):
+        if row.sure and not (type(row.recorded) is str and (row.recorded, row.replayed) == (a.run_id, b.run_id)):
+            yield row
+
+
+Place = tuple[int, int, str | None]
+
+
+def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, bool]]:
+    """Yield the differences of the writes to each path, and whether both sides are by the node (or the start)."""
+    writes_a, writes_b = a.writes(at[0]), b.writes(at[1])
+    for name, path in {**writes_a, **writes_b}:
+        for one, other in zip_longest(writes_a.get((name, path), []), writes_b.get((name, path), [])):
+            wrote = one or other
+            assert wrote is not None
+            by_node = (one is None or one.by_node) and (other is None or other.by_node)
+            scope = wrote.scope
+            if one is not None and other is not None and one.op == other.op:
+                for row in unlike_places(a, b, one.new, other.new, path):
+                    yield _written(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
+                continue
+            then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (one, other))
+            if not by_node:  # an edit in one run: the other has the value from before
+                then = a.value(scope, path, at[0]) if one is None else then
+                now = b.value(scope, path, at[1]) if other is None else now
+            yield _written(at, path, then, now, by_node, scope, one, other), by_node
+
+
+def _written(
+    at: Place, path: Path, one: Any, other: Any, by_node: bool, scope: int,
+    wrote_a: _Written | None = None, wrote_b: _Written | None = None,
+) -> Difference:  # fmt: skip
+    name, secret = path_text(path), secret_word(path)
+    told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
+    for number, wrote in enumerate((wrote_a, wrote_b)):
+        if wrote is not None and OPS[wrote.op] != "set":
+            told[number] = f"{OPS[wrote.op]} {told[number]}" if wrote.op != DELETE else "a deletion"
+    if not by_node:
+        reason = f"a person's edit: {name!r} is {told[0]} in a and {told[1]} in b"
+    elif at[2] is None:
+        reason = f"the runs began with {name!r} as {told[0]} in a and {told[1]} in b"
+    else:
+        reason = f"{name!r} was written as {told[0]} in a and {told[1]} in b"
+    return Difference(*at, name, _thawed(one), _thawed(other), reason, scope)
+
+
+def _thawed(value: Any) -> Any:
+    return value if value is ABSENT else thaw(value)
+
+
+def _failures(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+    one, other = a.reading.failure(at[0]), b.reading.failure(at[1])
+    status = a.status(at[0]), b.status(at[1])
+    texts = [ABSENT if failure is None else f"{failure.type}: {failure.message}" for failure in (one, other)]
+    if status[0] == status[1] and (one is None or other is None or says_the_same(str(texts[0]), str(texts[1]))):
+        return
+    told = [word if text is ABSENT else f"failed with {safe_str(text, 200)}"
+            for word, text in zip(status, texts, strict=True)]  # fmt: skip
+    yield Difference(*at, "error", texts[0], texts[1], f"it {_was(told[0])} in a and {_was(told[1])} in b")
+
+
+def _was(told: str) -> str:
+    return told if told.startswith("failed") else "succeeded" if told == "ok" else f"was {told}"
+
+
+def _routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+    (one, values_a), (other, values_b) = a.route(at[0]), b.route(at[1])
+    if one != other:
+        told = [", ".join(names) or "no node" for names in (one, other)]
+        yield Difference(*at, "route", told[0], told[1], f"it led to {told[0]} in a and to {told[1]} in b")
+        return
+    for target, then, now in zip(one, values_a, values_b, strict=True):
+        if next(unlike_places(a, b, then, now), None) is not None:
+            told = [safe_repr(value) for value in (then, now)]
+            reason = f"the condition of the edge to {target!r} was {told[0]} in a and {told[1]} in b"
+            yield Difference(*at, "route", _thawed(then), _thawed(now), reason)
+
+
+def _events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+    for one, other in zip_longest(a.events(at[0]), b.events(at[1])):
+        if one is None or other is None or one.type != other.type:
+            then, now = (ABSENT if event is None else event.type for event in (one, other))
+            told = ["no event" if name is ABSENT else repr(name) for name in (then, now)]
+            reason = f"{told[0]} was emitted in a and {told[1]} in b"
+            yield Difference(*at, f"event:{(one or other).type}", then, now, reason)
+            continue
+        for row in unlike_places(a, b, one.payload, other.payload):
+            name = f"event:{one.type}{_below(row.path)}"
+            yield _value(at, name, row.recorded, row.replayed, "was emitted as")
+
+
+def _calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+    for one, other in zip_longest(a.calls(at[0]), b.calls(at[1])):
+        if one is None or other is None or (one.kind, one.name, one.attempt) != (other.kind, other.name, other.attempt):
+            then, now = (ABSENT if call is None else call.name for call in (one, other))
+            told = ["no call" if name is ABSENT else f"a call of {name!r}" for name in (then, now)]
+            name = (one or other).name
+            yield Difference(*at, f"call:{name}", then, now, f"it made {told[0]} in a and {told[1]} in b")
+            continue
+        for part, verb in (("arguments", "was sent as"), ("result", "was answered as"), ("error", "failed with")):
+            for row in unlike_places(a, b, getattr(one, part), getattr(other, part)):
+                yield _value(at, f"call:{one.name}.{part}{_below(row.path)}", row.recorded, row.replayed, verb)
+
+
+def _below(path: Path) -> str:
+    return f".{path_text(path)}" if path else ""
+
+
+def _value(at: Place, name: str, one: Any, other: Any, verb: str) -> Difference:
+    secret = secret_word(parse_path(name))
+    told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
+    return Difference(*at, name, _thawed(one), _thawed(other), f"{name!r} {verb} {told[0]} in a and {told[1]} in b")
+
+
+__all__ = ["Difference", "StepRows", "differences"]

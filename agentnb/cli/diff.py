@@ -1,0 +1,49 @@
+"""`agentnb diff`: where two recorded runs parted, what led to it, and all that differs after that."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.masking import masked, secret_word
+from agentnb.board.values import ABSENT
+from agentnb.cli.output import print_json
+from agentnb.expressions.paths import parse_path
+
+if TYPE_CHECKING:
+    from agentnb.analysis.step_differences import Difference
+
+
+def diff_command(args: argparse.Namespace) -> int:
+    """Print the comparison of two runs; return 0 if they do not differ, else 1."""
+    from agentnb.analysis.compare import compare
+    from agentnb.recordings.formats import open as open_run
+
+    found = compare(open_run(args.a, args.run_a), open_run(args.b, args.run_b))
+    if args.output is not None:
+        found.draw().save(args.output)
+    parted = found.first_divergence
+    if args.json:
+        slices = [None if part is None else part.to_frame() for part in found.slices]
+        print_json(
+            {
+                "first_divergence": None if parted is None else _plain(parted),
+                "slices": dict(zip("ab", slices, strict=True)),
+                "steps": found.to_frame(),
+                "differences": [_plain(each) for each in found.differences],
+            }
+        )
+    else:
+        print("\n".join(found.lines()))
+    return 0 if parted is None else 1
+
+
+def _plain(found: Difference) -> dict[str, Any]:
+    """Return a difference as a mapping, without secrets; a missing value is omitted."""
+    word = secret_word(parse_path(found.path))
+    values = {name: masked(value, word) for name, value in (("a", found.a), ("b", found.b)) if value is not ABSENT}
+    where = {name: getattr(found, name) for name in ("step_a", "step_b", "node", "path")}
+    return {**where, **values, "reason": str(found)}
+
+
+__all__ = ["diff_command"]

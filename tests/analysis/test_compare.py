@@ -1,0 +1,222 @@
+"""test_compare: where two runs parted, and everything that differs after that."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agentnb as nb
+from agentnb.errors import ExecutionError
+from tests.analysis.programs import INPUTS, KEYS, programs
+
+
+def counting(factor=2, name="count"):
+    graph = nx.DiGraph(name=name, entry="add")
+    graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_node("scale", function=lambda n: {"scaled": n * factor}, inputs={"n": "n"})
+    graph.add_node("end", function=lambda board: {"out": board["limit"] + 1})
+    graph.add_edge("add", "add", when="n < limit")
+    graph.add_edge("add", "scale")
+    graph.add_edge("scale", "end")
+    return nb.load(graph)
+
+
+def ran(recipe=None, **inputs):
+    session = nb.Session(recipe or counting(), {"n": 0, "limit": 2, **inputs})
+    session.run()
+    return session
+
+
+def test_equal_runs_do_not_differ():
+    found = nb.compare(ran(), ran())
+    assert found.first_divergence is None
+    assert set(found.to_frame()["change"]) == {"same"}
+    assert "do not differ" in repr(found)
+    assert found.slices == (None, None)
+
+
+def test_a_loop_that_runs_once_more_shifts_nothing():
+    a, b = ran(), ran()
+    b = b.fork(at=0, edit={"limit": 3})
+    b.run()
+    frame = nb.compare(a, b).to_frame()
+    assert list(frame.columns) == ["change", "node", "frame", "visit", "step_a", "step_b", "paths"]
+    only = frame[frame["change"] == "only_b"]
+    assert only[["node", "visit", "step_b"]].to_dict("records") == [{"node": "add", "visit": 3, "step_b": 3}]
+    scale = frame[frame["node"] == "scale"].iloc[0]
+    assert (scale["change"], scale["step_a"], scale["step_b"], scale["paths"]) == ("differs", 3, 4, ["scaled"])
+
+
+def test_the_first_divergence_names_step_node_path_and_both_values():
+    parted = nb.compare(ran(), ran(counting(factor=5))).first_divergence
+    assert (parted.step_a, parted.step_b, parted.node, parted.path, parted.a, parted.b) == (
+        3, 3, "scale", "scaled", 4, 10,
+    )  # fmt: skip
+    assert "'scaled' was written as 4 in a and 10 in b" in parted.reason
+
+
+def test_inputs_that_differ_are_the_first_divergence():
+    found = nb.compare(ran(), ran(limit=3))
+    parted = found.first_divergence
+    assert (parted.step_a, parted.step_b, parted.node, parted.path, parted.a, parted.b) == (0, 0, None, "limit", 2, 3)
+    assert found.to_frame().iloc[0]["step_a"] == 0
+
+
+def test_what_led_to_the_divergence_is_told_for_both_runs():
+    found = nb.compare(ran(), ran(counting(factor=5)))
+    one, other = found.slices
+    assert one.steps == other.steps == [0, 1, 2, 3]
+    assert "what led to it in a:" in repr(found)
+    assert "step 3, 'scale': write scaled" in repr(found)
+
+
+def test_a_fork_with_an_edit_parts_where_the_person_edited():
+    session = ran()
+    fork = session.fork(at=2, edit={"n": 7})
+    fork.run()
+    parted = nb.compare(session, fork).first_divergence
+    assert (parted.step_a, parted.step_b, parted.path, parted.a, parted.b) == (2, 2, "n", 2, 7)
+    assert "a person's edit" in parted.reason
+
+
+def test_nested_values_are_told_by_their_path():
+    def answering(value):
+        graph = nx.DiGraph(name="deep", entry="say")
+        graph.add_node("say", function=lambda board: {"answer": {"text": "hi", "score": [1, value]}})
+        return ran(nb.load(graph))
+
+    parted = nb.compare(answering(2), answering(3)).first_divergence
+    assert (parted.path, parted.a, parted.b) == ("answer.score.1", 2, 3)
+
+
+def test_failures_routes_calls_and_events_are_compared():
+    def made(tool):
+        graph = nx.DiGraph(name="calls", entry="ask")
+        graph.add_node("ask", kind="tool", function="look_up", inputs={"word": "word"})
+        graph.add_node("left", function=lambda board: {})
+        graph.add_node("right", function=lambda board: {})
+        graph.add_edge("ask", "left", when="size > 1")
+        graph.add_edge("ask", "right")
+        session = nb.Session(nb.load(graph), {"word": "x", "size": 0}, tools={"look_up": tool})
+        session.run()
+        return session
+
+    def fails(word):
+        raise ValueError("no such word")
+
+    one, two = made(lambda word: {"size": 1}), made(lambda word: {"size": 2})
+    assert nb.compare(one, two).to_frame()["paths"][0] == ["size", "route", "call:look_up.result.size"]
+    parted = nb.compare(one, made(fails)).differences
+    assert [each.path for each in parted if each.path == "error"] == ["error"]
+    assert any("failed with" in each.reason for each in parted)
+
+
+def test_traces_stored_runs_and_sessions_can_be_compared(tmp_path):
+    a, b = ran(), ran(counting(factor=5))
+    a.trace.to_json(tmp_path / "a.json")
+    b.save(tmp_path / "b.db")
+    kept = nb.compare(nb.SimulationTrace.read(tmp_path / "a.json"), nb.open(tmp_path / "b.db"))
+    assert kept.first_divergence == nb.compare(a, b).first_divergence
+    assert kept.to_frame().equals(nb.compare(a, b).to_frame())
+    assert "only" not in kept.draw().svg.split("</style>")[1]
+
+
+def test_a_run_that_ended_earlier_is_told():
+    a, b = ran(), nb.Session(counting(), {"n": 0, "limit": 2})
+    b.run(max_steps=3)
+    parted = nb.compare(a, b).first_divergence
+    assert (parted.step_a, parted.step_b, parted.node) == (4, None, "end")
+    assert "in a only; b ended after step 3" in parted.reason
+
+
+def test_something_else_is_no_run():
+    with pytest.raises(ExecutionError, match="A101") as error:
+        nb.compare(ran(), counting())
+    assert "nb.Session(recipe, inputs) makes" in str(error.value)
+
+
+def test_both_routes_are_in_one_drawing():
+    edited = nx.DiGraph(name="count", entry="add")
+    edited.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    edited.add_node("other", function=lambda n: {"scaled": n}, inputs={"n": "n"})
+    edited.add_edge("add", "add", when="n < limit")
+    edited.add_edge("add", "other")
+    found = nb.compare(ran(), ran(nb.load(edited)))
+    svg = found.draw().svg.split("</style>")[1]
+    assert 'family-act visited only-b" data-node="other"' in svg
+    assert 'family-act visited only-a" data-node="scale"' in svg
+    assert "parted" in svg
+    assert "only-a" not in nb.compare(ran(), ran()).draw().svg.split("</style>")[1]
+
+
+def test_secrets_are_masked_in_every_view():
+    def kept(secret):
+        graph = nx.DiGraph(name="secret", entry="sign")
+        graph.add_node("sign", function=lambda board: {"password": secret, "size": len(secret)})
+        return ran(nb.load(graph))
+
+    found = nb.compare(kept("hunter2-hunter2"), kept("swordfish-9"))
+    shown = [repr(found), repr(found.first_divergence), found._repr_html_(), found.to_frame().to_string()]
+    assert all("hunter2" not in text and "swordfish" not in text for text in shown)
+
+
+def test_branches_that_ran_in_another_order_are_the_same():
+    recipe = nb.samples("fanout")
+    a, b = (nb.Session(recipe, {}, validate_inputs=False) for _ in range(2))
+    a.run()
+    while b.step():
+        pass
+    assert nb.compare(a, b).first_divergence is None
+
+
+@pytest.mark.parametrize("name", ["refine", "search", "research", "document", "rag", "team", "incident", "moderation"])
+def test_a_sample_does_not_differ_from_itself(name):
+    def made():
+        session = nb.Session(nb.samples(name), {}, validate_inputs=False, seed=3, clock=nb.FrozenClock())
+        if name == "team":
+            session.emit("goal.created", {"goal": "batteries"})
+        session.run(max_steps=60)
+        return session
+
+    found = nb.compare(made(), made())
+    assert found.first_divergence is None
+    assert found._repr_html_()
+
+
+def naive(a, b):
+    """Return the rows of a comparison by joining the two tables of steps on node, frame and visit."""
+    tables = []
+    for session in (a, b):
+        visits: Counter = Counter()
+        edges = session.trace.frames.edges
+        table = {}
+        for step in session.trace.steps:
+            visits[step.node_id] += 1
+            route = [str(target) for target in edges[edges["step"] == step.step]["target"]]
+            table[step.node_id, visits[step.node_id]] = (step.step, dict(step.outputs), route)
+        tables.append(table)
+    found = {}
+    for key in {**tables[0], **tables[1]}:
+        one, other = tables[0].get(key), tables[1].get(key)
+        change = "only_b" if one is None else "only_a" if other is None else (
+            "same" if one[1:] == other[1:] else "differs")  # fmt: skip
+        found[key] = (change, one and one[0], other and other[0])
+    return found
+
+
+@given(programs(), st.sampled_from(KEYS), st.integers(0, 60), st.one_of(st.none(), st.integers(0, 6)))
+def test_random_runs_are_aligned_as_by_a_naive_join(program, key, value, change):
+    a, b = program.session(), program.session({**INPUTS, key: value}, change)
+    frame = nb.compare(a, b).to_frame()
+    frame = frame[frame["node"].notna()]
+    rows = {
+        (row.node, row.visit): (row.change, None if row.change == "only_b" else row.step_a,
+                                None if row.change == "only_a" else row.step_b)
+        for row in frame.itertuples()
+    }  # fmt: skip
+    assert rows == naive(a, b)
+    assert list(frame["step_a"].dropna()) == sorted(frame["step_a"].dropna())

@@ -1,0 +1,204 @@
+"""test_slices: which writes, reads, conditions and calls led to a value."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agentnb as nb
+from agentnb.analysis.slices import Slices
+from agentnb.errors import ExecutionError
+from agentnb.recipe.model import Edge, Node, Recipe, Region
+from tests.analysis.programs import INPUTS, KEYS, programs
+
+
+def two_inputs():
+    graph = nx.DiGraph(name="two", entry="left")
+    graph.add_node("left", function=lambda a: {"x": a * 2}, inputs={"a": "a"})
+    graph.add_node("right", function=lambda b: {"y": b * 3}, inputs={"b": "b"})
+    graph.add_node("join", function=lambda board: {"sum": board["x"] + 1})
+    graph.add_edge("left", "right")
+    graph.add_edge("right", "join")
+    session = nb.Session(nb.load(graph), {"a": 1, "b": 2})
+    session.run()
+    return session
+
+
+def rows(found):
+    return {(row.step, row.node, row.key, row.via) for row in found.rows}
+
+
+def test_only_what_led_to_the_value_is_in_the_slice():
+    found = two_inputs().slice("sum")
+    assert found.steps == [0, 1, 3]
+    assert rows(found) == {
+        (3, "join", "sum", "write"), (3, "join", "x", "read"), (1, "left", "x", "write"), (1, "left", "a", "read"),
+        (0, None, "a", "write"),
+    }  # fmt: skip
+
+
+def test_the_frame_has_its_columns_and_the_value_comes_first():
+    frame = two_inputs().slice("sum").to_frame()
+    assert list(frame.columns) == ["step", "node", "key", "via", "distance", "inferred"]
+    assert frame.iloc[0].to_dict() == {
+        "step": 3, "node": "join", "key": "sum", "via": "write", "distance": 0, "inferred": False,
+    }  # fmt: skip
+    assert frame["distance"].is_monotonic_increasing
+
+
+def test_it_looks_at_the_value_after_a_step():
+    session = two_inputs()
+    session.edit({"x": 9})
+    assert session.slice("x").steps == [3]
+    assert session.slice("x", at=2).steps == [0, 1]
+    assert rows(session.slice("x")) == {(3, None, "x", "write")}
+
+
+def test_a_condition_that_decided_whether_a_node_ran_is_in_its_slice():
+    graph = nx.DiGraph(name="choice", entry="look")
+    graph.add_node("look", function=lambda a: {"seen": a}, inputs={"a": "a"})
+    graph.add_node("yes", function=lambda board: {"out": 1})
+    graph.add_node("no", function=lambda board: {"out": 0})
+    graph.add_node("end", function=lambda board: {"done": True})
+    graph.add_edge("look", "yes", when="flag > 1")
+    graph.add_edge("look", "no")
+    graph.add_edge("yes", "end")
+    graph.add_edge("no", "end")
+    session = nb.Session(nb.load(graph), {"a": 1, "flag": 3})
+    session.run()
+    assert (1, "look", "flag", "condition") in rows(session.slice("out"))
+    assert session.slice("out").steps == [0, 1, 2]
+    # Both branches lead to `end`, so that nothing decides whether it runs.
+    assert rows(session.slice("done")) == {(3, "end", "done", "write")}
+
+
+def test_a_call_is_in_the_slice_of_what_it_answered():
+    graph = nx.DiGraph(name="calls", entry="ask")
+    graph.add_node("ask", kind="tool", function="look_up", inputs={"word": "word"})
+    session = nb.Session(nb.load(graph), {"word": "x"}, tools={"look_up": lambda word: {"meaning": word * 2}})
+    session.run()
+    assert (1, "ask", "look_up", "call") in rows(session.slice("meaning"))
+
+
+def test_a_branch_of_a_parallel_node_is_followed_into_its_own_scope():
+    nodes = [
+        Node("fan", "parallel", bodies=("l", "r")),
+        Node("left", "function", scope="l", params={"function": lambda a: {"x": a + 1}}, inputs={"a": ("a",)}),
+        Node("right", "function", scope="r", params={"function": lambda b: {"y": b + 1}}, inputs={"b": ("b",)}),
+        Node("end", "function", params={"function": lambda y: {"out": y}}, inputs={"y": ("y",)}),
+    ]
+    regions = {"l": Region("l", ("left",), owner="fan"), "r": Region("r", ("right",), owner="fan")}
+    recipe = Recipe("fan", "networkx", {node.id: node for node in nodes}, (Edge("fan", "end"),), ("fan",),
+                    regions=regions)  # fmt: skip
+    session = nb.Session(recipe, {"a": 1, "b": 2})
+    session.run()
+    found = session.slice("out")
+    assert found.nodes == ["end", "fan", "right"]
+    assert {row.key for row in found.rows if row.step == 0} == {"b"}
+    assert not any(row.inferred for row in found.rows)
+
+
+def test_the_condition_of_a_loop_is_in_the_slice_of_its_body():
+    session = nb.Session(nb.samples("refine"), {}, validate_inputs=False)
+    session.run()
+    found = session.slice("root")
+    assert "condition" in {row.via for row in found.rows}
+    assert len([row for row in found.rows if row.via == "write" and row.key == "guess"]) > 2
+
+
+def test_a_read_that_may_be_the_conditions_alone_is_marked_as_inferred():
+    graph = nx.DiGraph(name="mixed", entry="add")
+    graph.add_node("add", function=lambda board: {"n": board["step"] + 1})
+    graph.add_node("end", function=lambda board: {"out": board["n"]})
+    graph.add_edge("add", "end", when="limit > 0")
+    session = nb.Session(nb.load(graph), {"step": 1, "limit": 1})
+    session.run()
+    inferred = {(row.key, row.via): row.inferred for row in session.slice("out").rows if row.node == "add"}
+    assert inferred == {
+        ("n", "write"): False, ("step", "read"): False, ("limit", "read"): True, ("limit", "condition"): False,
+    }  # fmt: skip
+
+
+def test_a_delivered_event_leads_back_to_the_step_that_emitted_it():
+    session = nb.Session(nb.samples("team"))
+    session.emit("goal.created", {"goal": "batteries"})
+    session.run()
+    assert len(session.trace) > 2
+    wrote = session.trace.frames.writes
+    found = session.slice(str(wrote["key"].iloc[-1]).split(".")[0])
+    assert len(found.steps) > 1
+    assert "read" in set(found.to_frame()["via"])
+
+
+def test_it_draws_and_shows_itself_without_secrets():
+    graph = nx.DiGraph(name="secret", entry="sign")
+    graph.add_node("sign", function=lambda password: {"out": len(password)}, inputs={"password": "password"})
+    session = nb.Session(nb.load(graph), {"password": "hunter2-hunter2"})
+    session.run()
+    found = session.slice("out")
+    shown = [repr(found), found.draw().svg, found.draw().dot, found.to_frame().to_string()]
+    assert all("hunter2" not in text for text in shown)
+    assert "in-slice" in found.draw().svg
+    assert set(found._repr_mimebundle_()) >= {"image/svg+xml", "text/plain"}
+
+
+def test_mistakes_are_told():
+    session = two_inputs()
+    with pytest.raises(ExecutionError, match="X145"):
+        session.slice("summ")
+    with pytest.raises(ExecutionError, match="X111"):
+        session.slice("sum", at=9)
+
+
+def test_an_opened_run_has_the_same_slice(tmp_path):
+    session = two_inputs()
+    session.save(tmp_path / "run.db")
+    assert rows(nb.open(tmp_path / "run.db").slice("sum")) == rows(session.slice("sum"))
+
+
+def naive_steps(session, key, at):
+    """Return the steps of a value's data flow by a search over the tables of writes and reads."""
+    writes, reads = session.trace.frames.writes, session.trace.frames.reads
+    found, border = set(), [(key, at)]
+    while border:
+        wanted, before = border.pop()
+        mine = writes[(writes["key"] == wanted) & (writes["step"] <= before)]
+        if not len(mine):
+            continue
+        step = int(mine["step"].iloc[-1])
+        if step not in found:
+            found.add(step)
+            border += [(str(read), step - 1) for read in reads[reads["step"] == step]["key"]] if step else []
+        else:
+            border += []
+    return found
+
+
+@given(programs(branches=False), st.sampled_from(KEYS))
+def test_without_conditions_it_is_the_data_flow_of_the_tables(program, key):
+    session = program.session()
+    assert set(session.slice(key).steps) == naive_steps(session, key, session.position)
+
+
+@given(programs(), st.sampled_from(KEYS), st.sampled_from(KEYS))
+def test_an_input_outside_the_slice_does_not_change_the_value(program, key, changed):
+    """The oracle runs the program again with one input changed; a changed route is the affair of the conditions."""
+    session = program.session()
+    found = session.slice(key)
+    if any(row.step == 0 and row.key == changed for row in found.rows):
+        return
+    other = program.session({**INPUTS, changed: INPUTS[changed] + 29})
+    if [step.node_id for step in other.trace.steps] == [step.node_id for step in session.trace.steps]:
+        assert other.board[key] == session.board[key]
+
+
+@given(programs(), st.sampled_from(KEYS), st.integers(0, 6))
+def test_a_node_outside_the_slice_may_compute_something_else(program, key, number):
+    session = program.session()
+    if f"n{number}" in Slices(session).of_path(key, session.position).nodes:
+        return
+    other = program.session(change=number)
+    if [step.node_id for step in other.trace.steps] == [step.node_id for step in session.trace.steps]:
+        assert other.board[key] == session.board[key]
