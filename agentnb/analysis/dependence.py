@@ -12,6 +12,8 @@ import numpy as np
 from agentnb.analysis.control_dependence import CHOOSERS, ControlDependence
 from agentnb.board.paths import APPEND
 from agentnb.engine.core.history import AGAIN, ENTER, LEAVE, RUN
+from agentnb.errors import RecipeError
+from agentnb.expressions.conditions import as_condition
 from agentnb.trace.columns import Columns
 
 if TYPE_CHECKING:
@@ -175,10 +177,26 @@ class Dependence:
                 continue
             source = number[edge.source]
             before = found.get(source, frozenset())
-            unknown = getattr(edge.when, "whole", False) or not hasattr(edge.when, "reads")
-            own = None if unknown else frozenset(str(path[0]) for path in edge.when.reads)
+            own = self._keys_of(edge.when)
             found[source] = None if own is None or before is None else before | own
         return found
+
+    def _keys_of(self, when: Any) -> frozenset[str] | None:
+        """Return the keys that a condition reads; None if they are unknown.
+
+        Of a condition from a stored run only the text is left: it is parsed, and trusted if its keys are on the board.
+        """
+        if getattr(when, "whole", False) or not hasattr(when, "reads"):
+            return None
+        reads = when.reads
+        if not reads and not hasattr(when, "whole"):
+            try:
+                reads = as_condition(when.text).reads
+            except RecipeError:
+                return None
+            if not all(any(path[0] == key for _, path in self.columns.codes) for key, *_ in reads):
+                return None
+        return frozenset(str(path[0]) for path in reads)
 
     @cached_property
     def _recorded(self) -> tuple[list[int], list[int]]:

@@ -53,9 +53,7 @@ def recipe_of(run: Any) -> Recipe:
         return snapshot_recipe(kept)
     reading = trace.reading()
     nodes = {row.id: Node(row.id, row.kind, inputs=dict(row.inputs) or None) for row in reading.nodes}
-    edges = [
-        Edge(row.source, row.target, cast("EdgeKind", row.kind), condition=row.condition) for row in reading.edges
-    ]
+    edges = [Edge(row.source, row.target, cast("EdgeKind", row.kind), condition=row.condition) for row in reading.edges]
     targets = {edge.target for edge in edges}
     entry = tuple(name for name in nodes if name not in targets)[:1] or tuple(nodes)[:1]
     return Recipe(safe_str(trace.agent_id, 200), "trace", nodes, tuple(edges), entry)

@@ -152,10 +152,14 @@ def test_mistakes_are_told():
         session.slice("sum", at=9)
 
 
-def test_an_opened_run_has_the_same_slice(tmp_path):
-    session = two_inputs()
+@pytest.mark.parametrize(("name", "key"), [("refine", "root"), ("fanout", "offer"), ("document", "draft")])
+def test_an_opened_run_has_the_same_slice(tmp_path, name, key):
+    session = nb.Session(nb.samples(name), {}, validate_inputs=False)
+    session.run()
     session.save(tmp_path / "run.db")
-    assert rows(nb.open(tmp_path / "run.db").slice("sum")) == rows(session.slice("sum"))
+    session.trace.to_json(tmp_path / "run.json")
+    assert rows(nb.open(tmp_path / "run.db").slice(key)) == rows(session.slice(key))
+    assert rows(nb.open(tmp_path / "run.json").slice(key)) == rows(session.slice(key))
 
 
 def naive_steps(session, key, at):
