@@ -19,10 +19,10 @@ _SUSPICIOUS: Final = 10_000  # parts; a value with more of them is measured as a
 class Walk:
     """How deep a walk over a value is, and how many lists, mappings and objects it has entered."""
 
-    __slots__ = ("depth", "size", "value")
+    __slots__ = ("depth", "included", "size", "value")
 
     def __init__(self, value: Any) -> None:
-        self.value, self.depth, self.size = value, 0, 0
+        self.value, self.depth, self.size, self.included = value, 0, 0, 0
 
     def enter(self) -> str:
         """Count a part that is entered; return why the walk must stop, "" if it may continue.
@@ -35,7 +35,15 @@ class Walk:
             return TOO_DEEP
         if self.size > SIZE_LIMIT:
             return TOO_LARGE
-        return excess(self.value) if self.size == _SUSPICIOUS else ""
+        return excess(self.value) if self.size - self.included == _SUSPICIOUS else ""
+
+    def include(self, levels: int, total: int) -> str:
+        """Count a part that was measured before; return why the walk must stop, "" if it may continue."""
+        self.size += total
+        self.included += total
+        if self.depth + levels > DEPTH_LIMIT:
+            return TOO_DEEP
+        return TOO_LARGE if self.size > SIZE_LIMIT else ""
 
 
 def excess(value: Any) -> str:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from itertools import islice
-from operator import is_
+from operator import eq, is_
 from pathlib import PurePath
 from types import NoneType
 from typing import Any, Final, Self
@@ -57,10 +57,16 @@ _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int,
 
 
 class FrozenDict(dict[Any, Any]):
-    """An immutable mapping. `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same)."""
+    """An immutable mapping.
 
-    __slots__ = ("flat",)
+    `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same). `levels` is how deep it is nested
+    at most, `total` how many lists, mappings and objects it is; both include the mapping itself.
+    """
+
+    __slots__ = ("flat", "levels", "total")
     flat: int
+    levels: int
+    total: int
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise BoardError(
@@ -77,12 +83,17 @@ class FrozenDict(dict[Any, Any]):
 
 
 class FrozenList(Sequence[Any]):
-    """The first `size` items of a list that may be shared: appending an item at the tip copies nothing."""
+    """The first `size` items of a list that may be shared: appending an item at the tip copies nothing.
 
-    __slots__ = ("flat", "items", "size")
+    `levels` and `total` are as in FrozenDict. `loan` has the copies of the items that were handed out to readers.
+    """
 
-    def __init__(self, items: list[Any], size: int, flat: bool) -> None:
+    __slots__ = ("flat", "items", "levels", "loan", "size", "total")
+
+    def __init__(self, items: list[Any], size: int, flat: bool, extent: tuple[int, int] = (1, 1)) -> None:
         self.items, self.size, self.flat = items, size, flat
+        self.levels, self.total = extent
+        self.loan: Any = None
 
     def __len__(self) -> int:
         return self.size
@@ -106,24 +117,40 @@ class FrozenList(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]  # as a list
 
     def __repr__(self) -> str:
-        return f"FrozenList({safe_repr(self, 2000)})"
+        return repr([*self])  # as the list that it is thawed to: a reader's copy may have it as a part
 
     def grown(self, item: Any) -> FrozenList:
         """Return this list with one more frozen item: in place at the tip, else as a copy."""
-        items, size = self.items, self.size
+        items, size, loan = self.items, self.size, self.loan
         flat = self.flat and type(item) in ATOMS
-        if len(items) > size and items[size] is item:
-            return FrozenList(items, size + 1, flat)
-        if len(items) != size:
-            items = items[:size]
-        items.append(item)
-        return FrozenList(items, size + 1, flat)
+        levels, total = extent_of(item)
+        extent = max(self.levels, levels + 1), self.total + total
+        if len(items) <= size or items[size] is not item:
+            if len(items) != size:
+                items, loan = items[:size], None
+            items.append(item)
+        grown = FrozenList(items, size + 1, flat, extent)
+        grown.loan = loan
+        return grown
+
+    def replaced(self, parts: Mapping[int, Any]) -> FrozenList:
+        """Return this list with other frozen items at some indexes."""
+        items = self.items[: self.size]
+        levels, total = self.levels, self.total
+        for index, part in parts.items():
+            before, after = extent_of(items[index]), extent_of(part)
+            levels, total = max(levels, after[0] + 1), total + after[1] - before[1]
+            items[index] = part
+        return FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total))
 
 
 class FrozenSet(frozenset[Any]):
     """The frozen form of a set; it is thawed to a set."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(set(self))
 
 
 class FrozenRecord:
@@ -165,6 +192,7 @@ class Opaque:
 show_as(FrozenList, lambda value: islice(value.items, value.size))
 show_as(FrozenRecord, lambda value: Fields(class_name(value.template), value.parts.items()))
 
+COPIES: Final[set[type]] = set()  # the classes of the copies that `copies.lend` returns
 FROZEN: Final[frozenset[type]] = frozenset({FrozenDict, FrozenList, FrozenSet, FrozenRecord, FrozenArray, Opaque})
 
 
@@ -181,7 +209,11 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
             mappings and objects in it; X468, it is a generator, a coroutine or the like, which has not run.
     """
     cls = type(value)
-    if cls in ATOMS or cls in FROZEN:
+    if cls in ATOMS:
+        return value
+    if cls in FROZEN:
+        if walk is not None:
+            include(walk, value)
         return value
     if cls is dict and like is ABSENT:  # most values that nodes write and tools return are small records of atoms
         if not value:
@@ -191,7 +223,7 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
             return flat
     walk = Walk(value) if walk is None else walk
     enter(walk, value)
-    freezer = _FREEZERS.get(cls)
+    freezer = FREEZERS.get(cls)
     if freezer is not None:
         frozen = freezer(value, like, walk)
     else:  # an object of another class is two levels: walks over it make as many calls
@@ -213,6 +245,43 @@ def enter(walk: Walk, value: Any) -> None:
         raise _beyond_bounds(value, why)
 
 
+def include(walk: Walk, frozen: Any) -> None:
+    """Count a frozen value that becomes a part of another one, without walking over it.
+
+    Raises:
+        BoardError: B102, with it the value is too deep or too large.
+    """
+    _include(walk, *extent_of(frozen))
+
+
+def _include(walk: Walk, levels: int, total: int) -> None:
+    why = walk.include(levels, total)
+    if why:
+        raise _beyond_bounds(walk.value, why)
+
+
+def extent_of(frozen: Any) -> tuple[int, int]:
+    """Return how many levels a frozen value has at most, and how many lists, mappings and objects it is."""
+    cls = type(frozen)
+    if cls in ATOMS:
+        return 0, 0
+    if cls is FrozenDict or cls is FrozenList:
+        return frozen.levels, frozen.total
+    if cls is FrozenRecord:
+        return frozen.parts.levels + 1, frozen.parts.total
+    return _extent_around(tuple.__iter__(frozen)) if issubclass(cls, tuple) else (1, 1)
+
+
+def _extent_around(parts: Iterable[Any]) -> tuple[int, int]:
+    """Return the extent of a collection of frozen parts."""
+    levels, total = 0, 1
+    for part in parts:
+        if type(part) not in ATOMS:
+            inner, within = extent_of(part)
+            levels, total = max(levels, inner), total + within
+    return levels + 1, total
+
+
 def _beyond_bounds(value: Any, why: str) -> BoardError:
     return BoardError(
         Problem(
@@ -230,6 +299,7 @@ def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     result = FrozenDict(parts)
     classes = {*map(type, parts.values())}
     result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
+    result.levels, result.total = (1, 1) if result.flat else _extent_around(parts.values())
     return result
 
 
@@ -238,10 +308,12 @@ _EMPTY: FrozenDict = frozen_dict({})
 
 def frozen_list(items: list[Any]) -> FrozenList:
     """Return a FrozenList that owns `items`, which are already frozen."""
-    return FrozenList(items, len(items), ATOMS.issuperset(map(type, items)))
+    flat = ATOMS.issuperset(map(type, items))
+    return FrozenList(items, len(items), flat, (1, 1) if flat else _extent_around(items))
 
 
-def _freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
+def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
+    """Freeze a mapping part by part; see `freeze`."""
     if not ATOMS.issuperset(map(type, value)):
         _check_members((key for key in value if issubclass(type(key), tuple | frozenset)), walk)
     if type(like) is not FrozenDict:
@@ -253,23 +325,52 @@ def _freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
     return frozen_dict(parts)
 
 
-def _freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
+def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
+    """Freeze a list item by item; see `freeze`."""
     if type(like) is not FrozenList:
+        if ATOMS.issuperset(map(type, value)):
+            return frozen_list(value[:])
         return frozen_list([freeze(item, ABSENT, walk) for item in value])
-    old, size = like.items, like.size
-    items = [
-        was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _equal(item, was)
-        else freeze(item, was, walk)
-        for item, was in zip(value, old[:size])  # noqa: B905  (stops at the shorter one)
-    ]  # fmt: skip
-    shared = len(items) == size and all(map(is_, items, old))
-    if shared:
+    same = _shared_prefix(value, like)
+    if same == like.size:
+        include(walk, like)
         grown = like
-        for item in value[size:]:
+        for item in value[same:]:
             grown = grown.grown(freeze(item, ABSENT, walk))
         return grown
-    items.extend(freeze(item, ABSENT, walk) for item in value[len(items) :])
-    return frozen_list(items)
+    if ATOMS.issuperset(map(type, value)):
+        return frozen_list(value[:])
+    old, left = like.items, like.items[same : like.size]
+    levels, total = _extent_around(left)
+    total = like.total - total + 1  # of the items that are kept
+    if same:
+        levels = like.levels
+        _include(walk, levels, total - 1)
+    rest = [
+        was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _equal(item, was)
+        else freeze(item, was, walk)
+        for item, was in zip(value[same:], left)  # noqa: B905  (stops at the shorter one)
+    ]  # fmt: skip
+    if len(rest) == len(left) and all(map(is_, rest, left)):
+        grown = like
+        for item in value[like.size :]:
+            grown = grown.grown(freeze(item, ABSENT, walk))
+        return grown
+    rest.extend(freeze(item, ABSENT, walk) for item in value[same + len(rest) :])
+    around = _extent_around(rest)
+    items = [*old[:same], *rest]
+    flat = ATOMS.issuperset(map(type, items))
+    return FrozenList(items, len(items), flat, (max(levels, around[0]), total + around[1] - 1))
+
+
+def _shared_prefix(value: list[Any], like: FrozenList) -> int:
+    """Return how many of the first items are those of `like` or unchanged copies of them, as far as a look tells."""
+    for known in (like.items, [] if like.loan is None else like.loan.known()):
+        if value and known and value[0] is known[0]:
+            if all(map(is_, value, known)):
+                return min(len(value), len(known), like.size)
+            return min([*map(is_, value, known)].index(False), like.size)
+    return like.size if not like.size else 0
 
 
 def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, ...]:
@@ -300,9 +401,13 @@ def _check_members(value: Iterable[Any], walk: Walk) -> None:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Return whether two collections are equal; False if comparing their parts raises."""
+    return are_equal(eq, one, other)
+
+
+def are_equal(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> bool:
+    """Return whether two collections are equal by `compare`; False if comparing their parts raises."""
     try:
-        return bool(one == other)
+        return bool(compare(one, other))
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001  (user code)
@@ -318,13 +423,13 @@ def _freeze_record(value: Any, names: Sequence[str], like: Any, walk: Walk) -> A
     if template is UNREADABLE or any(item is UNREADABLE for item in fields.values()):
         return _freeze_by_reference(value, like)
     before = like.parts if type(like) is FrozenRecord and type(like.template) is type(value) else ABSENT
-    parts = _freeze_dict({name: item for name, item in fields.items() if item is not _MISSING}, before, walk)
+    parts = freeze_dict({name: item for name, item in fields.items() if item is not _MISSING}, before, walk)
     return like if parts is before else FrozenRecord(template, parts)
 
 
 def _freeze_mapping(value: Mapping[Any, Any], like: Any, walk: Walk) -> Any:
     items = items_of(value)
-    return _freeze_by_reference(value, like) if items is UNREADABLE else _freeze_dict(items, like, walk)
+    return _freeze_by_reference(value, like) if items is UNREADABLE else freeze_dict(items, like, walk)
 
 
 def items_of(value: Mapping[Any, Any]) -> Any:
@@ -363,7 +468,7 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
 def _freeze_collection(value: Any, cls: Any, like: Any, walk: Walk) -> Any:
     """Freeze a collection of a user's class by its contents, without calling its own methods."""
     if issubclass(cls, list):
-        return _freeze_list(list(list.__iter__(value)), like, walk)
+        return freeze_list(list(list.__iter__(value)), like, walk)
     if issubclass(cls, set):
         return _freeze_set(set.__iter__(value), like, walk)
     if issubclass(cls, frozenset):
@@ -406,9 +511,9 @@ def _freeze_by_reference(value: Any, like: Any) -> Opaque:
     return Opaque(value)
 
 
-_FREEZERS: dict[type, Callable[[Any, Any, Walk], Any]] = {
-    dict: _freeze_dict,
-    list: _freeze_list,
+FREEZERS: Final[dict[type, Callable[[Any, Any, Walk], Any]]] = {
+    dict: freeze_dict,
+    list: freeze_list,
     tuple: _freeze_tuple,
     set: _freeze_set,
     frozenset: _freeze_frozenset,
@@ -458,10 +563,12 @@ def thaw(value: Any) -> Any:
 
 
 def same(copied: Any, frozen: Any) -> bool:
-    """Return whether a thawed copy is unchanged: atoms are compared by identity, so that 1 and True differ."""
+    """Return whether a thawed or lent copy is unchanged; atoms are compared with their types, as 1 and True differ."""
     cls = type(frozen)
     if copied is frozen or cls is Opaque:
         return True
+    if type(copied) in COPIES:
+        return freeze(copied, frozen) is frozen
     if cls is FrozenDict:
         if type(copied) is not dict or len(copied) != len(frozen):
             return False
@@ -502,4 +609,5 @@ def _same_other(copied: Any, frozen: Any, cls: type[Any]) -> bool:
         if type(copied) is not cls or tuple.__len__(copied) != tuple.__len__(frozen):
             return False
         return all(map(same, tuple.__iter__(copied), tuple.__iter__(frozen)))
-    return type(copied) is cls and _equal(copied, frozen)
+    # Numbers and times may be equal and yet differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00").
+    return type(copied) is cls and _equal(copied, frozen) and (cls not in ATOMS or repr(copied) == repr(frozen))

@@ -5,6 +5,7 @@ import pickle
 import warnings
 from collections import namedtuple
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -243,3 +244,11 @@ def test_freezing_beside_itself_shares_the_whole(value):
 def test_a_copy_that_was_changed_is_not_the_same(copied, value):
     assert not same(copied, freeze(value))
     assert same(thaw(freeze(value)), freeze(value))
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.0, -0.0), (Decimal("1.0"), Decimal("1.00")), (1, True), (1, 1.0)])
+def test_an_equal_value_that_differs_is_a_change(before, after):
+    frozen = freeze((before, [before]))
+    mine = thaw(frozen)
+    mine[1][0] = after
+    assert not same(mine, frozen)

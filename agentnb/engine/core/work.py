@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentnb.board.copies import lend
 from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
@@ -222,7 +223,7 @@ class Work:
         """Return this step's own copy of a key's value; changes made in it become writes."""
         held = self.copies.get(key)
         if held is None or held[1] is not frozen:
-            held = self.copies[key] = (thaw(frozen), frozen)
+            held = self.copies[key] = (lend(frozen), frozen)
         return held[0]
 
     def write(self, path: str | Path, value: Any) -> None:

@@ -1,0 +1,523 @@
+"""Copies for a reader: lists and dicts that copy a part when it is read, and know whether they were changed.
+
+A node may change what it reads, so it receives a copy. These copies are real lists and dicts whose parts stay the
+frozen ones until they are asked for. So reading costs what the reader touches, and `freeze` returns the frozen value
+of an unchanged copy without comparing it.
+
+Iterating over a list of mappings hands out all of them. Those copies are kept (see `Loan`) and handed out again to the
+next reader, except the ones that somebody changed or still holds; the holders are counted by their references.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from threading import RLock
+from typing import Any, Final, SupportsIndex
+from weakref import ref
+
+from agentnb.board.values import (
+    ABSENT,
+    ATOMS,
+    COPIES,
+    FREEZERS,
+    FROZEN,
+    FrozenDict,
+    FrozenList,
+    are_equal,
+    freeze,
+    freeze_dict,
+    freeze_list,
+    frozen_dict,
+    include,
+    thaw,
+)
+from agentnb.bounds import Walk
+
+_KEPT_LOANS: Final = 16  # the lists whose copies are kept for the next reader, in the whole process
+_lock: Final = RLock()  # the threads of a node may read one copy at once
+
+
+def lend(value: Any) -> Any:
+    """Return a copy of a frozen value that its reader may change; parts of lists and dicts are copied when read."""
+    cls = type(value)
+    if cls is FrozenDict:
+        return _dict_of(value)
+    if cls is FrozenList:
+        return _list_of(value)
+    return thaw(value)
+
+
+def _dict_of(frozen: FrozenDict, changes: Changes | None = None) -> Any:
+    copied = _new_dict(CopiedDict if frozen.flat else LazyDict)
+    _fill_dict(copied, frozen)
+    if not frozen.flat:
+        copied.opened = None
+    copied.source = copied.pristine = frozen
+    copied.changes = changes
+    return copied
+
+
+def _list_of(frozen: FrozenList) -> Any:
+    copied = _new_list(CopiedList if frozen.flat else LazyList)
+    if not frozen.flat:
+        copied.opened = copied.changes = copied.mark = None
+        copied.whole = False
+    _fill_list(copied, frozen.items if len(frozen.items) == frozen.size else frozen.items[: frozen.size])
+    copied.source = frozen
+    return copied
+
+
+def _is_cold(part: Any) -> bool:
+    """Return True for a part of a copy that may still be the frozen one."""
+    cls = type(part)
+    return cls in FROZEN or (issubclass(cls, tuple) and not ATOMS.issuperset(map(type, tuple.__iter__(part))))
+
+
+class Changes:
+    """Tells whether one of many copies was changed since: `mark` is another object after each first change of a copy.
+
+    A mapping whose parts that can be changed were handed out counts as changed.
+    """
+
+    __slots__ = ("mark",)
+
+    def __init__(self) -> None:
+        self.mark = object()
+
+
+class CopiedDict(dict[Any, Any]):
+    """A reader's copy of a mapping of atoms.
+
+    `source` is the frozen value it was copied from, None once the reader has set or removed a key. `pristine` is the
+    same, and None also once a part that can be changed was handed out.
+    """
+
+    __slots__ = ("changes", "pristine", "source")
+    source: FrozenDict | None
+    pristine: FrozenDict | None
+    changes: Changes | None
+
+    def __new__(cls, *args: Any, **words: Any) -> Any:
+        """Return a plain dict: code that makes another mapping of this type gets one."""
+        return dict(*args, **words)
+
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
+        return dict, (), None, None, iter(self.items())
+
+    def _touch(self) -> None:
+        if self.pristine is not None:
+            self.pristine = None
+            if self.changes is not None:
+                self.changes.mark = object()
+
+    def _change(self) -> None:
+        self._touch()
+        self.source = None
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Remove a key and return its value, as a dict does."""
+        if key not in self:
+            return dict.pop(self, key, *default)
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Remove the last key and return it with its value, as a dict does."""
+        if not self:
+            return dict.popitem(self)
+        key = next(reversed(self))
+        return key, self.pop(key)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, set to the default if it is missing, as a dict does."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def copy(self) -> dict[Any, Any]:
+        """Return a plain dict of the same values."""
+        return {**self}
+
+
+class LazyDict(CopiedDict):
+    """A reader's copy of a mapping that has lists, mappings or objects in it, which are copied when they are read.
+
+    `opened` holds the copied parts by key: the copy and the frozen part.
+    """
+
+    __slots__ = ("opened",)
+    opened: dict[Any, tuple[Any, Any]] | None
+
+    def _open(self, key: Any) -> Any:
+        """Return the copy of a part, made now if it was not read before."""
+        with _lock:
+            part = dict.__getitem__(self, key)
+            opened = self.opened
+            if opened is None:
+                opened = self.opened = {}
+            if not _is_cold(part) or (key in opened and opened[key][0] is part):
+                return part
+            copied = lend(part)
+            opened[key] = copied, part
+            self._touch()
+            dict.__setitem__(self, key, copied)
+            return copied
+
+    def _open_all(self) -> None:
+        for key, part in [*dict.items(self)]:
+            if type(part) not in ATOMS and _is_cold(part):
+                self._open(key)
+
+    def __getitem__(self, key: Any) -> Any:
+        part = dict.__getitem__(self, key)
+        return part if type(part) in ATOMS or not _is_cold(part) else self._open(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, or the default, as a dict does."""
+        part = dict.get(self, key, default)
+        return part if type(part) in ATOMS or key not in self else self[key]
+
+    def __iter__(self) -> Iterator[Any]:  # so that `{**copied}` and `dict(copied)` read the parts one by one
+        return dict.__iter__(self)
+
+    def values(self) -> Any:
+        """Return the view of the values, all of them copies."""
+        self._open_all()
+        return dict.values(self)
+
+    def items(self) -> Any:
+        """Return the view of the keys and values, all of them copies."""
+        self._open_all()
+        return dict.items(self)
+
+    def __eq__(self, other: object) -> bool:
+        self._open_all()
+        return dict.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        self._open_all()
+        return dict.__ne__(self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return {**self} | other if isinstance(other, dict) else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return other | {**self} if isinstance(other, dict) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as a dict
+
+
+class CopiedList(list[Any]):
+    """A reader's copy of a list of atoms.
+
+    `source` is the frozen value it was copied from, None once items were replaced, moved or removed. Adding items at
+    the end does not count: the list then has more of them.
+    """
+
+    __slots__ = ("source",)
+    source: FrozenList | None
+
+    def __new__(cls, *args: Any) -> Any:
+        """Return a plain list: code that makes another list of this type gets one."""
+        return list(*args)
+
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
+        return list, (), None, iter(self)
+
+    def _change(self) -> None:
+        self.source = None
+
+    def copy(self) -> list[Any]:
+        """Return a plain list of the same items."""
+        return [*self]
+
+
+class LazyList(CopiedList):
+    """A reader's copy of a list that has lists, mappings or objects in it, which are copied when they are read.
+
+    `opened` holds, by index, each item that was copied or set by itself, and the frozen item in its place. Once
+    `whole`, all items are copies; if they come from a loan, `changes` tells whether one was changed since `mark`.
+    """
+
+    __slots__ = ("changes", "mark", "opened", "whole")
+    opened: dict[int, tuple[Any, Any]] | None
+    changes: Changes | None
+    mark: object | None
+    whole: bool
+
+    def _open(self, index: int) -> Any:
+        """Return the copy of an item, made now if it was not read before."""
+        with _lock:
+            part = list.__getitem__(self, index)
+            opened = self.opened
+            if opened is None:
+                opened = self.opened = {}
+            if self.whole or not _is_cold(part) or (index in opened and opened[index][0] is part):
+                return part
+            copied = lend(part)
+            opened[index] = copied, part
+            list.__setitem__(self, index, copied)
+            return copied
+
+    def _open_all(self) -> None:
+        source = self.source
+        if self.whole or source is None:
+            return
+        with _lock:
+            if self.whole:
+                return
+            if not _borrow(self, source):
+                for index, part in enumerate(list.__iter__(self)):
+                    if type(part) not in ATOMS and _is_cold(part):
+                        self._open(index)
+            self.whole = True
+
+    def _change(self) -> None:
+        self._open_all()
+        self.source = None
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            self._open_all()
+            return list.__getitem__(self, index)
+        part = list.__getitem__(self, index)
+        if self.whole or type(part) in ATOMS or not _is_cold(part):
+            return part
+        place: int = index.__index__()
+        return self._open(place if place >= 0 else place + len(self))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        source = self.source
+        if source is None or isinstance(index, slice):
+            CopiedList.__setitem__(self, index, value)
+            return
+        list.__setitem__(self, index, value)
+        place: int = index.__index__()
+        place = place if place >= 0 else place + len(self)
+        if place < source.size:
+            if self.opened is None:
+                self.opened = {}
+            self.opened[place] = value, source.items[place]
+
+    def extend(self, items: Iterable[Any]) -> None:
+        """Add items at the end, as a list does."""
+        if items is self:
+            self._open_all()
+        list.extend(self, items)
+
+    def __add__(self, other: Any) -> Any:
+        self._open_all()
+        return (
+            list.__add__(self, other if type(other) is list else [*other])
+            if isinstance(other, list)
+            else NotImplemented
+        )
+
+    def __radd__(self, other: Any) -> Any:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as a list
+
+
+def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
+    def read(self: LazyList, *args: Any, **words: Any) -> Any:
+        self._open_all()
+        return method(self, *args, **words)
+
+    return read
+
+
+def _changing(method: Callable[..., Any]) -> Callable[..., Any]:
+    def change(self: Any, *args: Any, **words: Any) -> Any:
+        self._change()
+        return method(self, *args, **words)
+
+    return change
+
+
+def _add_in_place(self: CopiedList, items: Iterable[Any]) -> CopiedList:
+    self.extend(items)
+    return self
+
+
+_READ: Final = ("__iter__", "__reversed__", "__contains__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+                "__mul__", "__rmul__", "index", "count")  # fmt: skip
+_CHANGE: Final = ("__setitem__", "__delitem__", "__imul__", "insert", "pop", "remove", "sort", "reverse", "clear")
+for _name in _READ:
+    setattr(LazyList, _name, _reading(getattr(list, _name)))
+for _name, _method in (*((name, _changing(getattr(list, name))) for name in _CHANGE), ("__iadd__", _add_in_place)):
+    setattr(CopiedList, _name, _method)
+for _name in ("__setitem__", "__delitem__", "__ior__", "update", "clear"):
+    setattr(CopiedDict, _name, _changing(getattr(dict, _name)))
+
+_new_dict: Final[Callable[[Any], Any]] = dict.__new__
+_new_list: Final[Callable[[Any], Any]] = list.__new__
+_fill_dict: Final = dict.update
+_fill_list: Final = list.extend
+
+
+# -- copies that are handed out again ------------------------------------------------------------------------------
+
+
+class Loan:
+    """The copies of a list's items that were handed out last: `copies[n]` is that of item n.
+
+    Versions of a list that share their items share their loan. Each of the copies was pristine at `mark`, a mark of
+    `changes`. `usable` is False if an item is something else than a mapping.
+    """
+
+    __slots__ = ("__weakref__", "changes", "copies", "mark", "usable")
+
+    def __init__(self) -> None:
+        self.copies: list[Any] = []
+        self.changes = Changes()
+        self.mark = self.changes.mark
+        self.usable = True
+
+    def known(self) -> list[Any]:
+        """Return the copies if each of them is pristine, else an empty list."""
+        return self.copies if self.mark is self.changes.mark else []
+
+
+_loans: Final[deque[ref[Loan]]] = deque()
+
+
+def _count_of_one() -> int:
+    """Return the references that `sys.getrefcount` counts for a copy that only its loan and a list of taken ones hold.
+
+    0 where references cannot tell that nobody else holds a copy: each reader then receives new ones.
+    """
+    if platform.python_implementation() != "CPython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return 0
+    copies: list[Any] = [{}]
+    return sum(map(sys.getrefcount, copies[:]))
+
+
+_HELD_ONCE: Final = _count_of_one()
+
+
+def _borrow(reader: LazyList, source: FrozenList) -> bool:
+    """Fill a reader's copy with copies of all items that nobody else holds; return False if not all are mappings."""
+    loan: Loan | None = source.loan
+    if loan is None:
+        loan = source.loan = Loan()
+        _remember(loan)
+    copies, items, size = loan.copies, source.items, source.size
+    if loan.usable and len(copies) < size:
+        added = items[len(copies) : size]
+        loan.usable = {*map(type, added)} == {FrozenDict}
+        if loan.usable:
+            copies.extend([_dict_of(item, loan.changes) for item in added])
+    if not loan.usable:
+        copies.clear()
+        return False
+    mark = loan.changes.mark
+    own = {index: copied for index, (copied, _) in (reader.opened or {}).items()}
+    list.__setitem__(reader, slice(size), copies if len(copies) == size else copies[:size])
+    if loan.mark is not mark or sum(map(sys.getrefcount, _items(reader, size))) != _HELD_ONCE * size:
+        counts = [*map(sys.getrefcount, _items(reader, size))]
+        stale = {index for index, count in enumerate(counts) if count > _HELD_ONCE}
+        stale |= {index for index, (copied, item) in enumerate(zip(copies, items, strict=False))
+                  if copied.pristine is not item and index < size}  # fmt: skip
+        for index in stale:
+            copies[index] = copied = _dict_of(items[index], loan.changes)
+            list.__setitem__(reader, index, copied)
+        if size == len(copies):
+            loan.mark = mark
+    for index, copied in own.items():
+        list.__setitem__(reader, index, copied)
+    reader.changes, reader.mark = loan.changes, mark
+    return True
+
+
+def _items(reader: list[Any], size: int) -> Iterator[Any]:
+    return islice(list.__iter__(reader), size)
+
+
+def _remember(loan: Loan) -> None:
+    """Forget the copies of the list that was read first, if those of many lists are kept."""
+    _loans.append(ref(loan))
+    while len(_loans) > _KEPT_LOANS:
+        oldest = _loans.popleft()()
+        if oldest is not None:
+            oldest.copies = []
+
+
+# -- back on the board -----------------------------------------------------------------------------------------------
+
+
+def _freeze_dict_copy(value: CopiedDict, like: Any, walk: Walk) -> FrozenDict:
+    source = value.source
+    if source is None or dict.__len__(value) != len(source):
+        return freeze_dict(dict.copy(value), like, walk)
+    if value.pristine is None and isinstance(value, LazyDict):
+        changed = _changed_parts((value.opened or {}).items(), walk)
+        if changed:
+            return frozen_dict({**source, **changed})
+    _include_source(walk, source)
+    return source
+
+
+def _freeze_list_copy(value: CopiedList, like: Any, walk: Walk) -> FrozenList:
+    source = value.source
+    if source is None or not _begins_with(value, source):
+        return freeze_list(list.copy(value), like, walk)
+    changed = {}
+    if isinstance(value, LazyList):
+        changed = _changed_parts((value.opened or {}).items(), walk)
+        if value.changes is not None and value.changes.mark is not value.mark:
+            parts = enumerate(zip(list.__getitem__(value, slice(source.size)), source.items, strict=False))
+            settled = value.opened or ()
+            stale = [(at, pair) for at, pair in parts if at not in settled and pair[0].pristine is not pair[1]]
+            changed |= _changed_parts(stale, walk)
+    if changed:
+        source = source.replaced(changed)
+    else:
+        _include_source(walk, source)
+    for item in list.__getitem__(value, slice(source.size, None)) if list.__len__(value) > source.size else ():
+        source = source.grown(freeze(item, ABSENT, walk))
+    return source
+
+
+def _include_source(walk: Walk, source: FrozenDict | FrozenList) -> None:
+    """Count the parts of a frozen value; the walk has counted the value itself."""
+    walk.depth -= 1
+    walk.size -= 1
+    include(walk, source)
+    walk.depth += 1
+
+
+def _changed_parts(parts: Iterable[tuple[Any, tuple[Any, Any]]], walk: Walk) -> dict[Any, Any]:
+    """Return, by key or index, the frozen forms of the copies that differ from the frozen parts they came from."""
+    pairs = [(key, freeze(copied, was, walk), was) for key, (copied, was) in parts]
+    return {key: frozen for key, frozen, was in pairs if frozen is not was}
+
+
+def _begins_with(value: CopiedList, source: FrozenList) -> bool:
+    """Return True if the first items are in their places: code in C, as that of `heapq`, calls no method of a list."""
+    size = source.size
+    if list.__len__(value) < size:
+        return False
+    if isinstance(value, LazyList) and value.changes is not None:
+        return True  # mappings have no order that code could bring them into
+    expected = source.items
+    if isinstance(value, LazyList) and value.opened:
+        expected = expected[:size]
+        for index, (copied, _) in value.opened.items():
+            expected[index] = copied
+    elif len(expected) != size:
+        expected = expected[:size]
+    held = value if list.__len__(value) == size else list.__getitem__(value, slice(size))
+    return are_equal(list.__eq__, held, expected)
+
+
+for _cls in (CopiedDict, LazyDict):
+    FREEZERS[_cls] = _freeze_dict_copy
+for _cls in (CopiedList, LazyList):
+    FREEZERS[_cls] = _freeze_list_copy
+COPIES.update((CopiedDict, LazyDict, CopiedList, LazyList))

@@ -1,0 +1,386 @@
+"""test_copies: a reader's copies behave as plain lists and dicts, and freezing one costs and keeps what it should."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import json
+import pickle
+import threading
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentnb.board.copies import lend
+from agentnb.board.values import freeze, same, thaw
+from agentnb.errors import BoardError
+
+MESSAGES = [{"role": "user", "n": n, "calls": [{"name": "f", "args": {"n": n}}]} for n in range(5)]
+VALUES: list[Any] = [
+    MESSAGES,
+    [1, 2.0, True, None, "a"],
+    [[1], [2, [3]], {"a": {"b": [4]}}],
+    {"a": 1, "b": [1, {"c": 2}], "d": {"e": {}}},
+    {"tuple": (1, [2], {"a": 3}), "set": {1, 2}, "none": None},
+    [(1, "a"), (0, "b")],
+    [{"n": 1}, {"n": 2}, 3, [4]],
+]
+
+
+@dataclass
+class Point:
+    x: int
+    tags: list[str]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_copy_reads_as_the_value(value):
+    frozen = freeze(value)
+    for read in (lambda v: v, copy.copy, copy.deepcopy, type(value), lambda v: pickle.loads(pickle.dumps(v)),
+                 lambda v: v.copy(), lambda v: [*v] if isinstance(v, list) else {**v}):  # fmt: skip
+        assert read(lend(frozen)) == value
+        assert value == read(lend(frozen))
+        assert (read(lend(frozen)) != value) is False
+        assert repr(read(lend(frozen))) == repr(value)
+    assert isinstance(lend(frozen), type(value))
+    assert same(lend(frozen), frozen)
+    assert freeze(lend(frozen)) is frozen
+
+
+@pytest.mark.parametrize("value", VALUES[:4])
+def test_a_copy_is_json(value):
+    frozen = freeze(value)
+    assert json.dumps(lend(frozen)) == json.dumps(value)
+    assert json.dumps(lend(frozen), indent=1, sort_keys=True) == json.dumps(value, indent=1, sort_keys=True)
+
+
+def pickled(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickled, lambda v: v.copy()])
+def test_what_is_copied_from_a_copy_is_plain(take):
+    assert type(take(lend(freeze(MESSAGES)))) is list
+    assert type(take(lend(freeze(VALUES[3])))) is dict
+    assert type(take(lend(freeze([1, 2])))) is list
+
+
+def test_a_deep_copy_shares_nothing_with_the_copy():
+    mine = lend(freeze(MESSAGES))
+    deep = copy.deepcopy(mine)
+    deep[0]["calls"][0]["args"]["n"] = 99
+    assert mine == MESSAGES
+    assert type(deep[0]["calls"]) is list
+
+
+def test_copies_of_other_packages_read_the_parts():
+    pandas = pytest.importorskip("pandas")
+    numpy = pytest.importorskip("numpy")
+    assert pandas.DataFrame(lend(freeze(MESSAGES))).to_dict("records") == MESSAGES
+    assert numpy.array(lend(freeze([[1, 2], [3, 4]]))).sum() == 10
+    assert pandas.Series(lend(freeze(MESSAGES))).tolist() == MESSAGES
+
+
+def test_pydantic_reads_a_copy():
+    pydantic = pytest.importorskip("pydantic")
+
+    class Message(pydantic.BaseModel):
+        role: str
+        n: int
+        calls: list[dict[str, Any]]
+
+    found = pydantic.TypeAdapter(list[Message]).validate_python(lend(freeze(MESSAGES)))
+    assert [message.model_dump() for message in found] == MESSAGES
+
+
+def test_a_type_of_a_copy_makes_plain_ones():
+    @dataclass
+    class Holder:
+        items: Any
+
+    assert asdict(Holder(lend(freeze(MESSAGES)))) == {"items": MESSAGES}
+
+
+def test_a_structural_pattern_matches():
+    match lend(freeze({"a": [1, {"b": 2}]})):
+        case {"a": [1, {"b": found}]}:
+            assert found == 2
+        case _:
+            raise AssertionError
+
+
+CHANGES = [
+    lambda v: v.append({"n": 9}),
+    lambda v: v.extend([1, 2]),
+    lambda v: v.insert(0, 1),
+    lambda v: v.pop(),
+    lambda v: v.pop(0),
+    lambda v: v.remove(v[2]),
+    lambda v: v.reverse(),
+    lambda v: v.sort(key=lambda item: -item["n"]),
+    lambda v: v.clear(),
+    lambda v: v.__setitem__(1, 5),
+    lambda v: v.__setitem__(-1, {"n": 4}),
+    lambda v: v.__setitem__(slice(1, 3), []),
+    lambda v: v.__delitem__(0),
+    lambda v: v.__iadd__([1]),
+    lambda v: v.extend(v),
+    lambda v: v.__imul__(2),
+    lambda v: v[0].update(x=1),
+    lambda v: v[0].pop("n"),
+    lambda v: v[0].popitem(),
+    lambda v: v[0].clear(),
+    lambda v: v[0].setdefault("new", []).append(1),
+    lambda v: v[0].__ior__({"n": 3}),
+    lambda v: v[1].__delitem__("role"),
+    lambda v: v[1]["calls"].append(1),
+    lambda v: v[1]["calls"][0]["args"].update(n=-1),
+    lambda v: v[1].get("calls").clear(),
+    lambda v: [m.update(seen=True) for m in v],
+    lambda v: [m["calls"].append(0) for m in v if m["n"] == 3],
+    lambda v: v[2].__setitem__("n", 2.0),
+    lambda v: v[1].update(n=True),
+    lambda v: list(v[3].values())[2].append(5),
+    lambda v: v[:2][0].update(y=2),
+    lambda v: reversed(v).__next__().update(z=2),
+    lambda v: next(iter(v[0].items())) and v[0].update({}, q=1),
+]
+
+
+@pytest.mark.parametrize("before", [None, len, list, lambda v: v[1], lambda v: [m["calls"] for m in v]])
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_change_in_place_is_detected(change, before):
+    frozen, expected = freeze(MESSAGES), copy.deepcopy(MESSAGES)
+    mine = lend(frozen)
+    if before:
+        before(mine)
+    change(mine)
+    change(expected)
+    assert repr(mine) == repr(expected)
+    assert not same(mine, frozen)
+    assert repr(thaw(freeze(mine, frozen))) == repr(expected)
+    assert thaw(frozen) == MESSAGES
+    assert repr([*lend(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
+
+
+@pytest.mark.parametrize("change", [heapq.heapify, lambda q: heapq.heappush(q, (0, "c")), heapq.heappop])
+@pytest.mark.parametrize("queue", [[(3, "a"), (1, "b")], [3, 1, 2]])
+def test_what_code_in_c_does_to_a_list_is_detected(queue, change):
+    if change is not heapq.heapify and not isinstance(queue[0], tuple):
+        queue = [(3, "x"), *[(n, "y") for n in queue]]
+    frozen, expected = freeze(queue), [*queue]
+    mine = lend(frozen)
+    change(mine)
+    change(expected)
+    assert not same(mine, frozen)
+    assert thaw(freeze(mine, frozen)) == expected
+
+
+def test_a_changed_value_that_is_equal_again_is_unchanged():
+    frozen = freeze(MESSAGES)
+    mine = lend(frozen)
+    mine[0]["n"], mine[1] = mine[0]["n"], copy.deepcopy(MESSAGES[1])
+    assert same(mine, frozen)
+
+
+def test_unchanged_parts_are_shared_wherever_they_go():
+    frozen = freeze(MESSAGES)
+    mine = lend(frozen)
+    grown = freeze([*mine, {"n": 5}], frozen)
+    assert grown.items is frozen.items
+    shorter = freeze({"kept": mine[1:3], "first": mine[0]})
+    assert shorter["kept"].items[0] is frozen.items[1]
+    assert shorter["first"] is frozen.items[0]
+    last = freeze([*lend(frozen)[:-1], {"n": 7}], frozen)
+    assert all(one is other for one, other in zip(last.items[:4], frozen.items[:4], strict=True))
+
+
+def test_copies_that_nobody_holds_are_handed_out_again():
+    frozen = freeze(MESSAGES)
+    first = {id(item) for item in lend(frozen)}
+    assert {id(item) for item in lend(frozen)} == first
+
+
+def test_a_copy_that_is_held_is_not_handed_out_again():
+    frozen = freeze(MESSAGES)
+    held = [*lend(frozen)][2]
+    again = [*lend(frozen)]
+    held["n"] = "changed by an earlier reader"
+    assert repr(again) == repr(MESSAGES)
+    assert same(again, thaw(frozen)) or again == MESSAGES
+    mine = lend(frozen)
+    list(mine)
+    held["n"] = "and again"
+    assert same(mine, frozen)
+
+
+def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
+    frozen = freeze(MESSAGES)
+    held = next(iter(lend(frozen)))["calls"]
+    mine = lend(frozen)
+    inner = next(iter(mine))["calls"]
+    held.append("changed by an earlier reader")
+    assert inner == MESSAGES[0]["calls"]
+    assert same(mine, frozen)
+
+
+def test_two_readers_at_once_have_their_own_copies():
+    frozen = freeze(MESSAGES)
+    one, other = lend(frozen), lend(frozen)
+    for mine in (one, other):
+        for item in mine:
+            item["by"] = "me" if mine is one else "you"
+    assert {item["by"] for item in one} == {"me"}
+    assert {item["by"] for item in other} == {"you"}
+
+
+def test_threads_of_one_reader_open_a_part_once():
+    mine = lend(freeze([{"n": [number]} for number in range(200)]))
+    barrier = threading.Barrier(4)
+
+    def add() -> None:
+        barrier.wait()
+        for item in mine:
+            item["n"].append(0)
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {len(item["n"]) for item in mine} == {5}
+
+
+def test_objects_in_a_copy_are_copies_too():
+    frozen = freeze([Point(1, ["a"]), {"at": Point(2, [])}])
+    mine = lend(frozen)
+    assert mine == [Point(1, ["a"]), {"at": Point(2, [])}]
+    assert same(mine, frozen)
+    mine[0].tags.append("b")
+    assert not same(mine, frozen)
+    assert lend(frozen)[0] == Point(1, ["a"])
+    deep = lend(frozen)
+    deep[1]["at"].x = 3
+    assert thaw(freeze(deep, frozen))[1] == {"at": Point(3, [])}
+
+
+def test_a_value_that_grows_around_itself_is_refused_as_any_other():
+    def wrap(value: Any) -> None:
+        for _ in range(300):
+            value = freeze({"inner": lend(value)})
+
+    def double(value: Any) -> None:
+        for _ in range(30):
+            value = freeze([lend(value), lend(value)])
+
+    with pytest.raises(BoardError, match="B102"):
+        wrap(freeze({"n": [1]}))
+    with pytest.raises(BoardError, match="B102"):
+        double(freeze([{"n": [1]}]))
+
+
+def test_a_copy_that_contains_itself_is_refused():
+    mine = lend(freeze(MESSAGES))
+    mine[0]["self"] = mine
+    with pytest.raises(BoardError, match="B102"):
+        freeze(mine)
+
+
+# -- beside a naive copy ---------------------------------------------------------------------------------------------
+
+atoms = st.sampled_from([0, 1, True, False, 1.0, 0.0, -0.0, float("nan"), "a", "", None, (1, 2), b"x"])
+values = st.recursive(
+    atoms,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+        | st.lists(st.dictionaries(st.sampled_from("ab"), inner, max_size=2), min_size=1, max_size=4)
+        | st.tuples(inner, inner)
+    ),
+    max_leaves=12,
+)
+
+
+def containers(value: Any) -> list[Any]:
+    """Return every list and dict in a value, in the order of a walk."""
+    parts = value if isinstance(value, list | tuple) else value.values() if isinstance(value, dict) else ()
+    own = [value] if isinstance(value, list | dict) else []
+    return own + [found for part in parts for found in containers(part)]
+
+
+def change_one(value: Any, place: int, way: int, new: Any) -> None:
+    """Change one container in a value, chosen by number."""
+    found = containers(value)
+    if not found:
+        return
+    part = found[place % len(found)]
+    if isinstance(part, dict):
+        key = sorted(part)[way % len(part)] if part and way % 2 else "abcd"[way % 4]
+        match way % 5:
+            case 0 | 1:
+                part[key] = new
+            case 2:
+                part.pop(key, None)
+            case 3:
+                part.update({key: new})
+            case _:
+                part.setdefault(key, new)
+        return
+    at = way % (len(part) + 1)
+    match way % 7:
+        case 0:
+            part.append(new)
+        case 1 if at < len(part):
+            part[at] = new
+        case 2 if at < len(part):
+            del part[at]
+        case 3:
+            part.insert(at, new)
+        case 4:
+            part.reverse()
+        case 5:
+            part[at:] = [new]
+        case _:
+            part += [new]
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["read", "change", "keep", "late", "write", "look"]), st.integers(0, 50),
+              st.integers(0, 50), atoms | st.builds(list) | st.builds(dict)),
+    max_size=12,
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(values, st.lists(steps, max_size=4))
+def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
+    frozen, oracle = freeze(value), copy.deepcopy(value)
+    kept: list[tuple[Any, Any]] = []
+    for moves in readers:
+        mine, theirs = lend(frozen), copy.deepcopy(oracle)
+        for move, place, way, new in moves:
+            match move:
+                case "read":
+                    assert repr(containers(mine)) == repr(containers(theirs))
+                case "look" if isinstance(mine, list) and mine:
+                    assert repr(mine[place % len(mine)]) == repr(theirs[place % len(mine)])
+                case "change":
+                    change_one(mine, place, way, copy.deepcopy(new))
+                    change_one(theirs, place, way, copy.deepcopy(new))
+                case "keep":
+                    own, other = containers(mine), containers(theirs)
+                    if own:
+                        kept.append((own[place % len(own)], other[place % len(other)]))
+                case "late" if kept:
+                    held = kept[place % len(kept)]
+                    change_one(held[0], 0, way, copy.deepcopy(new))
+                    change_one(held[1], 0, way, copy.deepcopy(new))
+                case "write" if isinstance(mine, list):
+                    mine, theirs = [*mine, copy.deepcopy(new)], [*theirs, copy.deepcopy(new)]
+        if isinstance(mine, list | dict | tuple):
+            assert same(mine, frozen) == (repr(theirs) == repr(oracle)), (mine, frozen)
+        frozen, oracle = freeze(mine, frozen), copy.deepcopy(theirs)
+        assert repr(thaw(frozen)) == repr(oracle)
