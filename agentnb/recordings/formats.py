@@ -54,6 +54,12 @@ def _activegraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Sess
     return open_activegraph(where, run_id)
 
 
+def _langgraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
+    from agentnb.recordings.langgraph import open_langgraph
+
+    return open_langgraph(where, run_id)
+
+
 # In the order in which they are tried; a source that none recognises is a store of agentnb.
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
     row.name: row
@@ -62,6 +68,9 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
                lambda content: b'"agentnb.trace"' in content.head, _trace),
         Format("activegraph", "a log of the activegraph package, in SQLite or PostgreSQL",
                lambda content: content.tables >= {"events", "runs", "meta"}, _activegraph),
+        Format("langgraph", "a checkpoint database of LangGraph, in SQLite or PostgreSQL",
+               lambda content: "checkpoints" in content.tables and bool({"writes", "checkpoint_writes"}
+                                                                         & content.tables), _langgraph),
     )
 })  # fmt: skip
 STORE: Final = "store"

@@ -1,0 +1,326 @@
+"""Builds the history of a recorded run from a list of steps: rows are appended directly, nothing runs.
+
+A reader of recordings describes each step as a `RecordedStep`; nodes, edges and regions of the recipe follow from them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from agentnb.board.masking import hide_found
+from agentnb.board.values import ABSENT, freeze
+from agentnb.clock import FrozenClock
+from agentnb.engine.core.history import (
+    CARRIED,
+    COUNTED,
+    ENTER,
+    ERROR,
+    LEAVE,
+    OK,
+    RESUME,
+    RUN,
+    UNCAUGHT,
+    Act,
+    Call,
+    Failure,
+    FrameRow,
+    Note,
+)
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.core.time_travel import restore
+from agentnb.engine.effects.dispatch import EffectDispatcher
+from agentnb.errors import BoardError, Problem, StoreError
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.trace.recipe_snapshot import kinds_to_read
+from agentnb.world.world import World
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PHASES: Final = {"run": RUN, "enter": ENTER, "leave": LEAVE}
+
+
+@dataclass(slots=True)
+class RecordedCall:
+    """A call that a step made: a model's (`llm`) or a tool's (`tool`). `seconds` is how long it took."""
+
+    kind: str
+    name: str
+    arguments: Any = None
+    result: Any = None
+    error: str | None = None
+    seconds: float = 0.0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    provider: str | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+
+
+@dataclass(slots=True)
+class Intervention:
+    """What a person did before a step: an edit of the board (`writes`), an answer, an input."""
+
+    act: str
+    target: str
+    new: Any
+    time: datetime
+    actor: str = "user"
+    scope: int = 0  # the place of the step that opened the frame, plus 1; 0 is the root
+
+
+@dataclass(slots=True)
+class RecordedStep:
+    """One step of a recording.
+
+    Attributes:
+        node: the id of the node, unique in the whole recording.
+        kind: the kind of the node.
+        phase: `run`, or `enter` and `leave` of a node that contains others.
+        inside: the place of the `enter` step of the frame in which it runs; None for the root.
+        entered: for `leave`, the place of its `enter` step.
+        came_from: the place of the step that led to it; None for an entry, -1 if unknown.
+        branch: the number of the branch in which its frame runs; -1 outside of parallel branches.
+        began, ended: nanoseconds since 1970.
+        writes: key -> value; ABSENT deletes. Those of an `enter` step begin the board of the frame.
+        before: what people did between the previous step and this one.
+    """
+
+    node: str
+    kind: str
+    phase: str = "run"
+    inside: int | None = None
+    entered: int | None = None
+    came_from: int | None = -1
+    branch: int = -1
+    began: int = 0
+    ended: int = 0
+    writes: Mapping[str, Any] = field(default_factory=dict)
+    appends: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Any = None
+    failure: tuple[str, str] | None = None
+    uncaught: bool = False
+    calls: Sequence[RecordedCall] = ()
+    before: Sequence[Intervention] = ()
+    label: str = ""
+
+
+def build(
+    name: str,
+    dialect: str,
+    steps: Sequence[RecordedStep],
+    board: Mapping[str, Any],
+    *,
+    following: Sequence[RecordedStep] = (),
+    after: Sequence[Intervention] = (),
+    about: Mapping[str, Any] | None = None,
+) -> Run:
+    """Return the run at its end.
+
+    Args:
+        board: the values before the first step.
+        following: the steps that were scheduled when the record ended and did not run.
+        after: what people did after the last step.
+        about: data about the origin, for the trace.
+
+    Raises:
+        StoreError: L574, a value cannot be on a board, or is nested too deeply.
+    """
+    try:
+        return _Builder(name, dialect, steps, board, following, after, about or {}).run
+    except (BoardError, RecursionError) as error:
+        why = error.problems[0].what if isinstance(error, BoardError) else "a value is nested too deeply"
+        raise damaged(name, why) from None
+
+
+def damaged(where: str, why: str) -> StoreError:
+    """L574: a recording is damaged, or has a part that cannot be read."""
+    return StoreError(
+        Problem("L574", "this recording cannot be read", where, why,
+                "open another run of it, or record it again with the version of the package that is documented")
+    )  # fmt: skip
+
+
+def to_ns(moment: datetime) -> int:
+    """Return nanoseconds since 1970."""
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
+
+
+class _Builder:
+    def __init__(self, name: str, dialect: str, steps: Sequence[RecordedStep], board: Mapping[str, Any],
+                 following: Sequence[RecordedStep], after: Sequence[Intervention],
+                 about: Mapping[str, Any]) -> None:  # fmt: skip
+        self.steps = [*steps, *following]
+        recipe = _recipe(name, dialect, self.steps, about)
+        last = EPOCH + timedelta(microseconds=max((step.ended for step in steps), default=0) // 1000)
+        plan = Plan(recipe, kinds_to_read(recipe), World())
+        self.run = run = Run(plan, EffectDispatcher(), clock=FrozenClock(last))
+        self.history, self.tables = run.history, run.tables
+        self.frames: dict[int, Any] = {}  # the place of an enter step -> its frame
+        self.acts: dict[int, int] = {}
+        self.led: dict[int, list[int]] = {}  # a step -> the steps that it led to
+        for place, step in enumerate(self.steps):
+            if step.came_from is None or (step.came_from < 0 and place >= len(steps) == 0):
+                self.led.setdefault(-1, []).append(place)
+            elif step.came_from >= 0:
+                self.led.setdefault(step.came_from, []).append(place)
+        self.queue: deque[int] = deque()
+        for key, value in board.items():
+            run.write(run.root.scope, (key,), value)
+        hide_found(run.root.scope.data)
+        self.queue.extend(self.led.get(-1, ()))
+        began = steps[0].began if steps else 0
+        self.history.first_row([self._act(place) for place in self.queue], began)
+        run.checkpoint()
+        for place, step in enumerate(steps):
+            self._intervene(step.before, place)
+            self._to_front(place)
+            self._step(place, step)
+        self._intervene(after, len(steps))
+        for place in range(len(steps), len(self.steps)):
+            if place not in self.queue:
+                self._to_front(place)
+        restore(run, self.history.tip)
+
+    def _frame(self, step: RecordedStep) -> Any:
+        return self.run.root if step.inside is None else self.frames[step.inside]
+
+    def _act(self, place: int) -> int:
+        """Return the activation of a step; its frame is open, or will be when the step is reached."""
+        known = self.acts.get(place)
+        if known is None:
+            step = self.steps[place]
+            what = RESUME if step.phase == "leave" else 0
+            node = self.run.plan.index[step.node]
+            known = self.acts[place] = self.run.turn(node, self._frame(step), what).id
+        return known
+
+    def _to_front(self, place: int) -> None:
+        """Make a step the next one: it may wait behind others, or nothing in the record led to it."""
+        if self.queue and self.queue[0] == place:
+            return
+        if place in self.queue:
+            self.queue.remove(place)
+        self.queue.appendleft(place)
+        history = self.history
+        history.s_pos[-1] = self.run.pos = len(history.p_act)
+        for number in self.queue:
+            history.p_act.append(self._act(number))
+            history.p_val.append(CARRIED)
+        history.s_pend[-1] = len(history.p_act)
+
+    def _step(self, place: int, step: RecordedStep) -> None:
+        history, run, number = self.history, self.run, place + 1
+        act, pos = self._act(place), history.s_pos[-1] + 1
+        self.queue.popleft()
+        scope = self._frame(step).scope
+        if step.phase == "enter":
+            scope = self._open(place, step, number).scope
+        for key, value in step.writes.items():
+            run.write(scope, (key,), value)
+        for key, item in step.appends.items():
+            run.write(scope, (key,), [*(() if (seen := scope.get(key)) is ABSENT else seen), freeze(item)])
+        hide_found(scope.data)
+        if step.phase == "leave" and step.entered is not None:
+            frame = self.frames[step.entered].id
+            history.closed[number] = (frame,)
+            history.mark_rare(number)
+            run.close_frame(frame)
+        self._extras(number, act, step)
+        status = OK if step.failure is None else ERROR | (UNCAUGHT if step.uncaught else 0)
+        led = self.led.get(place, [])
+        self.queue.extend(led)
+        if led and len(self.queue) > len(led) and self.steps[led[0]].inside is not None:  # inside comes first
+            self.queue.rotate(len(led))
+            pos = len(history.p_act)
+            for at, other in enumerate(self.queue):
+                history.p_act.append(self._act(other))
+                history.p_val.append(None if at < len(led) else CARRIED)
+        else:
+            for other in led:
+                history.p_act.append(self._act(other))
+                history.p_val.append(None)
+        history.s_act.append(act)
+        history.s_t0.append(step.began)
+        history.s_t1.append(max(step.began, step.ended))
+        history.s_flag.append(status | _PHASES[step.phase] | COUNTED)
+        history.s_pos.append(pos)
+        history.s_wend.append(len(history.w_new))
+        history.s_pend.append(len(history.p_act))
+        run.position, run.pos, run.used = number, pos, run.used + 1
+        if number >= run.check_at:
+            run.checkpoint()
+
+    def _open(self, place: int, step: RecordedStep, number: int) -> Any:
+        parent, tables = self._frame(step), self.tables
+        row = FrameRow(len(tables.frames), parent.id, self.run.plan.index[step.node], step.node, "isolated",
+                       step.branch, len(tables.frames), number)  # fmt: skip
+        tables.frames.append(row)
+        self.history.opened[number] = (row.id,)
+        self.history.mark_rare(number)
+        frame = self.frames[place] = self.run.open_frame(row)
+        return frame
+
+    def _extras(self, number: int, act: int, step: RecordedStep) -> None:
+        history = self.history
+        if step.inputs is not None:
+            history.notes[number] = Note(inputs=freeze(step.inputs))
+        if step.failure is not None:
+            history.errors[number] = Failure(*step.failure)
+        for at, call in enumerate(step.calls):
+            history.calls.append(
+                Call(number, act, at, call.kind, call.name, 1, 0.0, freeze(call.arguments), freeze(call.result),
+                     call.error, call.seconds, call.tokens_in, call.tokens_out, None, call.provider, call.model,
+                     call.finish_reason)
+            )  # fmt: skip
+
+    def _intervene(self, rows: Sequence[Intervention], place: int) -> None:
+        """Append what people did after the last step: an edit writes one row, which belongs to that step."""
+        history = self.history
+        for row in rows:
+            frame = self.frames[row.scope - 1] if row.scope else self.run.root
+            old = frame.scope.get(row.target) if row.act == "edit" else ABSENT
+            if row.act == "edit":
+                self.run.write(frame.scope, (row.target,), row.new)
+                hide_found(frame.scope.data)
+                history.s_wend[-1] = len(history.w_new)
+            history.people.append(Act(place, row.act, row.target, old, freeze(row.new), row.actor, row.time))
+
+
+# -- the recipe ------------------------------------------------------------------------------------------------------
+
+
+def _recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about: Mapping[str, Any]) -> Recipe:  # fmt: skip
+    """Return the recipe that follows from the steps: it can be drawn and inspected, and has no code."""
+    nodes: dict[str, Node] = {}
+    edges: dict[tuple[str, str], None] = {}
+    entries: dict[str, dict[str, None]] = {ROOT: {}}
+    written: dict[str, dict[str, None]] = {}
+    for step in steps:
+        region = ROOT if step.inside is None else steps[step.inside].node
+        if step.node not in nodes:
+            nodes[step.node] = Node(step.node, step.kind, step.label, region, inputs={})
+        if step.phase == "enter":
+            nodes[step.node] = replace(nodes[step.node], kind=step.kind, bodies=(step.node,))
+            entries.setdefault(step.node, {})
+        else:
+            written.setdefault(step.node, {}).update(dict.fromkeys([*step.writes, *step.appends]))
+        if step.phase != "leave":
+            source = None if step.came_from is None or step.came_from < 0 else steps[step.came_from]
+            if source is not None and source.inside == step.inside:
+                edges[source.node, step.node] = None
+            else:
+                entries.setdefault(region, {})[step.node] = None
+    nodes = {id: replace(node, writes=tuple(written.get(id, ()))) for id, node in nodes.items()}
+    regions = {id: Region(id, tuple(entry), title=id, owner=id, isolated=True)
+               for id, entry in entries.items() if id != ROOT}  # fmt: skip
+    ways = tuple(Edge(source, target) for source, target in edges)
+    entry = tuple(entries[ROOT]) or tuple(nodes)[:1]
+    return Recipe(name, dialect, nodes, ways, entry, regions=regions, routing="all", meta={"about": dict(about)})
+
+
+__all__ = ["Intervention", "RecordedCall", "RecordedStep", "build", "damaged", "to_ns"]

@@ -1,0 +1,589 @@
+"""Checkpoint databases of LangGraph as recordings: SQLite and PostgreSQL savers, threads, subgraphs, forks.
+
+A step is one task: the run of one node in a super-step. LangGraph applies the writes of a super-step together, at its
+end; here each key changes with the last task that wrote it, so after the last task of a super-step the board has the
+values of the next checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.replay.equality import unlike
+from agentnb.errors import Problem, StoreError, did_you_mean
+from agentnb.recordings.builder import EPOCH, Intervention, RecordedStep, build, damaged, to_ns
+from agentnb.recordings.msgpack_values import Opaque, Send, decode_typed
+from agentnb.session.pending import Pending
+from agentnb.session.recording import Recording
+from agentnb.store.other_tables import Look, look_at
+from agentnb.text import safe_str
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentnb.session.session import Session
+
+MOST: Final = 200_000  # checkpoints of one thread
+NOBODY: Final = "00000000-0000-0000-0000-000000000000"  # the task of writes that belong to no node
+_TRIGGERS: Final = ("branch:", "join:", "start:")  # channels that LangGraph adds for its edges
+_NEEDED: Final = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
+_COLUMNS: Final = {"run_id": "object", "thread": "object", "checkpoints": "int64", "updated": "datetime64[ns, UTC]",
+                   "parent": "object"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Task:
+    """A node's run in a super-step: its path, and what it wrote, in order."""
+
+    id: str
+    path: str
+    writes: list[tuple[str, Any]] = field(default_factory=list)
+
+    def values(self, channel: str) -> list[Any]:
+        """Return what it wrote to a channel."""
+        return [value for name, value in self.writes if name == channel]
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A checkpoint: the public values of its channels, how it was made, and the tasks that ran from it."""
+
+    id: str
+    parent: str | None
+    time: datetime
+    board: dict[str, Any]
+    triggers: dict[str, Any]
+    seen: Mapping[str, Any]
+    source: str
+    tasks: list[Task] = field(default_factory=list)
+    outside: list[tuple[str, Any]] = field(default_factory=list)  # writes that belong to no task
+
+
+Namespaces = dict[str, dict[str, Checkpoint]]
+
+
+@dataclass(slots=True)
+class Thread:
+    """All checkpoints of a thread: namespace -> id -> checkpoint, oldest first. "" is the graph itself."""
+
+    shown: str
+    id: str
+    spaces: Namespaces
+
+    def leaves(self) -> list[str]:
+        """Return the checkpoints of the graph itself that no other one continues, newest first."""
+        own = self.spaces.get("", {})
+        parents = {checkpoint.parent for checkpoint in own.values()}
+        return sorted((id for id in own if id not in parents), reverse=True)
+
+    def path(self, space: str, leaf: str) -> list[Checkpoint]:
+        """Return a checkpoint and its ancestors, oldest first."""
+        known, found, seen = self.spaces[space], list[Checkpoint](), set[str]()
+        at: str | None = leaf
+        while at is not None and at in known and at not in seen:
+            seen.add(at)
+            found.append(known[at])
+            at = known[at].parent
+        return found[::-1]
+
+
+class LangGraphRun(Recording):
+    """A thread of a LangGraph checkpoint database, or a fork in it. It can only be read.
+
+    `runs` lists the threads and forks of the database; `forks` and `parent` are those of this thread.
+    """
+
+    _thread: Thread
+    _where: str
+    _leaf: str
+    _family: dict[str, LangGraphRun]
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The interrupts that waited for an answer when the record ended."""
+        return self._interrupts if self.engine.position == self.engine.history.tip else ()
+
+    _interrupts: tuple[Pending, ...] = ()
+    _steps: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def checkpoints(self) -> Mapping[str, int]:
+        """The step at which each checkpoint was made: id -> step, oldest first, those of subgraphs included."""
+        return self._steps
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The runs of the database: run_id, thread, checkpoints, updated, parent. A fork is a run with a parent."""
+        from agentnb.trace.frames import table
+
+        return table([masked(row) for row in look_at(self._where, _rows_of_runs)], _COLUMNS)
+
+    @property
+    def parent(self) -> Session | None:
+        """The newest run of the thread; None for that run itself."""
+        newest = self._thread.leaves()[0]
+        return None if newest == self._leaf else self._other(newest)
+
+    @parent.setter
+    def parent(self, session: Session | None) -> None:
+        """Ignore the assignment: the parent is read from the database."""
+
+    @property
+    def forks(self) -> tuple[Session, ...]:
+        """The other runs of the thread, which share their first checkpoints with this one."""
+        leaves = self._thread.leaves()
+        return () if leaves[0] != self._leaf else tuple(map(self._other, leaves[1:]))
+
+    def tree(self) -> str:
+        """Return the runs of the thread, one per line."""
+        leaves = self._thread.leaves()
+        lines = []
+        for depth, leaf in ((int(at > 0), leaf) for at, leaf in enumerate(leaves)):
+            size = len(self._thread.path("", leaf))
+            mark = " <- here" if leaf == self._leaf else ""
+            lines.append(f"{'  ' * depth}{safe_str(_run_id(self._thread, leaf))}: {size} checkpoints{mark}")
+        return "\n".join(lines)
+
+    def _other(self, leaf: str) -> LangGraphRun:
+        known = self._family.get(leaf)
+        return known or _session(self._where, self._thread, leaf, self._family)
+
+
+def open_langgraph(where: str | os.PathLike[str], run_id: str | None = None) -> LangGraphRun:
+    """Return a thread of a LangGraph checkpoint database as a session, at its end. Nothing of it is executed.
+
+    The database is opened read-only, and a program may be writing it.
+
+    Args:
+        where: a path, or a URL (sqlite:///checkpoints.db, postgresql://user:password@host/database).
+        run_id: a thread, or THREAD@CHECKPOINT for one of its forks; by default the thread written last.
+
+    Raises:
+        StoreError: L410, there is nothing; L573, it is not a database of LangGraph; L574, a checkpoint cannot be read;
+            L575, there is no such thread.
+    """
+    place = os.fspath(where)
+    thread, leaf = look_at(place, lambda look: _read(look, run_id))
+    return _session(place, thread, leaf, {})
+
+
+def _run_id(thread: Thread, leaf: str) -> str:
+    return thread.id if leaf == thread.leaves()[0] else f"{thread.id}@{leaf}"
+
+
+def _session(where: str, thread: Thread, leaf: str, family: dict[str, LangGraphRun]) -> LangGraphRun:
+    made = _Steps(thread, leaf)
+    first = made.path[0]
+    about = {"langgraph": {"store": thread.shown, "thread": thread.id, "checkpoint": leaf,
+                           "checkpoints": len(made.path)}}  # fmt: skip
+    run = build(f"thread {thread.id}", "langgraph", made.steps, first.board, following=made.following,
+                after=made.before, about=about)  # fmt: skip
+    session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), made.ended)
+    session._thread, session._where, session._leaf = thread, where, leaf  # noqa: SLF001  (it is made here)
+    session._family, session._interrupts = family, tuple(made.pending)  # noqa: SLF001  (the same)
+    session._steps = MappingProxyType(made.at)  # noqa: SLF001  (the same)
+    family[leaf] = session
+    return session
+
+
+def _read_only(thread: Thread) -> Problem:
+    """L450: this run can only be read."""
+    return Problem(
+        "L450",
+        "this run can only be read: it is a checkpoint database of LangGraph",
+        f"{thread.shown}, thread {thread.id!r}",
+        "checkpoints say what has happened; what the nodes do is in the program that made them",
+        "go through it with step(), back() and goto(); to continue, invoke that program's graph with this thread_id",
+    )
+
+
+# -- the steps of a thread ---------------------------------------------------------------------------------------------
+
+
+class _Steps:
+    """The steps of one path through a thread, with those of its subgraphs."""
+
+    def __init__(self, thread: Thread, leaf: str) -> None:
+        self.thread = thread
+        self.steps: list[RecordedStep] = []
+        self.at: dict[str, int] = {}  # checkpoint -> the number of steps before it
+        self.before: list[Intervention] = []  # what people did since the last step
+        self.pending: list[Pending] = []
+        self.following: list[RecordedStep] = []
+        self.ended = "finished"
+        self.path = thread.path("", leaf)
+        self._walk(self.path, "", "", None, None)
+        if self.pending:
+            self.ended = "waiting"
+        elif self.steps and self.steps[-1].failure is not None:
+            self.ended = "failed"
+        elif self.following:
+            self.ended = "paused"
+
+    def _walk(
+        self, path: Sequence[Checkpoint], space: str, prefix: str, inside: int | None, came_from: int | None
+    ) -> None:
+        """Append the steps from each checkpoint of a path to the next, and those that began at the last one."""
+        led: dict[str, int | None] = {}  # node -> the step that scheduled it
+        sends: list[int] = []  # the steps that scheduled tasks with Send, in order
+        for at, checkpoint in enumerate(path):
+            after = path[at + 1] if at + 1 < len(path) else None
+            self.at[checkpoint.id] = len(self.steps)
+            if after is not None and after.source != "loop":
+                self._outside(checkpoint, after, inside)
+                continue
+            first = len(self.steps)
+            now, scheduled = dict[str, int](), list[int]()
+            ran = list(self._tasks(checkpoint, after))
+            last = {channel: task.id for _, task in ran for channel, _ in task.writes}
+            for name, task in ran:
+                source = self._source(name, task, led, sends, came_from if at == 0 else -1)
+                place = self._task(checkpoint, after, (name, task), (space, prefix, inside), source, last)
+                for channel, value in task.writes:
+                    if channel.startswith("branch:to:"):
+                        now.setdefault(channel.removeprefix("branch:to:"), place)
+                    elif channel == "__pregel_tasks":
+                        scheduled.extend([place] * (len(value) if isinstance(value, list) else 1))
+            if after is not None:
+                self._rest(checkpoint, after, first)
+            if after is not None:
+                led, sends = dict(now) or led, scheduled
+        self._end(path[-1], prefix, inside, led, sends)
+
+    def _source(
+        self, name: str, task: Task, led: Mapping[str, int | None], sends: Sequence[int], start: int | None
+    ) -> int | None:
+        number = _push_number(task.path)
+        if number is not None:
+            return sends[number] if number < len(sends) else -1
+        return led.get(name, start if not led else -1)
+
+    def _tasks(self, checkpoint: Checkpoint, after: Checkpoint | None) -> Iterator[tuple[str, Task]]:
+        """Yield the tasks that ran from a checkpoint, with the names of their nodes."""
+        tasks = sorted(checkpoint.tasks, key=lambda task: (task.path, task.id))
+        names = [_name_of(task, checkpoint) for task in tasks]
+        if after is not None and (None in names or not tasks):
+            # Savers of older versions do not store the paths of tasks: the nodes are those that saw newer versions.
+            seen = [name for name in after.seen if after.seen[name] != checkpoint.seen.get(name) and name[:1] != "_"]
+            seen = [*(["__start__"] if _has_seen(checkpoint, after, "__start__") else []), *seen]
+            left = [name for name in seen if name not in names]
+            unknown = [task for task, name in zip(tasks, names, strict=True) if name is None]
+            if len(left) == len(unknown) == 1:
+                names[names.index(None)] = left.pop()
+            else:  # which of them wrote what is not stored: the last one shows it
+                writes = [write for task in unknown for write in task.writes]
+                names += left
+                tasks += [Task(f"{checkpoint.id}:{name}", "", writes if name == left[-1] else []) for name in left]
+        for known, task in zip(names, tasks, strict=True):
+            if known is not None:
+                yield known, task
+
+    def _task(self, checkpoint: Checkpoint, after: Checkpoint | None, what: tuple[str, Task],
+              where: tuple[str, str, int | None], source: int | None, last: Mapping[str, str]) -> int:  # fmt: skip
+        """Append the step of a task, and what ran inside it; return the place of its (last) step."""
+        name, task = what
+        space, prefix, inside = where
+        node = f"{prefix}{name}"
+        began, ended = to_ns(checkpoint.time), to_ns(after.time if after is not None else checkpoint.time)
+        self._answers(checkpoint, task, node)
+        interrupts = task.values("__interrupt__")
+        error = next(iter(task.values("__error__")), None)
+        public = {channel for channel, _ in task.writes if _is_public(channel)}
+        waits = after is None and bool(interrupts) and not public
+        if waits:
+            self._ask(interrupts, node)
+        below = f"{space}|{name}:{task.id}" if space else f"{name}:{task.id}"
+        writes = {} if after is None else {
+            key: value for key, value in after.board.items()
+            if last.get(key) == task.id and not _alike(checkpoint.board.get(key, ABSENT), value)
+        }  # fmt: skip
+        failure = None if error is None or after is not None else _failure(error)
+        entered = None
+        if self.thread.spaces.get(below):
+            path = self.thread.path(below, max(self.thread.spaces[below]))
+            entered = len(self.steps)
+            self._add(RecordedStep(node, "subgraph", "enter", inside, None, source, began=began,
+                                   ended=to_ns(path[0].time), writes=path[0].board))  # fmt: skip
+            self._walk(path, below, f"{node}/", entered, entered)
+            source = len(self.steps) - 1
+        elif waits:
+            self.following.append(RecordedStep(node, "function", inside=inside, came_from=source))
+            return -1
+        if waits or (after is None and entered is not None and failure is None and not public):
+            return len(self.steps) - 1  # it was cut short inside
+        kind = "function" if name != "__start__" else "noop"
+        self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
+                               "leave" if entered is not None else "run", inside, entered, source, began=began,
+                               ended=ended, writes=writes, inputs=self._inputs(task, checkpoint), failure=failure,
+                               uncaught=failure is not None))  # fmt: skip
+        return len(self.steps) - 1
+
+    def _add(self, step: RecordedStep) -> None:
+        step.before, self.before = self.before, []
+        self.steps.append(step)
+
+    def _inputs(self, task: Task, checkpoint: Checkpoint) -> Any:
+        """Return the input of a task that Send scheduled; the others read the board."""
+        number, sends = _push_number(task.path), _sends(checkpoint)
+        if number is None or number >= len(sends):
+            return None
+        arg = sends[number].arg
+        return arg if isinstance(arg, dict) and all(isinstance(key, str) for key in arg) else {"input": arg}
+
+    def _rest(self, checkpoint: Checkpoint, after: Checkpoint, first: int) -> None:
+        """Let the last step of a super-step write what changed without a write of a task, and delete what is gone."""
+        own = [step for step in self.steps[first:] if step.inside == (self.steps[first].inside)]
+        if not own:
+            return
+        done = {key for step in own if step.phase != "enter" for key in step.writes}
+        rest = {key: value for key, value in after.board.items()
+                if key not in done and not _alike(checkpoint.board.get(key, ABSENT), value)}  # fmt: skip
+        gone = dict.fromkeys((key for key in checkpoint.board if key not in after.board), ABSENT)
+        own[-1].writes = {**own[-1].writes, **rest, **gone}
+
+    # -- people ------------------------------------------------------------------------------------------------------
+
+    def _outside(self, checkpoint: Checkpoint, after: Checkpoint, inside: int | None) -> None:
+        """Record an input, an update of the state or a fork between two checkpoints."""
+        act = {"input": "input", "update": "edit", "fork": "fork"}.get(after.source, after.source)
+        scope = 0 if inside is None else inside + 1
+        if act != "edit":
+            target = safe_str((after.triggers.get("__start__") and "__start__") or "", 100)
+            self.before.append(Intervention(act, target, after.triggers.get("__start__"), after.time))
+        keys = [*after.board, *(key for key in checkpoint.board if key not in after.board)]
+        for key in keys:
+            value = after.board.get(key, ABSENT)
+            if not _alike(checkpoint.board.get(key, ABSENT), value):
+                self.before.append(Intervention("edit", key, value, after.time, scope=scope))
+
+    def _answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
+        """Record the answers to a task's interrupts; the last one may be stored apart from the task."""
+        if not task.values("__interrupt__"):
+            return
+        given = task.values("__resume__")
+        found = [value for values in given for value in (values if isinstance(values, list) else [values])]
+        found += [value for channel, value in checkpoint.outside if channel == "__resume__" and value not in found]
+        for value in found:
+            self.before.append(Intervention("answer", node, value, checkpoint.time))
+
+    def _ask(self, interrupts: Sequence[Any], node: str) -> None:
+        for given in interrupts:
+            for each in given if isinstance(given, list) else [given]:
+                value = each.get("value") if isinstance(each, dict) else each
+                id = str(each.get("id", node)) if isinstance(each, dict) else node
+                # An interrupt inside a subgraph is also one of the tasks around it: the innermost one asks.
+                self.pending = [row for row in self.pending if row.id != id]
+                self.pending.append(Pending(id, "answer", node, "interrupt", {"value": value}))
+
+    def _end(self, last: Checkpoint, prefix: str, inside: int | None, led: Mapping[str, int | None],
+             sends: Sequence[int]) -> None:  # fmt: skip
+        """Find what was scheduled when the record ended and has not begun."""
+        begun = {_name_of(task, last) for task in last.tasks}
+        names = [channel.removeprefix("branch:to:") for channel in last.triggers if channel.startswith("branch:to:")]
+        names += ["__start__"] if "__start__" in last.triggers else []
+        rows = [(name, led.get(name, -1)) for name in names]
+        rows += [(send.node, sends[at] if at < len(sends) else -1) for at, send in enumerate(_sends(last))]
+        for name, source in rows:
+            if name not in begun:
+                self.following.append(RecordedStep(f"{prefix}{name}", "function", inside=inside, came_from=source))
+
+
+def _has_seen(checkpoint: Checkpoint, after: Checkpoint, name: str) -> bool:
+    return name in after.seen and after.seen[name] != checkpoint.seen.get(name)
+
+
+def _sends(checkpoint: Checkpoint) -> list[Send]:
+    found = checkpoint.triggers.get("__pregel_tasks") or []
+    return [send for send in found if isinstance(send, Send)] if isinstance(found, list) else []
+
+
+def _push_number(path: str) -> int | None:
+    """Return the number of the Send that scheduled a task, from its path; None for any other task."""
+    parts = path.removeprefix("~").split(", ")
+    return int(parts[1]) if parts[0] == "__pregel_push" and len(parts) > 1 and parts[1].isdecimal() else None
+
+
+def _name_of(task: Task, checkpoint: Checkpoint) -> str | None:
+    """Return the node of a task, from its path; None if the saver did not store it."""
+    parts = task.path.removeprefix("~").split(", ", 1)
+    if parts[0] == "__pregel_pull" and len(parts) > 1:
+        return parts[1]
+    number, sends = _push_number(task.path), _sends(checkpoint)
+    return sends[number].node if number is not None and number < len(sends) else None
+
+
+def _is_public(channel: str) -> bool:
+    return not channel.startswith(("__", *_TRIGGERS))
+
+
+def _failure(error: Any) -> tuple[str, str]:
+    text = error if isinstance(error, str) else json.dumps(error, default=str)
+    kind, bracket, message = text.partition("(")
+    named = bool(bracket) and kind.isidentifier()
+    return (kind, message.removesuffix(")").strip("'\"")) if named else ("Error", text)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return next(iter(unlike(freeze(one), freeze(other), ())), None) is None
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _read(look: Look, run_id: str | None) -> tuple[Thread, str]:
+    """Return a thread and the checkpoint that a run id means.
+
+    L575: there is no such thread, or none at all.
+
+    Raises:
+        StoreError: L573, L574, L575.
+    """
+    _check_tables(look)
+    newest = look.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
+                       "GROUP BY thread_id ORDER BY 2 DESC", "")  # fmt: skip
+    threads = [str(row[0]) for row in newest]
+    name, _, leaf = (run_id or "").rpartition("@") if run_id not in threads else (run_id, "", "")
+    name = threads[0] if run_id is None and threads else name or run_id or ""
+    if name in threads:
+        thread = _thread(look, name)
+        leaves = thread.leaves()
+        if not leaf or leaf in thread.spaces[""]:
+            return thread, leaf or leaves[0]
+    shown = ", ".join(map(repr, threads[:5])) or "none"
+    raise StoreError(
+        Problem("L575", f"there is no thread {run_id!r}" if run_id else "there is no thread yet", look.shown,
+                f"its threads are: {shown}{' ...' if len(threads) > 5 else ''}",
+                did_you_mean(run_id or "", threads, "leave run_id out for the thread that was written last"))
+    )  # fmt: skip
+
+
+def _check_tables(look: Look) -> None:
+    """L573: this is not a checkpoint database of LangGraph.
+
+    Raises:
+        StoreError: L573.
+    """
+    tables = look.tables()
+    wanted = {"checkpoints", "writes"} if look.kind == "sqlite" else {"checkpoints", "checkpoint_blobs",
+                                                                     "checkpoint_writes"}  # fmt: skip
+    missing = wanted - tables or _NEEDED - look.columns("checkpoints")
+    if missing:
+        raise StoreError(
+            Problem("L573", "this is not a checkpoint database of LangGraph", look.shown,
+                    f"it lacks {', '.join(map(repr, sorted(missing)))}",
+                    "name the file or URL that the checkpointer of the graph was given")
+        )  # fmt: skip
+
+
+def _thread(look: Look, name: str) -> Thread:
+    """Return all checkpoints of a thread.
+
+    Raises:
+        StoreError: L574, one of them cannot be read.
+    """
+    where = f"{look.shown}, thread {name!r}"
+    ((count,),) = look.rows("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", name)
+    if count > MOST:
+        raise damaged(where, f"it has {count} checkpoints, and the limit is {MOST}")
+    spaces: Namespaces = {}
+    try:
+        for space, checkpoint in _checkpoints(look, name):
+            spaces.setdefault(space, {})[checkpoint.id] = checkpoint
+        _add_writes(look, name, spaces)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise damaged(where, f"a checkpoint or a write is damaged: {error}") from None
+    return Thread(look.shown, name, spaces)
+
+
+def _checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
+    rows = look.rows("SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
+                     "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id", thread)  # fmt: skip
+    blobs = {}
+    if look.kind != "sqlite":
+        asked = "SELECT checkpoint_ns, channel, version, type, blob FROM checkpoint_blobs WHERE thread_id = ?"
+        blobs = {tuple(map(str, row[:3])): row[3:] for row in look.rows(asked, thread)}
+    for space, id, parent, type, data, meta in rows:
+        body = decode_typed(type, data) if look.kind == "sqlite" else data
+        if not isinstance(body, dict):
+            raise TypeError(body.why if isinstance(body, Opaque) else "a checkpoint is no mapping")
+        values = dict(body.get("channel_values") or {})
+        if look.kind != "sqlite":
+            for channel, version in (body.get("channel_versions") or {}).items():
+                if (found := blobs.get((space, channel, str(version)))) is not None and found[0] != "empty":
+                    values[channel] = decode_typed(*found)
+        about = json.loads(meta) if isinstance(meta, str | bytes) else meta or {}
+        yield str(space), Checkpoint(
+            str(id), None if parent is None else str(parent), _time(body.get("ts")),
+            {str(key): _plain(value) for key, value in values.items() if _is_public(str(key))},
+            {str(key): value for key, value in values.items() if not _is_public(str(key))},
+            dict(body.get("versions_seen") or {}), str(about.get("source", "loop")),
+        )  # fmt: skip
+
+
+def _add_writes(look: Look, thread: str, spaces: Namespaces) -> None:
+    table, value = ("writes", "value") if look.kind == "sqlite" else ("checkpoint_writes", "blob")
+    path = "task_path" if "task_path" in look.columns(table) else "''"
+    asked = (f"SELECT checkpoint_ns, checkpoint_id, task_id, {path}, channel, type, {value} FROM {table} "  # noqa: S608  (names of ours)
+             "WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx")  # fmt: skip
+    for space, id, task, where, channel, type, data in look.rows(asked, thread):
+        checkpoint = spaces.get(space, {}).get(id)
+        if checkpoint is None:
+            continue
+        if not all(isinstance(text, str) for text in (task, where, channel)):
+            raise TypeError("a write names no task or channel")
+        found = decode_typed(type, data)
+        if task == NOBODY:
+            checkpoint.outside.append((channel, found))
+            continue
+        if not checkpoint.tasks or checkpoint.tasks[-1].id != task:
+            checkpoint.tasks.append(Task(task, where))
+        checkpoint.tasks[-1].writes.append((channel, found))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as it can be on a board: parts that were not decoded become a text that says why."""
+    match value:
+        case Opaque():
+            return f"<{value.why}>"
+        case Send():
+            return {"node": value.node, "arg": _plain(value.arg)}
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+    return value
+
+
+def _time(text: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return EPOCH
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _rows_of_runs(look: Look) -> list[dict[str, Any]]:
+    _check_tables(look)
+    threads = look.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
+                        "GROUP BY thread_id ORDER BY 2", "")  # fmt: skip
+    rows = []
+    for name, _ in threads:
+        thread = _thread(look, name)
+        for at, leaf in enumerate(thread.leaves()):
+            path = thread.path("", leaf)
+            rows.append({"run_id": _run_id(thread, leaf), "thread": name, "checkpoints": len(path),
+                         "updated": path[-1].time, "parent": name if at else None})  # fmt: skip
+    return rows
+
+
+__all__ = ["LangGraphRun", "open_langgraph"]

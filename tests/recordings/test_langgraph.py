@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import subprocess
+import sys
+import warnings
+from pathlib import PurePath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+import agentnb as nb
+from agentnb.errors import AgentNbError, ExecutionError, StoreError
+from tests.recordings import graphs
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Return, for each program, its app, its thread and the file of its checkpoints."""
+    found = {}
+    for program in graphs.PROGRAMS:
+        path = tmp_path_factory.mktemp("graphs") / f"{program.__name__}.db"
+        connection = sqlite3.connect(path, check_same_thread=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found[program.__name__] = (*program(SqliteSaver(connection)), path)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the file can be copied alone
+    return found
+
+
+def plain(value):
+    """Return a value of LangGraph as the record can have it: the fields of objects."""
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump())
+    if dataclasses.is_dataclass(value):
+        return plain(dataclasses.asdict(value))
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def history(app, session):
+    """Return LangGraph's snapshots along the session's path, oldest first."""
+    known = session.checkpoints
+    rows = {row.config["configurable"]["checkpoint_id"]: row
+            for row in app.get_state_history(graphs.config(session.run_id.split("@")[0]))}  # fmt: skip
+    return [(rows[id], step) for id, step in known.items() if id in rows]
+
+
+def agrees(app, session):
+    """Compare the board and the next nodes with the state history, at each checkpoint."""
+    rows = history(app, session)
+    for at, (snapshot, step) in enumerate(rows):
+        if at + 1 < len(rows) and rows[at + 1][1] == step:
+            continue  # an input or an update follows at the same step: the board shows what it left
+        session.goto(step)
+        said = {key: value for key, value in plain(snapshot.values).items() if value or key in session.board}
+        assert dict(session.board) == said, (step, snapshot)
+        assert sorted(each.node for each in session.frontier) == sorted(snapshot.next)
+    return rows
+
+
+@pytest.mark.parametrize("name", [program.__name__ for program in graphs.PROGRAMS])
+def test_the_board_at_each_step_is_what_the_state_history_says(kept, name):
+    app, thread, path = kept[name]
+    before = path.read_bytes()
+    session = nb.open(path)
+    assert session.run_id == thread
+    assert len(agrees(app, session)) > 1
+    for fork in session.forks:
+        agrees(app, fork)
+    assert path.read_bytes() == before
+
+
+def test_a_step_is_a_task_and_edges_lead_from_the_task_that_scheduled_it(kept):
+    session = nb.open(kept["parallel"][2])
+    nodes = [step.node_id for step in session.trace.steps]
+    assert nodes[:5] == ["__start__", "a", "b", "c", "d"]
+    assert sorted(nodes[5:]) == [*["each"] * 12, "z"]
+    edges = session.trace.frames.edges
+    assert set(zip(edges.source, edges.target, strict=True)) >= {("a", "b"), ("a", "c"), ("d", "each")}
+    assert [step.inputs for step in session.trace.steps if step.node_id == "each"] == [{"k": k} for k in range(12)]
+
+
+def test_subgraphs_are_frames_with_boards_of_their_own(kept):
+    session = nb.open(kept["nested"][2])
+    steps = session.trace.frames.steps
+    assert list(steps.phase).count("enter") == list(steps.phase).count("leave") == 4
+    deep = [step for step in session.trace.steps if step.node_id == "inner/inmost/deep"]
+    assert [step.depth for step in deep] == [2, 2]
+    session.goto(0)
+    session.run(until="inner")
+    assert session.step_over().phase == "leave"
+    session.run_back(until="inner/one")
+    assert [frame.region for frame in session.stack][-1:] == ["inner"]
+    assert session.step_out().node_id == "inner"
+    assert "inner/inmost" in session.draw().dot
+
+
+def test_interrupts_are_pending_and_answers_are_interventions(kept):
+    session = nb.open(kept["asks"][2])
+    assert (session.status, session.current) == ("waiting", "ask")
+    assert [(row.kind, row.node, row.arguments) for row in session.pending] == [("answer", "ask", {"value": "go on?"})]
+    assert session.goto(0).pending == ()
+    answered = nb.open(kept["answered"][2])
+    rows = answered.trace.frames.interventions
+    assert list(rows[rows.action == "answer"]["new"]) == ["yes", "quite"]
+    assert answered.status == "finished"
+    inside = nb.open(kept["asks_inside"][2])
+    assert (inside.status, inside.current) == ("waiting", "inner/ask")
+    assert [row.arguments for row in inside.pending] == [{"value": {"question": "go on?"}}]
+
+
+def test_updates_are_edits_and_failures_are_failed_steps(kept):
+    session = nb.open(kept["several_turns"][2])
+    rows = session.trace.frames.interventions
+    assert {"edit", "input"} <= set(rows.action)
+    assert session.who_wrote("n") == len(session.trace)
+    failed = nb.open(kept["fails"][2])
+    assert (failed.status, failed.trace.steps[-1].status) == ("failed", "error")
+    assert "no such city" in failed.trace.steps[-1].error
+
+
+def test_forks_are_sessions_of_their_own(kept):
+    session = nb.open(kept["forked"][2])
+    assert len(session.forks) == 2
+    fork = session.forks[0]
+    assert fork.parent is session
+    assert nb.open(kept["forked"][2], fork.run_id).run_id == fork.run_id
+    assert "<- here" in session.tree()
+    assert len(session.runs) == 3
+
+
+def test_breakpoints_searches_and_exports_work_on_it(kept, tmp_path):
+    session = nb.open(kept["line"][2]).goto(0)
+    session.breakpoints.add(when="n > 5")
+    session.run()
+    assert session.board["n"] > 5
+    assert session.who_wrote("n") == session.position
+    session.trace.to_json(tmp_path / "run.json")
+    again = nb.open(tmp_path / "run.json")
+    assert again.trace.state_at(3) == session.trace.state_at(3)
+    with pytest.raises(ExecutionError, match="L450"):
+        session.edit({"n": 1})
+
+
+def test_what_is_asked_for_and_is_not_there_is_told(kept, tmp_path):
+    path = kept["line"][2]
+    with pytest.raises(StoreError, match="L575"):
+        nb.open(path, "lime")
+    with pytest.raises(StoreError, match="L575"):
+        nb.open(path, "line@1ef")
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE checkpoints (a)")
+        connection.execute("CREATE TABLE writes (a)")
+    with pytest.raises(StoreError, match="L573"):
+        nb.open(other)
+    with pytest.raises(StoreError, match="L410"):
+        nb.open(tmp_path / "none.db", format="langgraph")
+
+
+def test_a_database_of_an_older_saver_has_no_paths_of_tasks(kept, tmp_path):
+    app, _, path = kept["line"]
+    older = tmp_path / "older.db"
+    older.write_bytes(path.read_bytes())
+    with sqlite3.connect(older) as connection:
+        connection.execute("ALTER TABLE writes DROP COLUMN task_path")
+    session = nb.open(older)
+    agrees(app, session)
+    assert [step.node_id for step in session.trace.steps] == [step.node_id for step in nb.open(path).trace.steps]
+
+
+def test_values_are_read_without_their_classes_and_nothing_is_imported(kept):
+    program = (
+        "import sys, agentnb as nb\n"
+        f"session = nb.open({str(kept['values'][2])!r})\n"
+        "print(session.board['extra'])\n"
+        "print({name.split('.')[0] for name in sys.modules} & {'langgraph', 'langchain_core', 'tests', 'pickle5'})\n"
+    )
+    root = PurePath(__file__).parent.parent.parent
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
+    board, modules = out.stdout.splitlines()
+    assert "'order': {'city': 'Rome', 'amount': Decimal('2.50')}" in board
+    assert modules == "set()"
+
+
+def test_a_pickle_stays_closed(kept, tmp_path):
+    import pickle
+
+    path = tmp_path / "pickled.db"
+    path.write_bytes(kept["line"][2].read_bytes())
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE writes SET type = 'pickle', value = ? WHERE channel = 'n'", (pickle.dumps(print),))
+    assert nb.open(path).status == "finished"
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE checkpoints SET type = 'pickle'")
+    with pytest.raises(StoreError, match=r"L574.*\n.*\n.*not opened"):
+        nb.open(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_damaged_database_is_told_or_shown(kept, tmp_path_factory, data):
+    source = kept[data.draw(st.sampled_from(["nested", "parallel", "answered"]))][2]
+    path = tmp_path_factory.mktemp("damaged") / "graph.db"
+    path.write_bytes(source.read_bytes())
+    with sqlite3.connect(path) as connection:
+        table, column = data.draw(st.sampled_from([("checkpoints", "checkpoint"), ("checkpoints", "metadata"),
+                                                   ("checkpoints", "parent_checkpoint_id"), ("writes", "value"),
+                                                   ("writes", "task_path"), ("writes", "channel")]))  # fmt: skip
+        (count,) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+        row = data.draw(st.integers(0, count - 1))
+        (old,) = connection.execute(f"SELECT {column} FROM {table} LIMIT 1 OFFSET ?", (row,)).fetchone()
+        if isinstance(old, bytes) and old and data.draw(st.booleans()):
+            at = data.draw(st.integers(0, len(old) - 1))
+            new = old[:at] + data.draw(st.binary(min_size=1, max_size=3)) + old[at + 1 :]
+        else:
+            new = data.draw(st.one_of(st.none() if column != "value" else st.nothing(), st.binary(max_size=9),
+                                      st.text(max_size=9)))  # fmt: skip
+        rowid = connection.execute(f"SELECT rowid FROM {table} LIMIT 1 OFFSET ?", (row,)).fetchone()[0]
+        try:
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, rowid))
+        except sqlite3.IntegrityError:
+            return
+    try:
+        session = nb.open(path, format="langgraph")
+        session.goto(0)
+        session.run()
+        session.trace.frames.steps  # noqa: B018
+        session.recipe.draw().dot  # noqa: B018
+    except AgentNbError:
+        pass
+
+
+@pytest.mark.needs_postgres
+def test_a_postgres_saver_is_read_as_the_state_history_says(postgres_url):
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    url = postgres_url
+    for program in graphs.PROGRAMS:
+        with PostgresSaver.from_conn_string(url) as saver, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            saver.setup()
+            app, thread = program(saver)
+            agrees(app, nb.open(url, thread))
