@@ -82,6 +82,10 @@ class Reactive(Protocol):
         """Return what an event from outside writes on the board: path, value."""
         ...
 
+    def accepted(self, run: Any, event: Any) -> None:
+        """Notify the dialect's own listeners of an event from outside, which is recorded, applied and saved."""
+        ...
+
     def edited(self, key: str, value: Any) -> None:
         """Raise if an edit would leave an unreadable value on the board."""
         ...

@@ -135,8 +135,10 @@ class Session(Awaited, Graphs):
         self._act("emit()", lands=False)
         open_tip(self.engine, amend=True)
         interventions.note_held(self.engine)
-        interventions.emit(self.engine, type, payload, actor, **words)
+        event = interventions.emit(self.engine, type, payload, actor, **words)
         self.changed()
+        if self.recipe.reactive is not None:
+            self.recipe.reactive.accepted(self.engine, event)
         return self
 
     def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:

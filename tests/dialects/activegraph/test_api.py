@@ -145,6 +145,30 @@ def test_a_listener_hears_each_event_with_the_graph_as_it_is_then(research):
     assert (heard[2], heard[-1][1]) == (("evt_003", 1), len(team.graph.all_objects()))
 
 
+def test_a_listener_hears_each_event_once_that_the_session_or_the_graph_emits(research):
+    team, heard = runtime(*research), []
+    team.graph.add_listener(lambda event: heard.append((event.type, event.id, team.graph.events[-1].id)))
+    team.session.emit("goal.created", {"goal": "go"})
+    team.graph.add_object("task", {})
+    team.session.step()
+    team.session.emit("note", {"text": "by hand"})
+    assert [id_ for _, id_, _ in heard] == [event.id for event in team.graph.events]
+    assert all(id_ == last for _, id_, last in heard)  # it is in the log by then
+    assert [type_ for type_, _, _ in heard][:2] == ["goal.created", "object.created"]
+
+
+def test_an_event_is_saved_before_a_listener_that_raises_hears_of_it(research, tmp_path):
+    def refuses(event):
+        raise ValueError("not this one")
+
+    team = ag.Runtime(ag.Graph(), behaviors=research, persist_to=tmp_path / "log.db")
+    team.graph.add_listener(refuses)
+    with pytest.raises(ValueError, match="not this one"):
+        team.session.emit("note", {})
+    again = ag.Runtime.load(tmp_path / "log.db", run_id=team.run_id, behaviors=research)
+    assert [event.type for event in again.graph.events] == ["note"]
+
+
 def test_an_act_by_the_outer_graph_belongs_to_the_step():
     @on("goal.created")
     def acts(event, graph, ctx):

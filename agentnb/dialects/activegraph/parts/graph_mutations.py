@@ -219,8 +219,7 @@ class Inside(Hand):
         for key, value in writes:
             work.write((key,), value)
         ledger.told(event, writes)
-        for listener in tuple(ledger.listeners):
-            listener(event)
+        ledger.notify(event)
         return event
 
 
@@ -244,13 +243,16 @@ class Outside(Hand):
         writes = projected(ledger, type_, kept)
         words = {} if when is None else {"time": when}
         drawn = dict(ledger.ids.counters)
-        self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        ledger.emitting = id_
+        try:
+            self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+        finally:
+            ledger.emitting = None
         ledger.ids.kept(drawn)  # the intervention may have started a fork, whose log did not hold it yet
         event: Kept = ledger.run.history.events[-1]
         ledger.note(event, writes)
         ledger.told_outside()
-        for listener in tuple(ledger.listeners):
-            listener(event)
+        ledger.notify(event)
         return event
 
 

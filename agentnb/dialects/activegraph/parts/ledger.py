@@ -39,6 +39,9 @@ class Ledger:
         self.work: Work | None = None  # of the current step
         self.acting: Work | None = None  # the same, while the code of its behavior runs at this very moment
         self.listeners: list[Callable[[Event], None]] = []
+        self.emitting: str | None = (
+            None  # the id of an event from outside that the graph emits, and notifies of, itself
+        )
         self._at: tuple[Any, ...] | None = None
         self._fresh: dict[str, Any] = {}
         self.lie_in(InMemoryGraphStore())
@@ -120,6 +123,11 @@ class Ledger:
         for key, value in writes:
             self._fresh[key] = value
             self._note(key, value, event.seq)
+
+    def notify(self, event: Event) -> None:
+        """Call the listeners with an event that is recorded and applied; exceptions propagate."""
+        for listener in tuple(self.listeners):
+            listener(event)
 
     def told_outside(self) -> None:
         """Update the indexes for a recorded event from outside and for what it writes."""

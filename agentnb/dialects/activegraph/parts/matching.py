@@ -105,6 +105,12 @@ class Matcher:
         canonical(event.payload)  # values that are not JSON-serializable are never part of a log
         return [((key,), value) for key, value in projected(ledger_of(run).sync(), event.type, event.payload)]
 
+    def accepted(self, run: Run, event: Event) -> None:
+        """Notify the listeners of the graph, unless the event comes from the graph, which notifies them itself."""
+        ledger = ledger_of(run)
+        if event.id != ledger.emitting:
+            ledger.notify(event)
+
     def edited(self, key: str, value: Any) -> None:
         """Raise for an edit that leaves something on the board that is not part of a graph."""
         check_kept(key, value)
