@@ -32,7 +32,9 @@ class Paid(NamedTuple):
     asked: int = 0
 
     def with_one(self, kind: str, call: Call | None = None, asked: int = 0) -> Paid:
-        """Return this plus one more attempt; its duration is known after it has ended."""
+        """Return this plus one more attempt; its duration is known after it has ended. Attempt 0 was never sent."""
+        if call is not None and call.attempt == 0:
+            return self
         tokens, cost = self.tokens, self.cost
         if call is not None:
             tokens += (call.tokens_in or 0) + (call.tokens_out or 0)

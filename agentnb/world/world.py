@@ -103,7 +103,7 @@ class World:
         """Return the callable that does an effect.
 
         Raises:
-            ExecutionError: X301, nothing here does effects of that kind.
+            ExecutionError: X301, nothing here does effects of that kind; X302, it is for a model, and there is none.
         """
         match effect.kind:
             case "human" | "approval" as kind:
@@ -113,10 +113,13 @@ class World:
                     return lambda asked: _ask_for_verdict(asked) if found is WAIT else verdict_of(found)
                 return lambda asked: _ask_for_input(asked) if found is WAIT else found
             case "llm":
+                client = self.model_of(work.node)
+                if client is None:
+                    raise _without_model(work.node)
                 request, attempts = self._request(effect, work), _Attempts()
                 _note_call(work, "llm")
-                model = request.model or str(getattr(self.model_of(work.node), "model", None) or "")
-                return lambda _asked: self._complete(attempts.telling(request, work, model), work)
+                model = request.model or str(getattr(client, "model", None) or "")
+                return lambda _asked: client.complete(attempts.telling(request, work, model))
         raise ExecutionError(
             Problem(
                 "X301",
@@ -142,20 +145,6 @@ class World:
         request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
-    def _complete(self, request: LLMRequest, work: CallingStep) -> Any:
-        client = self.model_of(work.node)
-        if client is None:
-            raise ExecutionError(
-                Problem(
-                    "X302",
-                    f"node {work.node.id!r} asks a model, and the session has none",
-                    str(work.node.place or f"node {work.node.id!r}"),
-                    "no llm was given",
-                    "give one: Session(recipe, llm=...), for example a list of scripted answers",
-                )
-            )
-        return client.complete(request)
-
     def _scripted(self, work: CallingStep) -> Any:
         """Return the scripted answer; WAIT where the script has none for this question."""
         found: Any = WAIT
@@ -171,6 +160,18 @@ class World:
             number = _questions(work)
             found = script[number] if number < len(script) else WAIT
         return found
+
+
+def _without_model(node: Node) -> ExecutionError:
+    return ExecutionError(
+        Problem(
+            "X302",
+            f"node {node.id!r} asks a model, and the session has none",
+            str(node.place or f"node {node.id!r}"),
+            "no llm was given",
+            "give one: Session(recipe, llm=...), for example a list of scripted answers",
+        )
+    )
 
 
 class _Attempts:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from typing import Any
 
+import networkx as nx
 import pytest
 
 from agentnb.clock import FrozenClock
@@ -24,7 +26,16 @@ def recipe_of(kind: str, prompt: str) -> Recipe:
     """Return a recipe that begins with a node of this kind, `ask`, whose prompt says this."""
     if kind == "evaluator":
         return load(content([{**JUDGE, "id": "ask", "evaluation_profile": prompt}, agent("last")]))
+    if kind == "llm":
+        return asking(kind, prompt=prompt)
     return Recipe("r", "test", {"ask": Node("ask", kind, params={"prompt": prompt, "goal": "g"})}, (), ("ask",))
+
+
+def asking(kind: str, **params: Any) -> Recipe:
+    """Return a networkx graph with one node, `ask`, as a recipe."""
+    graph = nx.MultiDiGraph(name="asking")
+    graph.add_node("ask", kind=kind, **params)
+    return load(graph)
 
 
 def cut_run(kind: str, asked: list[Any]) -> MemoryLog:
@@ -78,6 +89,71 @@ def test_a_cut_step_that_asks_for_something_else_fails_without_a_model_and_makes
     assert calls.provider.isin(["simulated"]).sum() == 0
     (paid,) = calls[calls.step.isna()].to_dict("records")  # it stays in the log, as a call of no step
     assert (paid["kind"], paid["tokens_in"], paid["tokens_out"]) == ("llm", 3, 2)
+
+
+def unanswered_run(kind: str) -> MemoryLog:
+    """Return the log of a run whose process ended while its model was answering."""
+    log = MemoryLog()
+
+    def model(request: Any) -> LLMResponse:
+        ended.create(replace(log.run("run"), status="running"), list(log.entries("run")))
+        return LLMResponse(ANSWER)
+
+    ended = MemoryLog()
+    Session(recipe_of(kind, "one"), {"output": "x"}, llm=model, store=log, run_id="run").step()
+    return ended
+
+
+@pytest.mark.parametrize("kind", [*ASKING, "llm"])
+def test_a_call_that_went_out_unanswered_waits_and_is_refused_without_a_model_not_simulated(kind):
+    run = reopened(unanswered_run(kind), recipe_of(kind, "one"))
+    (before,) = run.pending
+    run.step()
+    (pending,) = run.pending
+    assert (run.status, pending.kind, pending.node, pending.arguments) == ("in_flight", "call", "ask", before.arguments)
+    run.step()
+    (problem,) = run.cause.problems
+    assert (run.status, problem.code) == ("failed", "X302")
+    assert not run.trace.frames.calls.provider.isin(["simulated"]).any()
+
+
+@pytest.mark.parametrize("kind", [*ASKING, "llm"])
+def test_a_call_that_went_out_unanswered_may_be_answered_without_a_model(kind):
+    run = reopened(unanswered_run(kind), recipe_of(kind, "one"))
+    run.step()
+    run.change(run.pending[0].id, answer=ANSWER)
+    assert run.step().status == "ok"
+    (call,) = run.trace.frames.calls.query("step == 1").to_dict("records")
+    assert (call["kind"], call["attempt"], call["result"]) == ("llm", 1, ANSWER)
+
+
+def test_a_call_that_fails_is_made_to_the_same_again_without_a_model():
+    def model(request: Any) -> LLMResponse:
+        if not stop:
+            stop.append(request)
+            raise LLMError("busy", again=True)
+        raise KeyboardInterrupt
+
+    stop: list[Any] = []
+    recipe, log = asking("agent", prompt="one", attempts=3), MemoryLog()
+    run = Session(recipe, llm=model, store=log, run_id="run")
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    run.close()
+    again = reopened(log, recipe)
+    again.run()
+    assert (again.status, again.cause.problems[0].code) == ("failed", "X302")
+    assert not again.trace.frames.calls.provider.isin(["simulated"]).any()
+
+
+def test_a_call_that_cannot_be_sent_is_no_use_of_the_budget_and_fails_at_once_also_in_a_replay():
+    run = reopened(unanswered_run("agent"), recipe_of("agent", "one"))
+    run.step()
+    run.step()
+    assert (run.status.used["max_llm_calls"], run.status) == (0, "failed")
+    (call,) = run.trace.frames.calls.to_dict("records")
+    assert (call["attempt"], call["error"][:17]) == (0, "ExecutionError: X")
+    assert run.replay().ok
 
 
 def test_calls_of_a_failed_step_that_runs_again_are_not_taken_for_those_of_the_failure():

@@ -151,8 +151,9 @@ class Event(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One attempt of one effect: the `attempt`-th of the `call`-th effect of a step.
+    """One attempt of one effect: the `attempt`-th (from 1) of the `call`-th effect (from 0) of a step.
 
+    Attempt 0 was never sent, because nothing in the session can perform the effect; it does not count as a call.
     `call` is OUTSIDE if no committed step made it: its step was interrupted and did not make this call when it ran
     again. For a model's answer, `provider`, `model` and `finish_reason` state who answered (`simulated`: no model) and
     why the answer ended.

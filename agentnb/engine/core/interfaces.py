@@ -73,8 +73,8 @@ class RecordedSteps(Protocol):
         """Return the recorded attempts of a step's call, in order; none if the call is not recorded."""
         ...
 
-    def answered_by(self, work: Work) -> str | None:
-        """Return the kind of the step's next call if its answer is recorded, else None."""
+    def kind_of_next(self, work: Work) -> str | None:
+        """Return the kind of the step's next call if it was made before, else None."""
         ...
 
     def went_out(self, work: Work, number: int) -> int | None:

@@ -268,7 +268,7 @@ class Work:
         recorded calls, whatever has been registered in the session since.
         """
         recorded = self.run.recorded
-        kind = None if recorded is None else recorded.answered_by(self)
+        kind = None if recorded is None else recorded.kind_of_next(self)
         return kind == "llm" if kind in ("agent", "llm") else usual
 
     def now(self) -> datetime:

@@ -75,10 +75,13 @@ class Unfinished:
             return ()
         return rows
 
-    def answered_by(self, work: Work) -> str | None:
-        """Return the kind of the next call if its answer is recorded, else None."""
-        rows = [row for row in self._told.get(work.act.id, ()) if row.call == work.called]
-        return rows[-1].kind if rows and rows[-1].error is None else None
+    def kind_of_next(self, work: Work) -> str | None:
+        """Return the kind of the next call if it was made before, also if it failed or is unanswered; else None."""
+        act, number = work.act.id, work.called
+        rows = [row for row in self._told.get(act, ()) if row.call == number]
+        if rows:
+            return rows[-1].kind
+        return next((call.kind for call in self.asked() if (call.act, call.number) == (act, number)), None)
 
     def went_out(self, work: Work, number: int) -> int | None:
         """Return when a call without a recorded response was sent; None for any other call."""

@@ -74,6 +74,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
     key = None if run.chaos is None else _chaos_key(work, effect, number)
     if effect.kind == "llm" or effect.prepare is not None:
         await _prepare(run, work, effect)
+    call = call or _find_callable(run, work, effect, number)  # once: a script matches the same entry each time
     while True:
         attempt += 1
         if wait or run.limiter is not None:
@@ -83,7 +84,6 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
             recorder.goes_out(work, number, attempt, effect, sent, began)
         work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
         try:
-            call = call or run.world.find(effect, work)  # once: a script matches the same entry each time
             if run.threaded or effect.timeout is not None or effect.blocking or key is not None:
                 answer = await _call_slowly(run, call, effect, key and (*key, attempt))
             else:
@@ -105,6 +105,20 @@ def begun(work: Work) -> int:
     """Start one more call of a step, and return its index."""
     work.called += 1
     return work.called - 1
+
+
+def _find_callable(run: Run, work: Work, effect: Effect, number: int) -> Callable[[Effect], Any]:
+    """Return the callable that performs an effect. A call that nothing here can perform is recorded as attempt 0.
+
+    Raises:
+        ExecutionError: X301, X302, nothing here can perform it.
+    """
+    try:
+        found: Callable[[Effect], Any] = run.world.find(effect, work)
+    except Exception as error:
+        _record_attempt(work, effect, (number, sent_of(effect), 0, 0.0), None, error, 0)
+        raise
+    return found
 
 
 async def _await_budget(run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> None:

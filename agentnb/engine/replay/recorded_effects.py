@@ -89,7 +89,7 @@ class Tape:
             raise error_of(mine[-1], self.recorded.failure and self.recorded.failure.error)
         return mine
 
-    def answered_by(self, work: Work) -> str | None:
+    def kind_of_next(self, work: Work) -> str | None:
         """Return the kind of the record's next call, including failed ones, which are answered by their failure."""
         rows = self.recorded.calls.get(work.called)
         return rows[0].kind if rows else None
