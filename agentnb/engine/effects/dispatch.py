@@ -66,7 +66,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         StepAbandoned: a limit of the run is reached; the run knows which.
     """
     number, recorder = begun(work) if number is None else number, run.recorder
-    attempt, wait, call = 0, 0.0, effect.target and _at_target
+    attempt, wait = 0, 0.0
     if run.recorded is not None:
         effect, attempt, wait, known = await _recorded_state(run, work, effect, number)
         if known is not None:
@@ -74,7 +74,8 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
     key = None if run.chaos is None else _chaos_key(work, effect, number)
     if effect.kind == "llm" or effect.prepare is not None:
         await _prepare(run, work, effect)
-    call = call or _find_callable(run, work, effect, number)  # once: a script matches the same entry each time
+    # Once for all attempts: a script matches the same entry each time.
+    call = _find_callable(run, work, effect, number) if effect.target is None else _at_target
     while True:
         attempt += 1
         if wait or run.limiter is not None:
