@@ -36,7 +36,7 @@ def dialects() -> Listing[DialectRow]:
 
     Example:
         >>> [row.name for row in dialects()]
-        ['coreason', 'agentruntime', 'symphony', 'networkx', 'polaris', 'activegraph']
+        ['coreason', 'agentruntime', 'symphony', 'networkx', 'polaris', 'activegraph', 'langgraph']
     """
     return Listing(DialectRow(row.name, row.about, row.sources) for row in DIALECTS.values())
 

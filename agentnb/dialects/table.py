@@ -11,6 +11,7 @@ from typing import Final
 from agentnb.dialects.activegraph import loader as activegraph
 from agentnb.dialects.agentruntime import loader as agentruntime
 from agentnb.dialects.coreason import loader as coreason
+from agentnb.dialects.langgraph import loader as langgraph
 from agentnb.dialects.networkx import loader as networkx
 from agentnb.dialects.polaris import loader as polaris
 from agentnb.dialects.symphony import loader as symphony
@@ -96,6 +97,15 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             written=False,
             recognise=activegraph.recognise,
             load=activegraph.load,
+        ),
+        Dialect(
+            "langgraph",
+            "LangGraph's own programs: state with reducers, nodes in supersteps",
+            "a StateGraph, compiled or not",
+            "being a graph of LangGraph",
+            written=False,
+            recognise=langgraph.recognise,
+            load=langgraph.load,
         ),
     )
 })  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from agentnb.errors import MOST_NAMES, MOST_SUGGESTIONS, Problem
-from agentnb.recipe.descriptions import END, choices, listed, where_is
+from agentnb.recipe.descriptions import CHOOSERS, END, choices, listed, where_is
 from agentnb.recipe.model import Edge, Node, Recipe
 
 # Edges taken by a node that succeeded and did not choose a route itself.
@@ -130,6 +130,8 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
 def _may_end(node: Node, out: list[Edge]) -> bool:
     if node.on or not out or node.kind == "evaluator":  # its number of rounds is limited
         return True
+    if any(edge.kind == "route" for edge in out) and node.kind not in CHOOSERS:
+        return True  # a function of Python chooses, and may choose nothing
     if ways := choices(node):
         without_default = node.kind == "router" and node.params.get("default") is None
         return without_default or any(target == END for _, target in ways)

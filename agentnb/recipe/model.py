@@ -28,10 +28,17 @@ EDGE_KINDS: tuple[EdgeKind, ...] = (
     "timeout",
     "event",
 )
-Routing = Literal["first", "all"]
+Routing = Literal["first", "all", "supersteps"]
 Path = tuple[str | int, ...]
 ROOT = "root"
 WIDE = 2**2048  # Python may refuse decimal texts of more than 640 digits; larger numbers are hexadecimal text
+
+
+class Send(NamedTuple):
+    """A target with an input of its own: the node runs once for each Send, and reads it as `input` (see `choose`)."""
+
+    node: str
+    input: Any
 
 
 class Condition(Protocol):
@@ -212,6 +219,7 @@ class Edge:
     Edges of kind `error` and `timeout` are taken on that failure only, `route` if the source node chooses them,
     all others if `when` holds (none: always). `condition` is the text of `when`, for display. An `inner` edge shows
     where the inside of a composite node begins, or that the end of a loop's body leads back: the node decides.
+    In supersteps, edges into a node with the same name of a `join` activate it when all of them have been followed.
     """
 
     source: str
@@ -221,6 +229,7 @@ class Edge:
     condition: str = ""
     place: Place | None = None
     inner: bool = False
+    join: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +250,9 @@ class Region:
 class Recipe:
     """An agent as the engine runs it, in any dialect.
 
-    `routing` selects which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them.
+    `routing` selects which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them;
+    in `supersteps`, too, all are taken, and what is due at the same time does not see each other's writes.
+    `transient` keys last for one superstep, unless they are written again.
     `tools` are what its nodes call, loaded when a session starts. `begin` creates the first board from the inputs; None
     merges them over `init`. `finish` is called once, with inputs and board, at the end of a run.
     `timeouts` selects the edges for a timeout: those of kind `timeout` only ("own"), or those of kind `error` if a node
@@ -264,6 +275,7 @@ class Recipe:
     begin: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None] | None = None
     routing: Routing = "first"
+    transient: tuple[str, ...] = ()
     timeouts: Literal["own", "error"] = "own"
     init: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
@@ -306,7 +318,8 @@ class Recipe:
         parts = [
             [[node.id, node.kind, node.scope, *map(plain, (node.inputs, node.params, node.bodies, node.on)),
               node.rescue and [plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
-            [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when)] for edge in self.ways],
+            [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when), *filter(None, [edge.join])]
+             for edge in self.ways],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
             [self.name, self.dialect, self.entry, self.routing, self.timeouts, plain(self.init), plain(self.limits)],
         ]  # fmt: skip

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 import networkx as nx
 import pytest
+from langgraph.channels import Topic
+from langgraph.graph import START, StateGraph
 
 import agentnb.dialects
 import agentnb.dialects.activegraph as ag
@@ -74,6 +77,15 @@ def activegraph():
     return ag.Runtime(ag.Graph(), behaviors=behaviors)
 
 
+def langgraph(channel=None):
+    # With annotations that are values: the module's own are texts.
+    state = TypedDict("State", {"x": Annotated[list, channel] if channel else str})  # noqa: UP013
+    graph = StateGraph(state)
+    graph.add_sequence([("a", lambda state: {}), ("b", lambda state: {})])
+    graph.add_edge(START, "a")
+    return graph.compile(name="made")
+
+
 # dialect -> (makes a recipe 'made' of two nodes 'a' and 'b'; makes it with one mistake)
 EXAMPLES = {
     "coreason": (coreason, lambda: coreason("gone")),
@@ -81,6 +93,7 @@ EXAMPLES = {
     "networkx": (networkx, lambda: networkx("x >")),
     "polaris": (polaris, lambda: polaris(hollow=True)),
     "symphony": (symphony, lambda: symphony("gone")),
+    "langgraph": (langgraph, lambda: langgraph(Topic(str))),
     "activegraph": (activegraph, None),  # what is wrong with behaviors is told where they are made
 }
 # Where its nodes or inputs are not those.

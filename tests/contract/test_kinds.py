@@ -43,8 +43,10 @@ ATTRIBUTES = {
     "system": {"function": lambda: "hello", "takes": (), "gives": (str,), "keys": {str: "text"}},
     "tool": {"function": lambda: "found"},
 }
+RUNNABLE = {"perform": lambda work: {"out": work.board["word"]}}
 CALL = {"kind": "tool", "tool_name": "find", "parameters": {"n": 1}}
-PARTS = {  # of an agent: its parameters, and what stands on the board
+PARTS = {  # of an agent or of a dialect: its parameters, and what stands on the board
+    "runnable": (RUNNABLE, {"word": "hello"}),
     "chat": ({}, {"request": {"messages": [{"role": "user", "content": "go"}]}}),
     "parse": ({}, {"answer": '{"tool_name": "none", "response": "x"}'}),
     "pick": ({"tools": ("find",)}, {"decision": CALL}),

@@ -12,7 +12,7 @@ from typing import Any
 from agentnb.board.paths import changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core import scheduler
+from agentnb.engine.core import scheduler, supersteps
 from agentnb.engine.core.board_writes import closed, put
 from agentnb.engine.core.event_ids import numbered
 from agentnb.engine.core.events import enqueue
@@ -143,7 +143,12 @@ def set_next(run: Run, node: str) -> None:
                 f"set the next node to {run.plan.recipe.regions[region].owner!r}, and step into it",
             )
         )
-    act = run.turn(number, frame) if run.plan.recipe.reactive is None else _queued_activation(run, number)
+    if run.plan.recipe.reactive is not None:
+        act = _queued_activation(run, number)
+    elif run.plan.supersteps:
+        act = supersteps.placed(run, number, frame)
+    else:
+        act = run.turn(number, frame)
     left = _frames_to_close(run, head, frame)
     if act.id in queue and not left:  # already queued (another branch, or further back): it is only moved to the front
         rest = list(queue)

@@ -9,7 +9,7 @@ from agentnb.board.masking import hide_found
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.core.run import FAILED, GO, Run
-from agentnb.engine.core.scheduler import Pushes, advance, announced, chosen, frame_of, leave, ways
+from agentnb.engine.core.scheduler import Pushes, advance, announced, chosen, frame_of, lead, leave, ways
 from agentnb.engine.core.threads import spelled_out
 from agentnb.errors import AgentRuntimeError, BoardError, told
 from agentnb.recipe.model import Rescue
@@ -54,7 +54,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
         if act.what:
             leave(run, act)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
-        front = [*((run.turn(target, act.frame).id, None) for target in targets), *(onward or [])]
+        front = [*((lead(run, act, target), None) for target in targets), *(onward or [])]
         flag = ERROR | (LEAVE if act.what else 0)
         return finish(run, act, began, flag, advance(run, act, pushes, front))
     if node.kind.keeps:  # the failure of a behavior is an event of its run and does not end it

@@ -10,19 +10,21 @@ from agentnb.engine.core.history import COUNTED, ActRow, FrameRow
 if TYPE_CHECKING:
     from agentnb.engine.core.plan import PlanNode
     from agentnb.engine.core.run import Run
+    from agentnb.engine.core.supersteps import Stage
     from agentnb.engine.core.work import Perform, Work
 
 
 class Frame:
     """An open region of one run: its scope, the iteration of its body, and the activations in it."""
 
-    __slots__ = ("acts", "depth", "id", "iteration", "lane", "parent", "row", "scope")
+    __slots__ = ("acts", "depth", "id", "iteration", "lane", "parent", "row", "scope", "stage")
 
     def __init__(self, row: FrameRow, parent: Frame | None, scope: Scope) -> None:
         self.row, self.id, self.parent, self.scope = row, row.id, parent, scope
         self.depth: int = parent.depth + 1 if parent else 0
         self.iteration = 1
         self.acts: dict[ActRow, Activation] = {}
+        self.stage: Stage | None = None
         # A lane is a unit of concurrency: the root, or a branch of a parallel section with everything inside it.
         self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
 
@@ -65,6 +67,7 @@ class Activation:
         self.perform: Perform = node.perform if run.begins is None else run.begins(self, node.perform)
         self.cost = int(node.node.counted and not row.what)
         self.flag = COUNTED * self.cost
-        self.quick = frame.parent is None and not row.what and not run.plan.joins and not run.plan.reacts
+        plan = run.plan
+        self.quick = frame.parent is None and not (row.what or plan.joins or plan.reacts or plan.supersteps)
         self.next = -2
         self.work: Work = run.work_of(self)

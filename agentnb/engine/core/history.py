@@ -39,8 +39,9 @@ COUNTED: Final = 64  # the step counts towards max_steps
 UNCAUGHT: Final = 32  # an error without a handler: the run stops there
 LATE: Final = -2  # as `ActRow.about`: the event was delivered before, and what it was postponed for has come.
 # Every lower number means the same about another event: LATE minus the number of that event.
-# As `ActRow.what` (0: an ordinary activation): the inside of a composite node has ended, or has failed.
-RESUME, FAIL = 1, 2
+# As `ActRow.what` (0: an ordinary activation): the inside of a composite node has ended, or has failed; or the node
+# waits in supersteps, for the other sources of a join or for everything that is not deferred.
+RESUME, FAIL, PARKED = 1, 2, 3
 
 
 class Carried:

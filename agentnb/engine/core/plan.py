@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.core.reducers import reducing
+from agentnb.engine.core.supersteps import Joins, isolated
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
 from agentnb.recipe.control_flow import nesting
 from agentnb.recipe.model import Edge, Node, Recipe
@@ -50,7 +51,7 @@ class Plan:
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
         self.recipe, self.kinds, self.world = recipe, kinds, world
-        self.first = recipe.routing == "first"
+        self.first, self.supersteps = recipe.routing == "first", recipe.routing == "supersteps"
         unknown = [_unknown_kind(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
         if unknown:
             raise RecipeError(*unknown)
@@ -71,12 +72,23 @@ class Plan:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
+        self.deferred = frozenset(node.index for node in own if node.node.params.get("defer"))
         self._bind(own)
 
     @cached_property
     def nesting(self) -> int:
         """The nesting depth of the recipe's regions."""
         return nesting(self.recipe)
+
+    @cached_property
+    def ranks(self) -> dict[int, int]:
+        """The nodes' places in the order of their ids."""
+        return {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
+
+    @cached_property
+    def joins_of(self) -> Joins:
+        """The joins of a recipe that runs in supersteps."""
+        return Joins(self)
 
     def _place(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
@@ -132,6 +144,8 @@ class Plan:
                 node.perform = node.kind.bind(node.node, self.world)
                 if reducers := node.node.params.get("reducers"):
                     node.perform = reducing(node.perform, reducers, node.id)
+                if self.supersteps:
+                    node.perform = isolated(node, node.perform)
             except RecipeError as error:
                 problems += error.problems
         if problems:

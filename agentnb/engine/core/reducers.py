@@ -9,10 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.board.paths import SET, Path, changed
-from agentnb.board.values import ABSENT, freeze, thaw
+from agentnb.board.values import ABSENT, FrozenList, freeze, thaw
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Frame
@@ -52,6 +53,15 @@ class Reduced:
             else:
                 old = changed(old, part.path, part.op, part.value, (key, *part.path))
         return old
+
+
+def added_items(old: Any, new: Any) -> Sequence[Any]:
+    """Return the items that a reducer has appended to a list; none if it has done anything else."""
+    if type(old) is not FrozenList or type(new) is not FrozenList or len(new) <= len(old):
+        return ()
+    if any(map(is_not, old.items[: old.size], new.items)):
+        return ()
+    return new.items[old.size : new.size]
 
 
 def _reducer_of(plan: Plan, node: str, key: str) -> Reducer | None:

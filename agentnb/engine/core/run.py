@@ -18,7 +18,7 @@ from agentnb.engine.core.board_writes import closed, put
 from agentnb.engine.core.event_loops import NeedLoop, in_loop
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
-from agentnb.engine.core.reducers import Reduced
+from agentnb.engine.core.reducers import Reduced, added_items
 from agentnb.engine.core.rng import Chance
 from agentnb.engine.core.work import Append, Perform, Work, op_of
 from agentnb.errors import BoardError, Problem
@@ -247,6 +247,8 @@ class Run:
         parts = None
         if type(value) is Reduced:
             parts, value = value.parts, value.over(seen, key, self.plan)
+            if scope.parent is None and self._write_appended(scope, path, added_items(seen, value)):
+                return
         if type(value) is Append:
             op, new = APPEND, freeze(value.item)
             grows = not inside and type(seen) is FrozenList
@@ -272,6 +274,12 @@ class Run:
         history.w_new.append(new)
         history.w_old.append(scope.data.get(key, ABSENT))
         put(scope, key, top)
+
+    def _write_appended(self, scope: Scope, path: Path, items: Sequence[Any]) -> bool:
+        """Write the items that a reducer has appended to a list, one by one; return whether there are any."""
+        for item in items:
+            self.write(scope, path, Append(item))
+        return len(items) > 0
 
     def _order(self, scope: Scope, key: str, row: int) -> None:
         """Record how many keys follow the deleted one, so that undoing the deletion restores its place."""

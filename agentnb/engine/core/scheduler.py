@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentnb.board.values import freeze
-from agentnb.engine.core import event_queue
+from agentnb.engine.core import event_queue, supersteps
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import (
     AGAIN,
@@ -20,8 +20,9 @@ from agentnb.engine.core.history import (
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.plan import Way
 from agentnb.engine.core.run import GO, LANES, Run
-from agentnb.engine.core.work import Enter
+from agentnb.engine.core.work import Enter, Sent
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
+from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
 
@@ -39,9 +40,16 @@ def ways(run: Run, act: Activation) -> Pushes:
             continue
         value = None if call is None else _evaluate(act, call, edge)
         if call is None or value:
-            found.append((run.turn(target, act.frame).id, value))
+            found.append((lead(run, act, target, edge), value))
             taken = taken or not parallel
     return found
+
+
+def lead(run: Run, act: Activation, target: int, edge: Edge | None = None, event: int = -1) -> int:
+    """Return the number of the activation that a step leads to; `event` carries the input of a target with its own."""
+    if run.plan.supersteps:
+        return supersteps.lead(run, act, target, edge, event)
+    return run.turn(target, act.frame).id
 
 
 def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
@@ -79,14 +87,18 @@ def follow(run: Run, act: Activation) -> None:
         run.history.p_val.append(value)
 
 
-def chosen(run: Run, act: Activation, targets: Sequence[str], value: Any) -> Pushes:
+def chosen(run: Run, act: Activation, targets: Sequence[str | Sent], value: Any) -> Pushes:
     """Return the activations of the targets that a node chose itself.
 
     Raises:
         ExecutionError: X105, a target does not exist, or is in another region.
     """
     pushes: Pushes = []
-    for target in targets:
+    for to in targets:
+        target, event = (to.node, to.event) if isinstance(to, Sent) else (to, -1)
+        if event >= 0 and not target and act.frame.parent is not None:
+            pushes.append((supersteps.resumed(run, act.frame, event), value))
+            continue
         number = run.plan.index.get(target)
         if number is None or run.plan.nodes[number].node.scope != act.node.node.scope:
             raise ExecutionError(
@@ -98,7 +110,7 @@ def chosen(run: Run, act: Activation, targets: Sequence[str], value: Any) -> Pus
                     did_you_mean(target, _nodes_of_region(run, act), "add the node, or change the route"),
                 )
             )
-        pushes.append((run.turn(number, act.frame).id, value))
+        pushes.append((lead(run, act, number, event=event), value))
     return pushes
 
 
@@ -113,7 +125,7 @@ def onward(run: Run, act: Activation, chosen: Pushes | None) -> int:
     """Append the activations that a step leads to (`chosen`, if not None); return where the frontier begins then."""
     if chosen is None and run.plan.recipe.reactive is not None:  # only events schedule nodes
         return event_queue.advance(run, act)
-    pushes = ways(run, act) if chosen is None else chosen
+    pushes = ways(run, act) if chosen is None else [*chosen, *ways(run, act)] if run.plan.supersteps else chosen
     return advance(run, act, pushes + announced(run, act.work))
 
 
@@ -125,6 +137,8 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     """
     if run.plan.recipe.reactive is not None:
         return event_queue.advance(run, act)
+    if run.plan.supersteps:
+        return supersteps.advance(run, act, pushes, front)
     history = run.history
     queue = history.p_act[run.pos :].tolist()
     here = queue.index(act.id) if act.id in queue else 0
@@ -285,5 +299,5 @@ def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
         run.close_frame(frame.id)
 
 
-__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "leave", "onward",
-           "shut", "ways"]  # fmt: skip
+__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "lead", "leave",
+           "onward", "shut", "ways"]  # fmt: skip

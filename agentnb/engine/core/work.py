@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.board.copies import lend
 from agentnb.board.key_checks import UnknownKey
@@ -44,19 +44,29 @@ class Append:
         return f"Append({safe_repr(self.item, 200)})"
 
 
+class Sent(NamedTuple):
+    """A target with an input of its own: the payload of event number `event` (see `Work.send`).
+
+    Without a node, it ends the frame: its composite node resumes on that event, and what else was due is dropped.
+    """
+
+    node: str
+    event: int
+
+
 @dataclass(slots=True)
 class Outcome:
     """The result of a node beyond a dict of writes (a plain dict is short for `Outcome(dict)`).
 
     `writes` maps keys to values, `places` are writes below a key: (path, value). `route` holds the targets that the
-    node chose itself, with `value` as the reason; None means that the edges decide. The rest is for the trace; `score`
-    is the quality of the run's work, if the node judged it. `result` is the node's result for the conditions of its
-    edges and for an enclosing loop; it is not on the board.
+    node chose itself, with `value` as the reason; None means that the edges decide (in supersteps they are followed
+    besides). The rest is for the trace; `score` is the quality of the run's work, if the node judged it. `result` is
+    the node's result for the conditions of its edges and for an enclosing loop; it is not on the board.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
     places: Sequence[tuple[Path, Any]] = ()
-    route: Sequence[str] | None = None
+    route: Sequence[str | Sent] | None = None
     value: Any = None
     thought: str | None = None
     action: Any = None
@@ -254,6 +264,14 @@ class Work:
         if run.at_emit is not None:
             run.at_emit(self, event)
         return event
+
+    def send(self, node: str, input: Any) -> Sent:
+        """Return a target for `Outcome.route`: the node runs once for this input, in the next superstep."""
+        return Sent(node, self.emit("send", {"node": node, "input": input}).seq)
+
+    def end_frame(self, type: str, payload: Any) -> Sent:
+        """Return a target for `Outcome.route` that ends this step's frame: the composite node resumes on an event."""
+        return Sent("", self.emit(type, payload).seq)
 
     def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Perform an effect and await the answer. The only access to tools, models, people, time and random numbers."""

@@ -1,0 +1,26 @@
+"""The problems of LangGraph programs: what the dialect does not support, and what it could not read."""
+
+from __future__ import annotations
+
+from agentnb.errors import Place, Problem
+
+
+def unsupported(construct: str, place: Place | str, do: str) -> Problem:
+    """Return the Problem of a construct that would run differently from LangGraph.
+
+    L531: a LangGraph program uses something that is not supported.
+    """
+    return Problem("L531", f"{construct} is not supported", str(place),
+                   "it would not run as it does in LangGraph, so the graph is not run at all", do)  # fmt: skip
+
+
+def not_compiled(error: Exception, place: Place | str) -> Problem:
+    """Return the Problem of a graph that LangGraph itself refuses.
+
+    L532: LangGraph cannot compile a graph.
+    """
+    why = f"LangGraph raises {type(error).__name__}"
+    return Problem("L532", f"the graph does not compile: {error}", str(place), why, "mend it until compile() works")
+
+
+__all__ = ["not_compiled", "unsupported"]

@@ -1,0 +1,102 @@
+"""The state of a graph: its channels as keys of the board, their first values and their reducers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agentnb.dialects.langgraph.errors import unsupported
+from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.errors import Place, Problem
+
+Reducer = Callable[[Any, Any], Any]
+_OVERWRITE = lg.keys.OVERWRITE
+
+
+class Channels:
+    """The keys of one graph's state.
+
+    `reducers` combine what nodes write with the value; `transient` keys last for one superstep; `managed` keys are
+    computed when they are read; `messages` are the keys whose reducer gives messages without an id a random one.
+    """
+
+    def __init__(self, graph: Any, place: Place, problems: list[Problem]) -> None:
+        self.channels: Mapping[str, Any] = dict(graph.builder.channels)
+        self.managed: Mapping[str, Any] = dict(graph.builder.managed)
+        self.reducers: dict[str, Reducer] = {}
+        self.transient: list[str] = []
+        self.messages: set[str] = set()
+        for key, channel in self.channels.items():
+            problems += self._read(key, channel, place._replace(path=f"state.{key}"))
+
+    def _read(self, key: str, channel: Any, place: Place) -> Iterator[Problem]:
+        match channel:
+            case lg.BinaryOperatorAggregate():
+                self.reducers[key] = channel.operator
+                if channel.operator is lg.add_messages:
+                    self.messages.add(key)
+            case lg.DeltaChannel():
+                self.reducers[key] = Batched(channel.reducer)
+            case lg.Topic():
+                if not channel.accumulate:
+                    yield unsupported("a Topic that does not accumulate", place, "use Topic(..., accumulate=True)")
+                self.reducers[key] = _extended
+            case lg.EphemeralValue() | lg.AnyValue():
+                self.transient.append(key)
+                if isinstance(channel, lg.AnyValue) or not channel.guard:
+                    self.reducers[key] = _last
+            case lg.UntrackedValue():
+                if not channel.guard:
+                    self.reducers[key] = _last
+            case lg.LastValue():
+                pass
+            case _:
+                name = type(channel).__name__
+                yield unsupported(f"a channel of class {name}", place, "use one of LangGraph's own channels for state")
+
+    def first_values(self, updates: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the state with which a graph begins, after the updates that its input is."""
+        values: dict[str, list[Any]] = {}
+        for key, value in updates:
+            if key in self.channels:
+                values.setdefault(key, []).append(value)
+        found = {}
+        for key, channel in self.channels.items():
+            fresh = channel.from_checkpoint(lg.MISSING)
+            if key in values:
+                fresh.update(values[key])
+            if fresh.is_available():
+                found[key] = fresh.get()
+        return found
+
+
+class Batched:
+    """The reducer of a DeltaChannel, which takes a list of writes, as one that takes a single write."""
+
+    def __init__(self, reducer: Callable[[Any, list[Any]], Any]) -> None:
+        self.reducer = reducer
+        self.__code__ = getattr(reducer, "__code__", None)  # the fingerprint of a recipe is that of its functions
+
+    def __call__(self, old: Any, new: Any) -> Any:
+        """Return the value after one write."""
+        return self.reducer(old, [new])
+
+
+def _last(_old: Any, new: Any) -> Any:
+    return new
+
+
+def _extended(old: Any, new: Any) -> Any:
+    return [*old, *(new if isinstance(new, list) else [new])]
+
+
+def overwritten(value: Any) -> tuple[bool, Any]:
+    """Return whether a value replaces what reducers have combined, and the value."""
+    if isinstance(value, lg.Overwrite):
+        return True, value.value
+    if isinstance(value, dict):
+        if len(value) == 1 and _OVERWRITE in value:
+            return True, value[_OVERWRITE]
+        if value.get("type") == _OVERWRITE and "value" in value:
+            return True, value["value"]
+    return False, None

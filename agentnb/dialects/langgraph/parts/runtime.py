@@ -1,0 +1,97 @@
+"""What a node finds around it: the config that LangGraph's helpers read, the Runtime, and the context it runs in."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.dialects.langgraph.parts import package as lg
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Work
+
+RECURSION_LIMIT: Final = 10_007  # LangGraph's default
+_K: Final = lg.keys
+
+
+class Settings:
+    """What a recipe passes to its nodes: context, store, and the config that the graph is invoked with."""
+
+    __slots__ = ("config", "configurable", "context", "store")
+
+    def __init__(self, config: dict[str, Any] | None, context: Any, store: Any) -> None:
+        self.config = dict(config or {})
+        self.configurable = dict(self.config.pop("configurable", None) or {})
+        self.context, self.store = context, store
+
+
+def config_of(
+    work: Work, settings: Settings, answers: list[Any], read: Callable[..., Any], error: Any = None
+) -> dict[str, Any]:
+    """Return the config of one call of a node; `answers` are those to the interrupts that it has asked before."""
+    name = work.node.id
+    task = f"{name}:{work.run.position + 1}"
+    runtime = lg.Runtime(
+        context=settings.context,
+        store=settings.store,
+        stream_writer=lambda chunk: work.emit("custom", chunk) and None,
+        execution_info=lg.ExecutionInfo(checkpoint_id="", checkpoint_ns=task, task_id=task),
+    )
+    numbers = count()
+    configurable = {
+        **settings.configurable,
+        _K.CONFIG_KEY_RUNTIME: runtime,
+        _K.CONFIG_KEY_READ: read,
+        _K.CONFIG_KEY_SEND: _ignore,
+        _K.CONFIG_KEY_TASK_ID: task,
+        _K.CONFIG_KEY_CHECKPOINT_NS: task,
+        _K.CONFIG_KEY_SCRATCHPAD: lg.PregelScratchpad(
+            step=0, stop=RECURSION_LIMIT, call_counter=count().__next__, interrupt_counter=numbers.__next__,
+            get_null_resume=_nothing, resume=answers, subgraph_counter=count().__next__,
+        ),
+    }  # fmt: skip
+    if error is not None:
+        configurable[_K.CONFIG_KEY_NODE_ERROR] = error
+    return {
+        "tags": [],
+        "callbacks": None,
+        "recursion_limit": RECURSION_LIMIT,
+        **settings.config,
+        "metadata": {**settings.config.get("metadata", {}), "langgraph_node": name, "langgraph_checkpoint_ns": task},
+        "configurable": configurable,
+    }
+
+
+def _ignore(writes: Any) -> None:
+    pass
+
+
+def _nothing(_consume: bool = False) -> None:
+    return None
+
+
+def context_of(config: dict[str, Any]) -> Context:
+    """Return a context in which LangGraph's helpers (`interrupt`, `get_stream_writer`, ...) find the config."""
+    context = copy_context()
+    context.run(lg.var_child_runnable_config.set, config)
+    return context
+
+
+@types.coroutine
+def in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Await a coroutine in a context of its own."""
+    error: BaseException | None = None
+    reply: Any = None
+    while True:
+        try:
+            yielded = context.run(coroutine.send, reply) if error is None else context.run(coroutine.throw, error)
+        except StopIteration as ended:
+            return ended.value
+        reply, error = None, None
+        try:
+            reply = yield yielded
+        except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node, too)
+            error = raised

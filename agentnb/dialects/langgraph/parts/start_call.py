@@ -1,0 +1,28 @@
+"""How a graph begins: its input as the first state, and the conditional edges from START as a node of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.board.values import thaw
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, updates_of
+from agentnb.dialects.langgraph.parts.package import RunnableCallable
+
+
+class StartCall(NodeCall):
+    """The function of the node START, which a graph has if its entry is conditional; and the graph's first state."""
+
+    def __init__(self, plan: NodePlan, id: str) -> None:
+        self.id, self.keys = id, plan.keys
+        super().__init__(plan, RunnableCallable(_same, name=id, trace=False))
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the first state for an input."""
+        channels = self.plan.channels
+        value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
+        return channels.first_values([(key, thaw(item)) for key, item in updates_of(self.plan, value)])
+
+
+def _same(_value: Any) -> None:
+    return None

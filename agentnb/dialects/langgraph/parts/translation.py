@@ -1,0 +1,234 @@
+"""The translation of a compiled graph: its nodes, edges and state as a Recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from types import MappingProxyType
+from typing import Any
+
+from agentnb.dialects.langgraph.errors import not_compiled, unsupported
+from agentnb.dialects.langgraph.parts.channels import Channels
+from agentnb.dialects.langgraph.parts.functions import caller, user_function
+from agentnb.dialects.langgraph.parts.node_call import Branch, NodeCall, NodePlan
+from agentnb.dialects.langgraph.parts.runtime import RECURSION_LIMIT, Settings
+from agentnb.dialects.langgraph.parts.start_call import StartCall
+from agentnb.dialects.langgraph.parts.subgraph_call import SubgraphCall
+from agentnb.dialects.langgraph.schema import END, START, is_builder, is_compiled, is_state_graph
+from agentnb.errors import Place, Problem
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+
+
+def translate(
+    graph: Any, config: dict[str, Any] | None = None, context: Any = None, store: Any = None
+) -> tuple[Recipe | None, list[Problem]]:
+    """Return the recipe of a graph, or None, and its problems."""
+    problems: list[Problem] = []
+    compiled = _compiled(graph, problems)
+    if compiled is None:
+        return None, problems
+    name = compiled.name if compiled.name not in {None, "LangGraph"} else "graph"
+    config = {**(compiled.config or {}), **(config or {})}
+    limit = int(config.get("recursion_limit", RECURSION_LIMIT))
+    settings = Settings(config, context, store if store is not None else compiled.store)
+    translation = _Translation(settings, limit, problems)
+    translation.read(compiled, ROOT, "", Place(f"<graph {name!r}>"))
+    if any(problem.severity == "error" for problem in problems):
+        return None, problems
+    channels = translation.channels[ROOT]
+    start = translation.starts[ROOT]
+    recipe = Recipe(
+        name=name,
+        dialect="langgraph",
+        nodes=MappingProxyType(translation.nodes),
+        edges=tuple(translation.edges),
+        entry=translation.regions[ROOT].entry,
+        inputs=MappingProxyType({key: {} for key in start.keys if key != "__root__"}),
+        outputs=tuple(compiled.output_channels) if isinstance(compiled.output_channels, list) else ("__root__",),
+        regions=MappingProxyType(translation.regions),
+        begin=start.begin,
+        routing="supersteps",
+        transient=tuple(channels.transient),
+        init=MappingProxyType({}),
+        limits=MappingProxyType({}),
+        meta=MappingProxyType({"required": (), "stops": translation.stops}),
+    )
+    return recipe, problems
+
+
+def _compiled(graph: Any, problems: list[Problem]) -> Any:
+    place = Place(f"<{type(graph).__name__}>")
+    if is_builder(graph):
+        blueprint = copy(graph)  # compiling marks a graph, and fills defaults into its nodes
+        blueprint.nodes = {name: copy(spec) for name, spec in graph.nodes.items()}
+        try:
+            return blueprint.compile()
+        except (ValueError, TypeError) as error:
+            problems.append(not_compiled(error, place))
+            return None
+    if not is_state_graph(graph):
+        problems.append(unsupported("the functional API (@entrypoint)", place, "write the workflow as a StateGraph"))
+        return None
+    return graph
+
+
+class _Translation:
+    """A graph and its subgraphs being translated, and the problems so far."""
+
+    def __init__(self, settings: Settings, limit: int, problems: list[Problem]) -> None:
+        self.settings, self.limit, self.problems = settings, limit, problems
+        self.nodes: dict[str, Node] = {}
+        self.edges: list[Edge] = []
+        self.regions: dict[str, Region] = {}
+        self.channels: dict[str, Channels] = {}
+        self.starts: dict[str, StartCall] = {}
+        self.stops: list[tuple[str, str]] = []
+
+    def read(self, graph: Any, region: str, prefix: str, place: Place) -> None:
+        """Read one graph as a region; the ids of its nodes begin with `prefix`."""
+        self._check_graph(graph, region, place)
+        channels = self.channels[region] = Channels(graph, place, self.problems)
+        builder = graph.builder
+        for name, spec in builder.nodes.items():
+            self._node(graph, name, spec, channels, region, prefix, place._replace(path=f"nodes[{name!r}]"))
+        self._edges(builder, prefix, place)
+        start = self._start(graph, channels, region, prefix, place)
+        self.starts[region] = start
+        targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)
+        entry = (start.id,) if start.id in self.nodes else tuple(targets)
+        owner = "" if region == ROOT else region
+        self.regions[region] = Region(region, entry, "" if region == ROOT else region, owner, region != ROOT)
+
+    def _check_graph(self, graph: Any, region: str, place: Place) -> None:
+        if graph.cache is not None and any(spec.cache_policy for spec in graph.builder.nodes.values()):
+            self.problems.append(unsupported("a cache of nodes", place, "compile the graph without `cache`"))
+        if graph.step_timeout is not None:
+            self.problems.append(unsupported("step_timeout", place, "remove it"))
+        if region != ROOT and graph.checkpointer is True:
+            self.problems.append(unsupported("a subgraph with checkpointer=True", place,
+                                             "compile the subgraph without a checkpointer"))  # fmt: skip
+
+    def _node(
+        self, graph: Any, name: str, spec: Any, channels: Channels, region: str, prefix: str, place: Place
+    ) -> None:
+        self._check_node(name, spec, place)
+        process = graph.nodes[name]
+        entries = process.writers[0].writes
+        plan = NodePlan(
+            name=name,
+            prefix=prefix,
+            channels=channels,
+            keys=process.channels,
+            mapper=process.mapper,
+            updates=entries[0].mapper,
+            control=entries[1].mapper,
+            settings=self.settings,
+            branches=self._branches(graph, name),
+        )
+        own = prefix + name
+        inner = spec.runnable if is_compiled(spec.runnable) else None
+        keys = (process.channels,) if isinstance(process.channels, str) else tuple(process.channels)
+        if inner is None:
+            perform: Any = NodeCall(plan, spec.runnable)
+        elif is_state_graph(inner):
+            self.read(inner, own, f"{own}/", place)
+            perform = SubgraphCall(plan, self.starts[own], inner.output_channels)
+        else:
+            self.problems.append(unsupported("an entrypoint as a node", place, "call it inside a function"))
+            return
+        self.nodes[own] = Node(
+            id=own,
+            kind="runnable",
+            label="" if not prefix else name,
+            scope=region,
+            reads=tuple(key for key in keys if key in channels.channels),
+            writes=(),
+            params=MappingProxyType({
+                "perform": perform,
+                "function": user_function(spec.runnable),
+                "reducers": MappingProxyType(channels.reducers),
+                "defer": bool(spec.defer),
+                "max_supersteps": self.limit,
+            }),
+            bodies=() if inner is None else (own,),
+            place=place,
+        )  # fmt: skip
+        self.edges += self._drawn(graph.builder, name, spec, prefix, place)
+
+    def _check_node(self, name: str, spec: Any, place: Place) -> None:
+        if spec.error_handler_node is not None or spec.is_error_handler:
+            self.problems.append(unsupported("an error handler", place, "handle the error inside the node"))
+        if spec.retry_policy:
+            self.problems.append(unsupported("a retry policy", place, "try again inside the node"))
+        if spec.timeout is not None:
+            self.problems.append(unsupported("a time-out of a node", place, "limit the time inside the node"))
+
+    def _branches(self, graph: Any, name: str) -> list[Branch]:
+        builder, found = graph.builder, []
+        for spec in builder.branches.get(name, {}).values():
+            schema = spec.input_schema
+            if schema is None:
+                schema = builder.nodes[name].input_schema if name in builder.nodes else builder.state_schema
+            keys = list(builder.schemas[schema])
+            call, is_async = caller(spec.path)
+            mapper = graph.schema_to_mapper.get(schema)
+            found.append(Branch(spec, call, is_async, "__root__" if keys == ["__root__"] else keys, mapper))
+        return found
+
+    def _edges(self, builder: Any, prefix: str, place: Place) -> None:
+        for source, target in sorted(builder.edges):
+            if source != START and target != END:
+                at = place._replace(path=f"edges[{source!r}, {target!r}]")
+                self.edges.append(Edge(prefix + source, prefix + target, place=at))
+        for sources, target in sorted(builder.waiting_edges):
+            if target == END:
+                continue
+            name = "+".join(sources)
+            for source in sources:
+                at = place._replace(path=f"edges[{list(sources)!r}, {target!r}]")
+                self.edges.append(Edge(prefix + source, prefix + target, place=at, join=name))
+
+    def _drawn(self, builder: Any, name: str, spec: Any, prefix: str, place: Place) -> list[Edge]:
+        """Return the edges that the node may choose, for the drawing."""
+        found = []
+        for branch in builder.branches.get(name, {}).values():
+            ends = branch.ends or {target: target for target in builder.nodes if target != name}
+            found += [Edge(prefix + name, prefix + end, "route", condition=str(value), place=place)
+                      for value, end in ends.items() if end != END]  # fmt: skip
+        ends = spec.ends or ()
+        found += [Edge(prefix + name, prefix + end, "route", place=place) for end in ends if end != END]
+        unique = {(edge.source, edge.target): edge for edge in reversed(found)}
+        return list(reversed(unique.values()))
+
+    def _start(self, graph: Any, channels: Channels, region: str, prefix: str, place: Place) -> StartCall:
+        builder, process = graph.builder, graph.nodes[START]
+        entries = process.writers[0].writes
+        keys = [key for key in builder.schemas[builder.input_schema] if key in channels.channels]
+        plan = NodePlan(
+            name=START, prefix=prefix, channels=channels, keys=keys, mapper=None, updates=entries[0].mapper,
+            control=entries[1].mapper, settings=self.settings, branches=self._branches(graph, START),
+        )  # fmt: skip
+        start = StartCall(plan, prefix + START)
+        targets = sorted(end for begin, end in builder.edges if begin == START and end != END)
+        if plan.branches or any(builder.nodes[target].defer for target in targets):
+            self.nodes[start.id] = Node(
+                id=start.id, kind="runnable", label="start", scope=region,
+                params=MappingProxyType({
+                    "perform": start,
+                    "reducers": MappingProxyType(channels.reducers),
+                    "max_supersteps": self.limit,
+                }),
+                counted=False, place=place._replace(path="edges from START"),
+            )  # fmt: skip
+            for target in targets:
+                self.edges.append(Edge(start.id, prefix + target, place=place))
+            self.edges += self._drawn(builder, START, _NO_ENDS, prefix, place)
+        return start
+
+
+class _NoEnds:
+    ends: Sequence[str] = ()
+
+
+_NO_ENDS = _NoEnds()
+__all__ = ["translate"]

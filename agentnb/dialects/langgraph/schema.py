@@ -1,0 +1,33 @@
+"""How objects of LangGraph are recognised without importing it, and the names that its compiled graphs use."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+START: Final = "__start__"
+END: Final = "__end__"
+
+
+def is_graph(value: object) -> bool:
+    """Return True for a StateGraph, a compiled graph or an entrypoint of LangGraph."""
+    return is_builder(value) or is_compiled(value)
+
+
+def is_builder(value: object) -> bool:
+    """Return True for a graph that is not compiled yet."""
+    return _is_a(value, "StateGraph")
+
+
+def is_compiled(value: object) -> bool:
+    """Return True for a compiled graph, also that of an entrypoint."""
+    return _is_a(value, "Pregel")
+
+
+def is_state_graph(value: Any) -> bool:
+    """Return True for a compiled StateGraph."""
+    return _is_a(value, "CompiledStateGraph")
+
+
+def _is_a(value: object, name: str) -> bool:
+    classes = type(value).__mro__
+    return any(cls.__name__ == name and cls.__module__.partition(".")[0] == "langgraph" for cls in classes)

@@ -1,0 +1,390 @@
+"""Supersteps: everything that is due runs on the board as it was when the superstep began; what it leads to is next.
+
+The activations of a superstep run one after another, ordered by node id, then by the number of the event that carries
+their input. Their writes are committed at once, so that each belongs to its node; but a node reads a view of the board
+without the writes of the others. When the last one has run, the next superstep is everything that they led to.
+
+All of this is in the frontier. The activations of successive supersteps differ in `ActRow.about`, which alternates
+between -1 and 0. Behind them are parked entries (`what` is PARKED): arrivals at a join (`about` is the number of the
+arrival in the plan) and deferred nodes (`about` is -1), which run when nothing else is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.values import ABSENT, freeze
+from agentnb.engine.core.board_writes import put
+from agentnb.engine.core.history import CARRIED, PARKED, RESUME, ActRow
+from agentnb.engine.core.reducers import Reduced
+from agentnb.engine.core.work import Append, Outcome
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.descriptions import END
+from agentnb.recipe.model import Send
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation, Frame
+    from agentnb.engine.core.history import History
+    from agentnb.engine.core.plan import Plan, PlanNode
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Perform, Work
+    from agentnb.recipe.model import Edge
+
+Pushes = list[tuple[int, Any]]
+START: Final = -1  # `ActRow.about` of the first superstep of a frame
+
+
+class Gate(NamedTuple):
+    """A join in the plan: its target, and the number of sources that must arrive."""
+
+    target: int
+    sources: int
+
+
+class Joins:
+    """The joins of a plan: `arrivals` maps (source, target, join) to a number; `gates` has its gate at that number."""
+
+    def __init__(self, plan: Plan) -> None:
+        names: dict[tuple[int, str], list[int]] = {}
+        for node in plan.nodes:
+            for _, target, edge in node.out:
+                if edge.join:
+                    names.setdefault((target, edge.join), []).append(node.index)
+        self.arrivals: dict[tuple[int, int, str], int] = {}
+        self.gates: list[tuple[Gate, int]] = []
+        for number, ((target, name), sources) in enumerate(names.items()):
+            for source in dict.fromkeys(sources):
+                self.arrivals[source, target, name] = len(self.gates)
+                self.gates.append((Gate(target, len(set(sources))), number))
+
+
+# -- where a step leads --------------------------------------------------------------------------------------------
+
+
+def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) -> int:
+    """Return the number of the activation in the next superstep that a step leads to.
+
+    It is an arrival, if the edge is part of a join; it is parked, if the target is deferred.
+    """
+    if edge is not None and edge.join:
+        code = run.plan.joins_of.arrivals[act.node.index, target, edge.join]
+        return run.turn(target, act.frame, PARKED, -1, code).id
+    if event < 0 and target in run.plan.deferred:
+        return run.turn(target, act.frame, PARKED).id
+    return run.turn(target, act.frame, 0, event, -1 - act.row.about).id
+
+
+def placed(run: Run, number: int, frame: Frame) -> Activation:
+    """Return the activation of a node in the current superstep of a frame, where a person sets it next."""
+    acts = run.tables.acts
+    about = next((acts[entry].about for entry in run.frontier()
+                  if acts[entry].frame == frame.id and acts[entry].what != PARKED), None)  # fmt: skip
+    if about is None:  # the frame's superstep has ended, or is that of the composite node which is next
+        last = next((row for _, row in _steps_back(run, run.position) if row.frame == frame.id), None)
+        about = START if last is None else -1 - last.about
+    return run.turn(number, frame, 0, -1, about)
+
+
+def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
+    """Append the pushes of a step and return where the frontier begins then."""
+    history, acts, frame = run.history, run.tables.acts, act.frame
+    here = run.pos
+    if not front and frame.parent is None and history.p_act[here] == act.id:
+        after = here + 1
+        if after == len(history.p_act):
+            if not pushes:
+                _clear_transients(run, act)
+                return after
+            following = _following(run, frame, act, pushes)
+            _append(history, following)
+            return after
+        row = acts[history.p_act[after]]
+        if row.frame == frame.id and row.about == act.row.about and row.what != PARKED:
+            _append(history, pushes)
+            return after
+    queue = history.p_act[here:].tolist()
+    if act.id in queue:
+        queue.remove(act.id)
+    if front and run.tables.acts[front[0][0]].frame != frame.id:  # a composite node opens its inside
+        return _rewrite(history, [*front, *_carried(queue)])
+    resumes = [push for push in pushes if acts[push[0]].frame != frame.id]  # the step has ended its frame
+    if resumes:
+        return _rewrite(history, [*resumes[:1], *_carried([n for n in queue if acts[n].frame != frame.id])])
+    own = [number for number in queue if acts[number].frame == frame.id]
+    outer = _carried([number for number in queue if acts[number].frame != frame.id])
+    pushes = [*front, *pushes]
+    if any(acts[number].about == act.row.about and acts[number].what != PARKED for number in own):
+        current = [number for number in own if acts[number].about == act.row.about and acts[number].what != PARKED]
+        later = [number for number in own if number not in set(current)]
+        return _rewrite(history, [*_carried(current), *_carried(later), *pushes, *outer])
+    return _rewrite(history, [*_following(run, frame, act, [*_carried(own), *pushes]), *outer])
+
+
+def _append(history: History, pushes: Pushes) -> None:
+    history.p_act.extend([number for number, _ in pushes])
+    history.p_val.extend([value for _, value in pushes])
+
+
+def _rewrite(history: History, queue: Pushes) -> int:
+    start = len(history.p_act)
+    _append(history, queue)
+    return start
+
+
+def _carried(numbers: list[int]) -> Pushes:
+    return [(number, CARRIED) for number in numbers]
+
+
+def _following(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushes:
+    """Return the next superstep of a frame; when there is none, what its composite node does next."""
+    _clear_transients(run, act)
+    acts, plan = run.tables.acts, run.plan
+    if len(pushes) == 1:
+        row = acts[pushes[0][0]]
+        if row.what != PARKED:
+            return pushes
+    due: dict[int, Any] = {}
+    parked: dict[int, Any] = {}
+    for number, value in pushes:
+        found = parked if acts[number].what == PARKED else due
+        if found.get(number, CARRIED) is CARRIED:
+            found[number] = value
+    about = -1 - act.row.about
+    _open_gates(run, frame, due, parked, about, deferred=False)
+    if not any(acts[number].event < 0 for number in due):
+        _open_gates(run, frame, due, parked, about, deferred=True)
+        for number in [number for number in parked if acts[number].about == START]:
+            value = parked.pop(number)
+            due.setdefault(run.turn(acts[number].node, frame, 0, -1, about).id, value)
+    if not due:
+        return _ended(run, frame)
+    rank = plan.ranks
+    order = sorted(due, key=lambda number: ((event := acts[number].event) >= 0, event, rank[acts[number].node]))
+    return [*((number, due[number]) for number in order), *parked.items()]
+
+
+def _open_gates(
+    run: Run, frame: Frame, due: dict[int, Any], parked: dict[int, Any], about: int, *, deferred: bool
+) -> None:
+    """Replace the arrivals at each complete join by its target."""
+    acts, gates = run.tables.acts, run.plan.joins_of.gates
+    arrived: dict[int, list[int]] = {}
+    for number in parked:
+        if acts[number].about >= 0:
+            arrived.setdefault(gates[acts[number].about][1], []).append(number)
+    for numbers in arrived.values():
+        gate, _ = gates[acts[numbers[0]].about]
+        if len(numbers) == gate.sources and (gate.target in run.plan.deferred) == deferred:
+            value = [parked.pop(number) for number in numbers][-1]
+            due.setdefault(run.turn(gate.target, frame, 0, -1, about).id, value)
+
+
+def _ended(run: Run, frame: Frame) -> Pushes:
+    """Return what follows the last superstep of a frame: its composite node resumes."""
+    if frame.parent is None:
+        return []
+    return [(resumed(run, frame), CARRIED)]
+
+
+def resumed(run: Run, frame: Frame, event: int = -1) -> int:
+    """Return the activation in which the composite node of a frame resumes: on an event, or as it began."""
+    assert frame.parent is not None
+    opened = frame.row.opened
+    history = next(history for history in reversed(run.chain) if history.base < opened)
+    owner = run.tables.acts[history.s_act[opened - history.base]]
+    return run.turn(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
+
+
+def _clear_transients(run: Run, act: Activation) -> None:
+    """Delete the keys that last for one superstep and have not been written in this one."""
+    keys, scope = run.plan.recipe.transient, act.scope
+    if not keys:
+        return
+    seen = {key for key in keys if key in scope.data}
+    if seen:
+        row = run.history.s_wend[run.position - run.history.base]
+        written = {str(run.tables.codes[code >> 2][1][0]) for code in run.history.w_code[row:]}
+        for key in sorted(seen - written - set(stage_of(run, act).scope.data)):
+            run.write(scope, (key,), ABSENT)
+
+
+# -- what a node sees ------------------------------------------------------------------------------------------------
+
+
+class Stage:
+    """The part of a superstep that has run: its number, and a scope that shows the board without its writes.
+
+    It is valid for one history up to a position, and derived from the rows of the run: it is not part of its state.
+    """
+
+    __slots__ = ("about", "history", "number", "position", "scope")
+
+    def __init__(self, history: History, about: int, number: int, outer: Scope) -> None:
+        self.history, self.about, self.number, self.position = history, about, number, 0
+        self.scope = Scope(-1, outer.name, outer)
+
+
+def stage_of(run: Run, act: Activation) -> Stage:
+    """Return the superstep of an activation that runs next, as far as it has run."""
+    frame, about = act.frame, act.row.about
+    stage: Stage | None = frame.stage
+    if stage is not None and (stage.history is not run.history or stage.position > run.position
+                              or stage.scope.parent is not frame.scope):  # fmt: skip
+        stage = None
+    steps: list[int] = []  # of this superstep, not yet in the stage; the last first
+    earlier = False  # whether the rows since the stage's position reach back to the superstep before
+    for step, row in _steps_back(run, run.position):
+        if stage is not None and step <= stage.position:
+            break
+        if row.frame != frame.id:
+            continue
+        if row.about != about:
+            earlier = True
+            if stage is None or stage.about == about or not _is_alone(run, frame, stage, step, row.about):
+                stage = None
+            break
+        if not earlier:
+            steps.append(step)
+    if stage is None:
+        stage = Stage(run.history, about, _count(run, act), frame.scope)
+    elif stage.about != about:
+        stage = Stage(run.history, about, stage.number + 1, frame.scope)
+    for step in reversed(steps):
+        _note_writes(run, stage.scope, frame.scope.id, step)
+    stage.position = run.position
+    frame.stage = stage
+    return stage
+
+
+def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -> bool:
+    """Return True if the steps since a stage, up to a position, all belong to its superstep."""
+    if stage.about != about:
+        return False
+    for step, row in _steps_back(run, position):
+        if step <= stage.position:
+            return True
+        if row.frame == frame.id and row.about != about:
+            return False
+    return True
+
+
+def _count(run: Run, act: Activation) -> int:
+    """Return the number of the superstep of an activation that runs next, within its frame, beginning at 1."""
+    about, number = act.row.about, 1
+    for _, row in _steps_back(run, run.position):
+        if row.frame == act.frame.id and row.about != about:
+            number, about = number + 1, row.about
+    return number
+
+
+def _steps_back(run: Run, position: int) -> Iterator[tuple[int, ActRow]]:
+    """Yield the steps up to a position, the last first, with their activations."""
+    for history, end in reversed(run.parts()):
+        for step in range(min(end, position), history.base, -1):
+            yield step, run.tables.acts[history.s_act[step - history.base]]
+
+
+def _note_writes(run: Run, scope: Scope, number: int, step: int) -> None:
+    """Add the previous values of the keys that a step has written; what a person edited after it is seen."""
+    history = next(history for history in reversed(run.chain) if history.base < step)
+    row = step - history.base
+    start, end = history.s_wend[row - 1], history.s_wend[row]
+    edits = sum(act.step == step and act.act == "edit" for act in history.people)
+    codes = run.tables.codes
+    for at in range(start, end):
+        owner, path = codes[history.w_code[at] >> 2]
+        if owner != number:
+            continue
+        if at >= end - edits:
+            scope.data.pop(str(path[0]), None)
+        elif path[0] not in scope.data:
+            old = history.w_old[at]
+            scope.data[str(path[0])] = DELETED if old is ABSENT else old
+
+
+def isolated(node: PlanNode, perform: Perform) -> Perform:
+    """Wrap a node's function so that it sees the board without the writes of its superstep.
+
+    The conditions of its edges, and `choose` (a function of the board that returns targets), see its own writes too.
+    """
+    choose = node.node.params.get("choose")
+    most: int | None = node.node.params.get("max_supersteps")
+    asks = choose is not None or any(condition is not None for condition, _, _ in node.out)
+
+    def finished(work: Work, result: Any) -> Any:
+        if isinstance(result, Awaitable):
+            return later(work, result)
+        if result is not None and not isinstance(result, Outcome | Mapping):
+            return result  # it opens its inside
+        outcome = result if isinstance(result, Outcome) else Outcome(result or {})
+        _check_alone(work, outcome)
+        if not asks:
+            return result
+        work.scope = _with_writes(work, outcome)
+        if choose is not None:
+            found = choose(work.board)
+            targets = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
+            sent = [work.send(*to) if isinstance(to, Send) else to for to in targets if to != END]
+            outcome.route = [*(outcome.route or ()), *sent]
+        return outcome
+
+    async def later(work: Work, result: Awaitable[Any]) -> Any:
+        return finished(work, await result)
+
+    def run_isolated(work: Work) -> Any:
+        act = work.act
+        stage = stage_of(work.run, act)
+        if most is not None and stage.number > most:
+            raise _too_many(work, most)
+        work.scope = stage.scope if stage.scope.data else act.scope
+        return finished(work, perform(work))
+
+    return run_isolated
+
+
+def _too_many(work: Work, most: int) -> ExecutionError:
+    """L533: a graph has run as many supersteps as it may."""
+    return ExecutionError(
+        Problem("L533", f"{most} supersteps have run, and {work.node.id!r} is still to run",
+                str(work.node.place or f"node {work.node.id!r}"), "the graph is limited to that many",
+                "make sure that it ends, or allow more: config={'recursion_limit': ...}")
+    )  # fmt: skip
+
+
+def _check_alone(work: Work, outcome: Outcome) -> None:
+    """Raise L530 if another node of the superstep has written a key that no reducer combines."""
+    if work.scope is work.act.scope:
+        return
+    written = work.scope.data
+    for key, value in [*outcome.writes.items(), *((path[0], value) for path, value in [*outcome.places, *work.own])]:
+        if key in written and type(value) is not Reduced:
+            raise ExecutionError(
+                Problem("L530", f"{key!r} is written by a second node of the same superstep",
+                        str(work.node.place or f"node {work.node.id!r}"),
+                        "the nodes of a superstep do not see each other, and no reducer combines what they write",
+                        f"declare a reducer for {key!r}, or let one node lead to the other")
+            )  # fmt: skip
+
+
+def _with_writes(work: Work, outcome: Outcome) -> Scope:
+    """Return the scope that the node sees, with its own writes."""
+    seen, plan = Scope(-1, work.scope.name, work.scope), work.run.plan
+    for key, value in outcome.writes.items():
+        put(seen, key, written(seen.get(key), key, value, plan))
+    if outcome.places or work.own:
+        work.scope, own = seen, work.own
+        work.own = [*own, *outcome.places]
+        seen = work.run.preview(work)
+        work.own = own
+    return seen
+
+
+def written(old: Any, key: str, value: Any, plan: Plan) -> Any:
+    """Return the frozen value of a key after a write; `old` is the frozen value before, or ABSENT."""
+    if type(value) is Reduced:
+        return value.over(old, key, plan)
+    if type(value) is Append:
+        return freeze([*(() if old is ABSENT else old), value.item])
+    return value if value is ABSENT else freeze(value)

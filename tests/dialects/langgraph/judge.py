@@ -1,0 +1,96 @@
+"""The judge: a graph runs in LangGraph and here, and the states after each superstep are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from agentnb.dialects.langgraph.api import load_graph
+from agentnb.session import Session
+
+ANSWERS = 50
+
+
+@dataclass
+class Course:
+    """How a run went: the number of node runs up to each known state, the states, and how it ended."""
+
+    states: list[tuple[int, Any]] = field(default_factory=list)
+    ended: str = "finished"
+    asked: list[Any] = field(default_factory=list)
+    last: Any = None
+
+
+def in_langgraph(graph: Any, inputs: Any, limit: int = 12, answers: Any = None, **config: Any) -> Course:
+    """Run a compiled graph in LangGraph for at most `limit` supersteps; `answers` is called with a question's value."""
+    course, tasks = Course(), 0
+    graph = graph.copy(update={"checkpointer": InMemorySaver()})
+    configurable = {**config.pop("configurable", {}), "thread_id": "one"}
+    settings = {"recursion_limit": limit, "configurable": configurable, **config}
+    known = set()
+    try:
+        for _ in range(ANSWERS):
+            waits = []
+            for mode, chunk in graph.stream(inputs, settings, stream_mode=["values", "tasks"]):
+                if mode == "tasks" and "input" in chunk:
+                    if chunk["id"] not in known:
+                        tasks += 1
+                        known.add(chunk["id"])
+                elif mode == "tasks":
+                    waits += chunk["interrupts"]
+                elif "__interrupt__" not in chunk:
+                    course.states.append((tasks, chunk))
+            if not waits:
+                break
+            # Halfway through a superstep LangGraph shows what the nodes that have ended would write.
+            course.states = [state for state in course.states if state[0] < tasks]
+            course.asked += [found["value"] for found in waits]
+            inputs = Command(resume={found["id"]: answers(found["value"]) for found in waits})
+    except Exception as error:  # noqa: BLE001  (the course of a run that fails ends there)
+        course.ended = type(error).__name__
+    if course.ended == "finished":
+        course.last = graph.get_state(settings).values
+    return course
+
+
+def in_agentnb(session: Session, answers: Any = None, most: int = 500) -> Course:
+    """Step a run here for at most `most` nodes; every state is kept, by the number of nodes that have run."""
+    course, tasks = Course(), 0
+    course.states.append((0, dict(session.board)))
+    while tasks < most and session.status != "failed":
+        before = session.position
+        session.step()
+        while session.status == "waiting":
+            question = session.pending[0].arguments["prompt"]
+            course.asked.append(question)
+            session.answer(answers(question))
+        if session.position == before:
+            break
+        step = session.trace.steps[-1]
+        if step.phase in ("run", "leave") and step.node_id != "__start__" and step.depth == 0 and step.status == "ok":
+            tasks += 1
+        course.states.append((tasks, dict(session.board)))
+    course.ended = session.status if session.error is None else type(session.error).__name__
+    return course
+
+
+def compare(graph: Any, inputs: Any, limit: int = 12, answers: Any = None, **config: Any) -> tuple[Course, Session]:
+    """Assert that both run alike; return LangGraph's course and our session."""
+    theirs = in_langgraph(graph, inputs, limit, answers, **config)
+    session = Session(load_graph(graph, config={"recursion_limit": limit}), inputs)
+    most = theirs.states[-1][0] if theirs.ended == "GraphRecursionError" else 500
+    ours = in_agentnb(session, answers, most)
+    reached = dict(ours.states)
+    for tasks, state in dict(theirs.states).items():  # a run that is resumed shows where it stands once more
+        assert tasks in reached, (tasks, theirs, ours)
+        assert reached[tasks] == state, (tasks, reached[tasks], state)
+    if theirs.ended == "finished":
+        assert ours.ended == "finished", (theirs, ours, session.error)
+        assert dict(session.board) == theirs.last, (dict(session.board), theirs.last)
+        assert ours.asked == theirs.asked
+    elif theirs.ended != "GraphRecursionError":
+        assert session.status == "failed", (theirs, ours)
+    return theirs, session

@@ -1,0 +1,79 @@
+"""Loading a graph of LangGraph: what the recipe shows, what is refused by name, and what is not imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TypedDict
+
+import pytest
+from langgraph.func import entrypoint
+from langgraph.graph import START, StateGraph
+from langgraph.types import RetryPolicy
+
+from agentnb.errors import RecipeError
+from agentnb.load import load
+
+
+class State(TypedDict, total=False):
+    n: int
+
+
+def graph(**words):
+    made = StateGraph(State)
+    made.add_node("a", lambda state: {"n": 1}, **words)
+    made.add_node("b", lambda state: {"n": 2})
+    made.add_edge(START, "a")
+    made.add_conditional_edges("a", lambda state: "more", {"more": "b", "again": "a"})
+    return made
+
+
+def test_a_graph_is_loaded_without_compiling_the_users_own():
+    made = graph()
+    recipe = load(made)
+    assert not made.compiled
+    assert list(recipe.nodes) == ["a", "b"]
+    assert [(edge.source, edge.target, edge.condition) for edge in recipe.edges] == [
+        ("a", "b", "more"), ("a", "a", "again"),
+    ]  # fmt: skip
+    assert "more" in recipe.draw().dot
+
+
+def test_nothing_of_langgraph_is_imported_without_it():
+    code = """if True:
+        import sys
+        import agentnb as nb
+        nb.load(nb.samples("triage"))
+        print([name for name in sys.modules if name.startswith("lang")])
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+@entrypoint()
+def workflow(value):
+    return value
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (lambda: workflow, "L531"),
+        (lambda: graph(retry_policy=RetryPolicy()), "L531"),
+        (lambda: graph(error_handler=lambda state, error: {}), "L531"),
+        (lambda: StateGraph(State), "L532"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(made, code):
+    with pytest.raises(RecipeError) as found:
+        load(made())
+    assert found.value.problems[0].code == code
+
+
+def test_every_refusal_is_reported_at_once():
+    made = graph(retry_policy=RetryPolicy())
+    made.add_node("c", lambda state: {}, retry_policy=RetryPolicy())
+    made.add_edge("b", "c")
+    with pytest.raises(RecipeError) as found:
+        load(made)
+    assert len(found.value.problems) >= 2

@@ -1,0 +1,386 @@
+"""What LangGraph's constructs mean, with the package as the judge."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
+from langgraph.runtime import Runtime  # noqa: TC002  (the same)
+from langgraph.types import Command, Send, interrupt
+from pydantic import BaseModel
+
+from agentnb.dialects.langgraph.api import load_graph
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.langgraph.judge import compare
+
+
+class State(TypedDict, total=False):
+    xs: Annotated[list, operator.add]
+    n: int
+
+
+def says(word):
+    return lambda state: {"xs": [f"{word}:{len(state.get('xs', []))}"]}
+
+
+def chain(*nodes, schema=State, **words):
+    graph = StateGraph(schema)
+    graph.add_sequence(list(nodes))
+    graph.add_edge(START, nodes[0][0])
+    return graph.compile(**words)
+
+
+def test_siblings_do_not_see_each_others_writes():
+    graph = StateGraph(State)
+    for name in "cab":
+        graph.add_node(name, says(name))
+        graph.add_edge(START, name)
+    graph.add_node("last", says("last"))
+    graph.add_edge(["a", "b", "c"], "last")
+    _, session = compare(graph.compile(), {"n": 1})
+    assert session.board["xs"] == ["a:0", "b:0", "c:0", "last:3"]
+    assert [step.node_id for step in session.trace.steps] == ["a", "b", "c", "last"]
+
+
+def test_an_edit_between_two_nodes_of_a_superstep_is_seen_by_the_second():
+    graph = StateGraph(State)
+    graph.add_node("a", says("a"))
+    graph.add_node("b", lambda state: {"xs": [f"b saw {state['n']} and {state['xs']}"]})
+    graph.add_edge(START, "a")
+    graph.add_edge(START, "b")
+    session = Session(load(graph), {"n": 1})
+    session.step()
+    session.edit({"n": 2})
+    session.step()
+    assert session.board["xs"] == ["a:0", "b saw 2 and []"]
+
+
+def test_a_second_value_in_one_superstep_fails_as_in_langgraph():
+    graph = StateGraph(State)
+    for name in "ab":
+        graph.add_node(name, lambda state: {"n": 2})
+        graph.add_edge(START, name)
+    theirs, session = compare(graph.compile(), {"n": 1})
+    assert theirs.ended == "InvalidUpdateError"
+    assert "L530" in str(session.error)
+
+
+def test_going_back_inside_a_superstep_and_on_again():
+    graph = StateGraph(State)
+    for name in "abc":
+        graph.add_node(name, says(name))
+        graph.add_edge(START, name)
+    session = Session(load(graph), {})
+    session.run()
+    session.back(2)
+    session.step(2)
+    assert session.board["xs"] == ["a:0", "b:0", "c:0"]
+    assert session.replay().ok
+
+
+def test_the_writes_of_a_reducer_are_appends():
+    session = Session(load(chain(("a", says("a")), ("b", says("b")))), {})
+    session.run()
+    writes = session.trace.frames.writes
+    assert list(writes[writes.step > 0].op) == ["append", "append"]
+    assert session.who_wrote("xs") == 2
+
+
+def test_sends_run_once_each_with_an_input_of_their_own():
+    graph = StateGraph(State)
+    graph.add_node("work", lambda state: {"xs": [f"got {state}"]})
+    graph.add_node("end", says("end"))
+    graph.add_conditional_edges(START, lambda state: [Send("work", {"item": i}) for i in range(state["n"])], ["work"])
+    graph.add_edge("work", "end")
+    _, session = compare(graph.compile(), {"n": 3})
+    assert session.board["xs"][1] == "got {'item': 1}"
+    assert [step.node_id for step in session.trace.steps] == ["__start__", "work", "work", "work", "end"]
+
+
+def test_each_of_many_sends_costs_the_same():
+    count = 2000
+    graph = StateGraph(State)
+    graph.add_node("work", lambda state: {"xs": [state]})
+    graph.add_conditional_edges(START, lambda state: [Send("work", i) for i in range(state["n"])])
+    session = Session(load(graph), {"n": count})
+    session.run()
+    assert session.board["xs"] == list(range(count))
+    assert len(session.engine.history.p_act) < 4 * count  # the frontier is not written again for each of them
+
+
+def test_commands_update_and_go():
+    graph = StateGraph(State)
+    graph.add_node("a", lambda state: Command(goto=["b", Send("c", {"xs": ["sent"]})], update={"xs": ["a"], "n": 3}))
+    graph.add_node("b", lambda state: [Command(update={"xs": ["b1"]}), {"xs": ["b2"]}, Command(goto=END)])
+    graph.add_node("c", says("c"))
+    graph.add_edge(START, "a")
+    compare(graph.compile(), {})
+
+
+def test_deferred_nodes_wait_for_everything_else():
+    graph = StateGraph(State)
+    for name in ("a", "b", "b2", "b3"):
+        graph.add_node(name, says(name))
+    graph.add_node("d", says("d"), defer=True)
+    for edge in ((START, "a"), ("a", "b"), ("a", "d"), ("b", "b2"), ("b2", "b3"), ("b3", "d")):
+        graph.add_edge(*edge)
+    _, session = compare(graph.compile(), {})
+    assert [step.node_id for step in session.trace.steps] == ["a", "b", "b2", "b3", "d"]
+
+
+def test_what_a_node_asks_is_pending_and_it_runs_again_with_the_answers():
+    runs = []
+
+    def ask(state):
+        runs.append(len(runs))
+        return {"xs": [interrupt("name?"), interrupt({"kind": "age"})]}
+
+    graph = chain(("ask", ask), ("b", says("b")))
+    compare(graph, {}, answers=lambda question: f"re {question}")
+    runs.clear()
+    session = Session(load(graph), {})
+    session.run()
+    assert (session.status, session.pending[0].kind, session.pending[0].arguments["prompt"]) == (
+        "waiting", "answer", "name?",
+    )  # fmt: skip
+    session.answer("Ada")
+    assert session.pending[0].arguments["prompt"] == {"kind": "age"}
+    session.answer(36)
+    session.run()
+    assert session.board["xs"] == ["Ada", 36, "b:2"]
+    assert runs == [0, 1, 2]
+    assert session.replay().ok
+
+
+class Inner(TypedDict, total=False):
+    xs: Annotated[list, operator.add]
+    own: int
+
+
+def inner(last: Any) -> Any:
+    graph = StateGraph(Inner)
+    graph.add_node("i1", lambda state: {"xs": ["i1"], "own": 1})
+    graph.add_node("i2", lambda state: {"xs": [f"i2 {state['own']}"]})
+    graph.add_node("i3", last)
+    graph.add_edge(START, "i1")
+    graph.add_edge("i1", "i2")
+    graph.add_edge("i1", "i3")
+    return graph.compile()
+
+
+def around(node: Any) -> Any:
+    graph = StateGraph(State)
+    graph.add_node("a", says("a"))
+    graph.add_node("sub", node)
+    graph.add_node("c", says("c"))
+    graph.add_node("z", says("z"))
+    for edge in ((START, "a"), ("a", "sub"), ("a", "z"), ("sub", "c")):
+        graph.add_edge(*edge)
+    return graph.compile()
+
+
+def test_a_subgraph_is_stepped_node_by_node():
+    _, session = compare(around(inner(says("i3"))), {"n": 1})
+    assert [step.node_id for step in session.trace.steps] == [
+        "a", "sub", "sub/i1", "sub/i2", "sub/i3", "sub", "z", "c",
+    ]  # fmt: skip
+    session.goto(4)
+    assert session.current == "sub/i3"
+    assert session.board["own"] == 1
+
+
+def test_a_command_leads_out_of_a_subgraph():
+    command = Command(graph=Command.PARENT, goto="c", update={"xs": ["from inside"]})
+    _, session = compare(around(inner(lambda state: command)), {"n": 1})
+    assert "from inside" in session.board["xs"]
+    assert session.replay().ok
+
+
+def test_sends_to_a_subgraph():
+    graph = StateGraph(State)
+    graph.add_node("sub", inner(says("i3")))
+    graph.add_conditional_edges(START, lambda state: [Send("sub", {"xs": [str(i)]}) for i in range(3)], ["sub"])
+    compare(graph.compile(), {})
+
+
+class Model(BaseModel):
+    xs: Annotated[list, operator.add] = []
+    n: int = 3
+
+
+@dataclass
+class Data:
+    n: int = 4
+    xs: Annotated[list, operator.add] = ()  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("schema", [Model, Data])
+def test_nodes_get_an_object_of_their_schema(schema):
+    graph = StateGraph(schema)
+    graph.add_node("a", lambda state: {"xs": [f"{type(state).__name__} {state.n}"]})
+    graph.add_node("b", lambda state: schema(n=4, xs=["b"]))
+    graph.add_edge(START, "a")
+    graph.add_edge("b", "a")
+    graph.add_conditional_edges("a", lambda state: END if state.n == 4 else "b")
+    compare(graph.compile(), {"n": 1})
+
+
+class Private(TypedDict):
+    secret: str
+
+
+class Output(TypedDict):
+    n: int
+
+
+def test_input_output_and_private_schemas():
+    def first(state: State) -> Private:
+        return {"secret": f"from {sorted(state)}"}
+
+    def second(state: Private) -> State:
+        return {"xs": [str(state)], "n": 2}
+
+    graph = StateGraph(State, input_schema=State, output_schema=Output)
+    graph.add_node(first)
+    graph.add_node(second)
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    recipe = load(graph)
+    session = Session(recipe, {"n": 1})
+    session.run()
+    assert session.board["xs"] == ["{'secret': \"from ['n', 'xs']\"}"]
+    assert recipe.outputs == ("n",)
+
+
+def test_a_state_that_is_a_single_value():
+    graph = StateGraph(int)
+    graph.add_node("a", lambda state: state + 1)
+    graph.add_edge(START, "a")
+    graph.add_conditional_edges("a", lambda state: END if state > 4 else "a")
+    session = Session(load(graph), {"__root__": 1})
+    session.run()
+    assert session.board["__root__"] == graph.compile().invoke(1) == 5
+
+
+class Kinds(TypedDict, total=False):
+    brief: Annotated[str, EphemeralValue]
+    any: Annotated[str, AnyValue]
+    topic: Annotated[list, Topic(str, accumulate=True)]
+    delta: Annotated[list, DeltaChannel(lambda old, new: old + [item for each in new for item in each])]
+    n: int
+
+
+def test_every_kind_of_channel():
+    def write(state):
+        return {"brief": "b", "any": "x", "topic": ["t"], "delta": [len(state.get("delta", []))], "n": 1}
+
+    graph = chain(("a", write), ("b", lambda state: {"topic": "u", "delta": [5]}), ("c", lambda state: {"n": 2}),
+                  schema=Kinds)  # fmt: skip
+    compare(graph, {"n": 0, "brief": "in"})
+
+
+class Loose(TypedDict, total=False):
+    loose: Annotated[str, UntrackedValue]
+    n: int
+
+
+def test_an_untracked_value_is_seen_by_the_next_nodes():
+    graph = chain(("a", lambda state: {"loose": "x"}), ("b", lambda state: {"n": len(state["loose"])}), schema=Loose)
+    session = Session(load(graph), {})
+    session.run()
+    assert session.board["n"] == 1
+
+
+class Managed(TypedDict, total=False):
+    seen: Annotated[list, operator.add]
+    left: RemainingSteps
+    last: IsLastStep
+
+
+def test_managed_values():
+    def look(state):
+        return {"seen": [[state["left"], state["last"]]]}
+
+    compare(chain(("a", look), ("b", look), ("c", look), schema=Managed), {}, limit=4)
+
+
+def test_messages_have_ids_that_a_replay_draws_again():
+    graph = chain(("bot", lambda state: {"messages": [AIMessage(f"re {state['messages'][-1].content}")]}),
+                  ("more", lambda state: {"messages": ("human", "thanks")}), schema=MessagesState)  # fmt: skip
+    session = Session(load(graph), {"messages": [HumanMessage("hi")]})
+    session.run()
+    found = graph.invoke({"messages": [HumanMessage("hi")]})
+    assert [(m.type, m.content) for m in session.board["messages"]] == [
+        (m.type, m.content) for m in found["messages"]
+    ]  # fmt: skip
+    assert all(message.id for message in session.board["messages"])
+    assert session.replay().ok
+
+
+def test_async_nodes_and_conditions():
+    async def node(state):
+        return {"xs": ["async"]}
+
+    async def choose(state):
+        return END if len(state["xs"]) > 2 else "a"
+
+    graph = StateGraph(State)
+    graph.add_node("a", node)
+    graph.add_edge(START, "a")
+    graph.add_conditional_edges("a", choose)
+    session = Session(load(graph), {})
+    session.run()
+    assert session.board["xs"] == ["async"] * 3
+
+
+def test_runnables_as_nodes():
+    graph = chain(("a", RunnableLambda(lambda state: {"xs": ["one"]})),
+                  ("b", RunnableLambda(len) | (lambda size: {"xs": [str(size)]})))  # fmt: skip
+    compare(graph, {})
+
+
+def test_config_runtime_and_writer_reach_the_nodes():
+    def node(state, config, runtime: Runtime[dict]):
+        get_stream_writer()({"progress": 1})
+        runtime.stream_writer("more")
+        return {"xs": [config["configurable"]["user"], runtime.context["model"]]}
+
+    recipe = load_graph(chain(("a", node)), config={"configurable": {"user": "ada"}}, context={"model": "m"})
+    session = Session(recipe, {})
+    session.run()
+    assert session.board["xs"] == ["ada", "m"]
+    assert list(session.trace.frames.events.type) == ["custom", "custom"]
+
+
+def test_the_number_of_supersteps_is_limited():
+    graph = StateGraph(State)
+    graph.add_node("a", says("a"))
+    graph.add_edge(START, "a")
+    graph.add_edge("a", "a")
+    session = Session(load_graph(graph, config={"recursion_limit": 5}), {})
+    session.run()
+    assert (len(session.board["xs"]), session.status) == (5, "failed")
+    assert "L533" in str(session.error)
+
+
+def test_a_fork_with_an_edit_of_a_run_that_is_stored_and_opened(tmp_path):
+    import agentnb as nb
+
+    graph = chain(("a", says("a")), ("b", says("b")), ("c", says("c")))
+    session = Session(load(graph), {"n": 1}, store=tmp_path / "runs.db")
+    session.step(2)
+    session.close()
+    opened = nb.open(tmp_path / "runs.db", recipe=load(graph))
+    fork = opened.fork(at=1, edit={"xs": []})
+    opened.run()
+    fork.run()
+    assert (opened.board["xs"], fork.board["xs"]) == (["a:0", "b:1", "c:2"], ["b:0", "c:1"])
