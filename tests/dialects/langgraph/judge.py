@@ -85,12 +85,12 @@ def compare(graph: Any, inputs: Any, limit: int = 12, answers: Any = None, **con
     ours = in_agentnb(session, answers, most)
     reached = dict(ours.states)
     for tasks, state in dict(theirs.states).items():  # a run that is resumed shows where it stands once more
-        assert tasks in reached, (tasks, theirs, ours)
+        assert tasks in reached, (tasks, theirs.ended, ours.ended)
         assert reached[tasks] == state, (tasks, reached[tasks], state)
     if theirs.ended == "finished":
-        assert ours.ended == "finished", (theirs, ours, session.error)
+        assert ours.ended == "finished", session.error
         assert dict(session.board) == theirs.last, (dict(session.board), theirs.last)
         assert ours.asked == theirs.asked
     elif theirs.ended != "GraphRecursionError":
-        assert session.status == "failed", (theirs, ours)
+        assert session.status == "failed", (theirs.ended, ours.ended)
     return theirs, session

@@ -52,7 +52,8 @@ class NodePlan:
     """A node as its graph compiled it.
 
     `keys` are what it reads, "__root__" alone if the state is a single value; `prefix` begins the ids of the nodes
-    around it. `updates` and `control` are LangGraph's own functions of what a node returns.
+    around it. `updates` and `control` are LangGraph's own functions of what a node returns. `begins_early`: START is a
+    node too, in a superstep that LangGraph does not count.
     """
 
     name: str
@@ -64,6 +65,7 @@ class NodePlan:
     control: Callable[[Any], Any]
     settings: Settings
     branches: list[Branch] = field(default_factory=list)
+    begins_early: bool = False
 
 
 class NodeCall:
@@ -194,7 +196,7 @@ def read_state(plan: NodePlan, work: Work, keys: Sequence[str]) -> dict[str, Any
     found: dict[str, Any] = {}
     for key in keys:
         if key in managed:
-            found[key] = managed_value(managed[key], work)
+            found[key] = managed_value(plan, managed[key], work)
             continue
         reads[key] = None
         value = scope.get(key)
@@ -209,11 +211,11 @@ def _read(work: Work, key: str, default: Any) -> Any:
     return default if value is ABSENT else value if type(value) in ATOMS else work.copy(key, value)
 
 
-def managed_value(spec: Any, work: Work) -> Any:
+def managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
-    number, most = stage_of(work.run, work.act).number, work.node.params["max_supersteps"]
+    number, most = stage_of(work.run, work.act).number - plan.begins_early, work.node.params["max_supersteps"]
     stands = lg.PregelScratchpad(
-        step=number, stop=most, call_counter=int, interrupt_counter=int,
+        step=number, stop=most - plan.begins_early, call_counter=int, interrupt_counter=int,
         get_null_resume=bool, resume=[], subgraph_counter=int,
     )  # fmt: skip
     return spec.get(stands)
@@ -231,7 +233,7 @@ def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, update
     values: dict[str, Any] = {}
     for key in keys:
         if key in plan.channels.managed:
-            values[key] = managed_value(plan.channels.managed[key], work)
+            values[key] = managed_value(plan, plan.channels.managed[key], work)
             continue
         work.reads[key] = None
         frozen = own[key] if key in own else work.scope.get(key)

@@ -82,6 +82,7 @@ class _Translation:
         self.regions: dict[str, Region] = {}
         self.channels: dict[str, Channels] = {}
         self.starts: dict[str, StartCall] = {}
+        self.begins_early: dict[str, bool] = {}
         self.stops: list[tuple[str, str]] = []
 
     def read(self, graph: Any, region: str, prefix: str, place: Place) -> None:
@@ -89,6 +90,7 @@ class _Translation:
         self._check_graph(graph, region, place)
         channels = self.channels[region] = Channels(graph, place, self.problems)
         builder = graph.builder
+        self.begins_early[region] = begins_early(builder)
         for name, spec in builder.nodes.items():
             self._node(graph, name, spec, channels, region, prefix, place._replace(path=f"nodes[{name!r}]"))
         self._edges(builder, prefix, place)
@@ -124,8 +126,10 @@ class _Translation:
             control=entries[1].mapper,
             settings=self.settings,
             branches=self._branches(graph, name),
+            begins_early=self.begins_early[region],
         )
         own = prefix + name
+        most = self.limit + self.begins_early[region]
         inner = spec.runnable if is_compiled(spec.runnable) else None
         keys = (process.channels,) if isinstance(process.channels, str) else tuple(process.channels)
         if inner is None:
@@ -148,7 +152,7 @@ class _Translation:
                 "function": user_function(spec.runnable),
                 "reducers": MappingProxyType(channels.reducers),
                 "defer": bool(spec.defer),
-                "max_supersteps": self.limit,
+                "max_supersteps": most,
             }),
             bodies=() if inner is None else (own,),
             place=place,
@@ -207,16 +211,18 @@ class _Translation:
         plan = NodePlan(
             name=START, prefix=prefix, channels=channels, keys=keys, mapper=None, updates=entries[0].mapper,
             control=entries[1].mapper, settings=self.settings, branches=self._branches(graph, START),
+            begins_early=self.begins_early[region],
         )  # fmt: skip
         start = StartCall(plan, prefix + START)
         targets = sorted(end for begin, end in builder.edges if begin == START and end != END)
-        if plan.branches or any(builder.nodes[target].defer for target in targets):
+        most = self.limit + 1
+        if self.begins_early[region]:
             self.nodes[start.id] = Node(
                 id=start.id, kind="runnable", label="start", scope=region,
                 params=MappingProxyType({
                     "perform": start,
                     "reducers": MappingProxyType(channels.reducers),
-                    "max_supersteps": self.limit,
+                    "max_supersteps": most,
                 }),
                 counted=False, place=place._replace(path="edges from START"),
             )  # fmt: skip
@@ -224,6 +230,12 @@ class _Translation:
                 self.edges.append(Edge(start.id, prefix + target, place=place))
             self.edges += self._drawn(builder, START, _NO_ENDS, prefix, place)
         return start
+
+
+def begins_early(builder: Any) -> bool:
+    """Return True if START is a node of its own, which runs in a superstep before the first: its edges choose."""
+    targets = [end for begin, end in builder.edges if begin == START and end != END]
+    return bool(builder.branches.get(START)) or any(builder.nodes[target].defer for target in targets)
 
 
 class _NoEnds:
