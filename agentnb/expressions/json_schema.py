@@ -7,8 +7,12 @@ pattern that could run too long is a fault of the schema, and a text too long fo
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -51,10 +55,10 @@ class Schema:
 
     @cached_property
     def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator, validators
         from referencing import Registry
 
-        base = validators.validator_for(self.rules, default=Draft202012Validator)
+        library = _jsonschema()
+        base = library.validators.validator_for(self.rules, default=library.Draft202012Validator)
         # Where a reference leads to a part that names its draft, the library uses that draft's own types.
         source = (
             {key: rule for key, rule in self.rules.items() if key != "$schema"}
@@ -70,8 +74,6 @@ class Schema:
 
     def own_faults(self) -> Iterator[Fault]:
         """Yield what is wrong with the schema itself, including invalid regular expressions."""
-        from jsonschema import Draft202012Validator, FormatChecker, validators
-
         if not isinstance(self.source, bool | Mapping):
             yield Fault((), f"{with_article(class_name(self.source))} is no JSON Schema")
             return
@@ -82,10 +84,10 @@ class Schema:
             yield Fault((), "it is nested too deep, or is too large")
             return
         try:
-            base = validators.validator_for(self.rules, default=Draft202012Validator)
-            meta = _meta_class(base)(
-                base.META_SCHEMA, registry=_drafts(), format_checker=FormatChecker(formats=["regex"])
-            )
+            library = _jsonschema()
+            base = library.validators.validator_for(self.rules, default=library.Draft202012Validator)
+            formats = library.FormatChecker(formats=["regex"])
+            meta = _meta_class(base)(base.META_SCHEMA, registry=_drafts(), format_checker=formats)
             for error in meta.iter_errors(self.rules):
                 yield Fault(tuple(error.absolute_path), _message_of(error))
             yield from self._unbounded_patterns()
@@ -173,6 +175,25 @@ def asks_types_only(source: Any) -> bool:
     )
 
 
+@lru_cache(maxsize=1)
+def _jsonschema() -> Any:
+    """Return the library, imported without the grammar of IRIs, which takes a second to build and serves two formats.
+
+    The grammar is built when other code that shares the library checks one of them.
+    """
+    name = "rfc3987_syntax"
+    is_late = not {"jsonschema", name} & sys.modules.keys() and find_spec(name) is not None
+    if is_late:
+        sys.modules[name] = late = ModuleType(name)
+        late.__dict__["is_valid_syntax"] = lambda rule, text: import_module(name).is_valid_syntax(rule, text)
+    try:
+        import jsonschema
+    finally:
+        if is_late:
+            del sys.modules[name]
+    return jsonschema
+
+
 def _plain(source: Any) -> Any:
     """Return a schema, which may be frozen, as plain dicts and lists for the library."""
     if isinstance(source, Mapping):
@@ -185,9 +206,7 @@ def _plain(source: Any) -> Any:
 @lru_cache(maxsize=16)  # one per draft
 def _meta_class(base: Any) -> Any:
     """Return the class that validates schemas."""
-    from jsonschema import validators
-
-    return validators.extend(base, {"uniqueItems": _unique_items})  # type: ignore[no-untyped-call]
+    return _jsonschema().validators.extend(base, {"uniqueItems": _unique_items})
 
 
 @lru_cache(maxsize=1)
@@ -208,31 +227,26 @@ def _drafts() -> Any:
 @lru_cache(maxsize=16)
 def _extended(base: Any) -> Any:
     """Return the class that validates values."""
-    from jsonschema import validators
-
     types = base.TYPE_CHECKER.redefine_many({"array": _is_array, "object": _is_object})
     own = {"uniqueItems": _unique_items, **({"pattern": _pattern} if "pattern" in base.VALIDATORS else {})}
-    return validators.extend(base, own, type_checker=types)  # type: ignore[no-untyped-call]  # its stub has no types
+    return _jsonschema().validators.extend(base, own, type_checker=types)
 
 
 def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[Any]:
     """Check a pattern as the library does, but time-bounded."""
-    from jsonschema import ValidationError
-
     if not isinstance(value, str):
         return
+    failure = _jsonschema().ValidationError
     pattern = pattern_of(source)
     if len(value) > pattern.longest:
         most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,} are, for it looks around"
-        yield ValidationError(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
+        yield failure(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
     elif not pattern.search(value):
-        yield ValidationError(f"{value!r} does not match {source!r}")
+        yield failure(f"{value!r} does not match {source!r}")
 
 
 def _unique_items(checker: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
     """Check that no two items are equal, in one pass; the library compares all pairs."""
-    from jsonschema import Draft202012Validator
-
     if not _is_array(None, value):
         return
     try:
@@ -240,7 +254,7 @@ def _unique_items(checker: Any, wanted: Any, value: Any, schema: Any) -> Iterato
             return
     except TypeError:
         pass  # an item is not JSON
-    yield from Draft202012Validator.VALIDATORS["uniqueItems"](checker, wanted, value, schema)
+    yield from _jsonschema().Draft202012Validator.VALIDATORS["uniqueItems"](checker, wanted, value, schema)
 
 
 def _comparable(value: Any) -> Any:

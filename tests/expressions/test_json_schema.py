@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from types import MappingProxyType
 
 import pytest
@@ -160,6 +161,21 @@ def test_jsonschema_is_imported_when_something_is_checked_and_not_before():
     program = "import sys, agentnb.expressions.json_schema as s; s.Schema({}); print('jsonschema' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
+
+
+@pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="comes with Jupyter, not with agentnb")
+def test_the_grammar_of_iris_is_built_when_a_schema_of_other_code_checks_one():
+    program = """
+import sys
+from agentnb.expressions.json_schema import Schema
+assert list(Schema({"type": "object", "required": ["a"], "format": "iri"}).faults({}))
+assert not {"rfc3987_syntax", "rfc3987_syntax.syntax_helpers"} & sys.modules.keys()
+from jsonschema import FormatChecker
+assert FormatChecker().conforms("http://a/\u00e9", "iri")
+assert not FormatChecker().conforms("a b", "iri")
+assert "rfc3987_syntax.syntax_helpers" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(
