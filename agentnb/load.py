@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, Dialect, describe_content, in_order, recipe_of
 from agentnb.errors import Problem, RecipeError, did_you_mean, limited_suggestions, with_article
 from agentnb.recipe.listing import Listing
@@ -41,6 +42,7 @@ def dialects() -> Listing[DialectRow]:
     return Listing(DialectRow(row.name, row.about, row.sources) for row in DIALECTS.values())
 
 
+@plain_arguments
 def load(
     source: Any, *, dialect: str | None = None, name: str | None = None, allow: str | Iterable[str] = ()
 ) -> Recipe:

@@ -131,7 +131,11 @@ class _Masking:
             return [self.masked(item, depth) for item in list.__iter__(value)]
         if issubclass(kind, tuple):
             names = kind._fields if is_named_tuple(kind) else ()  # type: ignore[attr-defined]  # checked by is_named_tuple
-            named = zip(names, tuple.__iter__(value), strict=True) if names else ((None, item) for item in tuple(value))
+            named = (
+                zip(names, tuple.__iter__(value), strict=True)
+                if names
+                else ((None, item) for item in tuple.__iter__(value))
+            )
             parts = [self.masked(item, depth, name) for name, item in named]
             return remade(kind, parts)
         if issubclass(kind, set | frozenset):
@@ -141,6 +145,8 @@ class _Masking:
             return value if issubclass(kind, Enum | Masked) else text
         if issubclass(kind, int) and not issubclass(kind, Enum):
             return int.__int__(value)
+        if issubclass(kind, float) and not issubclass(kind, Enum):
+            return float.__float__(value)
         if kind is FrozenArray or external_types.is_array(value):
             return external_types.masked_array(value.held if kind is FrozenArray else value, masked)
         return value

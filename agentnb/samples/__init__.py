@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, overload
 
+from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, recipe_of
 from agentnb.errors import Problem, RecipeError, did_you_mean
 from agentnb.recipe.listing import Listing
@@ -68,6 +69,7 @@ _BUILT: Final = {"networkx": "graphs", "symphony": "agents", "polaris": "flows",
 def samples() -> Listing[Sample]: ...
 @overload
 def samples(name: str) -> Recipe: ...
+@plain_arguments
 def samples(name: str | None = None) -> Listing[Sample] | Recipe:
     """Return the list of recipes that ship with agentnb, or with `name` the recipe of that name.
 

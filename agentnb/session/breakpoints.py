@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.arguments import plain_methods
 from agentnb.board.masking import masked
 from agentnb.bounds import excess
 from agentnb.engine.control.breakpoints import CLAUSES, Breakpoint, Breakpoints
@@ -27,6 +28,7 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
+@plain_methods
 class Marks(Breakpoints):
     """The breakpoints of a session, which can be saved if their conditions are text or JsonLogic."""
 

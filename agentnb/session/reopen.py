@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.board.values import thaw
 from agentnb.clock import clock_of
 from agentnb.engine.core.plan import Plan
@@ -49,6 +50,7 @@ COLUMNS: Final = {
 }  # fmt: skip
 
 
+@plain_arguments
 def open(
     where: str | os.PathLike[str] | EventLog,
     run_id: str | None = None,
@@ -249,6 +251,7 @@ def _documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, Any]],
         yield found, chunk[-1].seq, MASKED in text
 
 
+@plain_arguments
 def runs(where: str | os.PathLike[str] | EventLog) -> pd.DataFrame:
     """Return the runs in a store, one row per run, oldest first.
 

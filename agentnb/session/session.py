@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from agentnb.arguments import plain_methods
 from agentnb.board.scopes import Board
 from agentnb.board.values import ABSENT
 from agentnb.display import view
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationStep
 
 
+@plain_methods
 class Session(Awaited, Graphs):
     """One run of a recipe: step it, go back, edit, fork; every step stays in its history.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from agentnb.arguments import plain_arguments, plain_methods
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze, same, thaw
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Outcome = dict[str, Any] | None
 
 
+@plain_methods
 class SimulationTrace:
     """What happened in a run: its steps, its tables, and the contents of the blackboard after each step.
 
@@ -235,6 +237,7 @@ class SimulationTrace:
         return None
 
     @classmethod
+    @plain_arguments
     def read(cls, path: str | Path) -> SimulationTrace:
         """Return the trace that `to_json` wrote; it needs no recipe and imports nothing.
 

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 import anywidget
 import traitlets
 
+from agentnb.arguments import plain_arguments
 from agentnb.draw.label_text import clean
 from agentnb.draw.style import palette, stylesheet
 from agentnb.errors import AgentNbError, Problem
@@ -246,6 +247,7 @@ def cockpit(session: Session) -> Debugger:
     return found
 
 
+@plain_arguments
 def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) -> Debugger:
     """Create a session and return its cockpit: short for `Debugger(Session(recipe, inputs, **options))`.
 

@@ -221,7 +221,7 @@ class Run:
         if code is None:
             if not isinstance(key, str):
                 raise not_text(key, "what a node returned")
-            code = self.tables.code(scope.id, (key,))
+            code = self.tables.code(scope.id, (str.__str__(key),))
             if not is_secret(key):  # a secret's code is not cached, so that `write` sees each of its values
                 scope.codes[key] = code
         return code
