@@ -230,3 +230,97 @@ def test_text_is_masked_only_where_it_leaves():
         )
     }
     assert masking == boundaries, "use safe_str or safe_repr; a new boundary is added to the decision"
+
+
+# ---------------------------------------------------------------------------------------------- text of users' objects
+
+# What shows a value in a text as the value's own methods say: they may raise, or never end.
+SHOWN_BY = {"repr", "str", "ascii", "format"}
+UNKNOWN = {"Any", "object"}
+
+
+def annotated(function: ast.AST) -> dict[str, ast.expr]:
+    """Return the annotations of a function's parameters and variables."""
+    found: dict[str, ast.expr] = {}
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        given = function.args
+        for each in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+            if each.annotation is not None:
+                found[each.arg] = each.annotation
+        for node in ast.walk(function):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found[node.target.id] = node.annotation
+    return found
+
+
+def is_unknown(value: ast.expr, types: dict[str, ast.expr]) -> bool:
+    """Return True for a value of an unknown class: one annotated so, or a part of one or of a mapping to them."""
+    match value:
+        case ast.Name(id=name):
+            return name in types and {part.strip() for part in ast.unparse(types[name]).split("|")} & UNKNOWN != set()
+        case (
+            ast.Subscript(value=ast.Name(id=name))
+            | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="get" | "pop"))
+        ):
+            kind = ast.unparse(types[name]) if name in types else ""
+            return kind.endswith(("Any]", "object]")) and not kind.startswith(("Callable", "type"))
+        case ast.BoolOp(values=parts):
+            return any(is_unknown(part, types) for part in parts)
+    return False
+
+
+def shown_unsafely(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield (line, expression) of each value of an unknown class that a text of a message shows by its own methods."""
+
+    def visit(node: ast.AST, types: dict[str, ast.expr]) -> Iterator[tuple[int, str]]:
+        types = types | annotated(node)
+        if isinstance(node, ast.JoinedStr):
+            for part in node.values:
+                match part:
+                    case ast.FormattedValue(value=ast.Call(func=ast.Name(id=name), args=[shown, *_])) if (
+                        name in SHOWN_BY
+                    ):
+                        pass
+                    case ast.FormattedValue(value=shown):
+                        pass
+                    case _:
+                        continue
+                if is_unknown(shown, types):
+                    yield node.lineno, ast.unparse(shown)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, types)
+
+    yield from visit(module, {})
+
+
+SHOWING = ("board", "dialects", "engine", "expressions", "kinds", "session", "world")
+SEEDS = {"agentnb/world/sample_data.py"}  # a seed is hashed with its own text
+
+
+def test_values_of_unknown_classes_are_shown_by_safe_repr():
+    found = [
+        f"{short(path)}:{line}: {shown}"
+        for path in modules()
+        if path.relative_to(PACKAGE).parts[0] in SHOWING and short(path) not in SEEDS
+        for line, shown in shown_unsafely(tree(path))
+    ]
+    assert not found, "show it by safe_repr or safe_str"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("def f(value: Any): return f'{value!r}'", True),
+        ("def f(value: object | None): return f'{value} is wrong'", True),
+        ("def f(value: Any): return f'{str(value)} is wrong'", True),
+        ("def f(row: dict[str, Any]): return f'{row[1]!r}'", True),
+        ("def f(row: Mapping[str, Any]): return f'{row.get(1) or 2}'", True),
+        ("def f():\n row: Any = g()\n return f'{row}'", True),
+        ("def f(value: Any): return f'{safe_repr(value)}'", False),
+        ("def f(value: Any): return f'{len(value)}'", False),
+        ("def f(name: str): return f'{name!r}'", False),
+        ("def f(row: dict[str, int]): return f'{row[1]}'", False),
+    ],
+)
+def test_what_shows_a_value_by_its_own_methods(code, found):
+    assert bool([*shown_unsafely(ast.parse(code))]) is found

@@ -184,7 +184,8 @@ def _by_codec(codec: Registered, value: Any, key: object, lenient: bool) -> Json
         if lenient:
             return {TAG: "opaque", "type": codec.name, "v": safe_repr(value, key=key)}
         raise StoreError(
-            Problem("L437", f"the codec of {codec.name} failed", "a value" if key is None else f"board key {key!r}",
+            Problem("L437", f"the codec of {codec.name} failed",
+                    "a value" if key is None else f"board key {safe_repr(key)}",
                     error_line(error), "mend the function `to` that was registered for it")
         ) from printable(error)  # fmt: skip
     finally:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from agentnb.secrets import MASK, is_secret
+from agentnb.text import safe_str
 
 
 def is_scalar(value: Any) -> bool:
@@ -266,7 +267,7 @@ def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> An
     numpy = import_module("numpy")
     if "secret" in column:
         if column["secret"] != rows or rows > LARGEST_SECRET:
-            raise ValueError(f"{column['secret']} cells for {rows} rows")
+            raise ValueError(f"{safe_str(column['secret'])} cells for {rows} rows")
         return numpy.full(rows, MASK, dtype=object)
     if "categories" in column:
         categories = _load_index(column["categories"], decode)
@@ -281,7 +282,7 @@ def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> An
         if "dtype" in column and numpy.dtype(column["dtype"]).itemsize * len(items) > max(
             LARGEST_TEXTS, 100 * sum(map(len, items))
         ):
-            raise ValueError(f"{len(items)} texts of type {column['dtype']}, which are much shorter")
+            raise ValueError(f"{len(items)} texts of type {safe_str(column['dtype'])}, which are much shorter")
         made = (
             numpy.array(items, dtype=column["dtype"])
             if "dtype" in column

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentnb.errors import Place, Problem, RecipeError, with_article
 from agentnb.recipe.user_functions import GENERATES, is_async, is_generator
+from agentnb.text import safe_repr
 
 __all__ = ["callable_text", "check_callable", "no_condition"]
 
@@ -35,7 +36,7 @@ def check_callable(value: Any, place: Place | None) -> None:
 
 def no_condition(value: Any, place: Place | None, why: str, order: str) -> Problem:
     """Return the Problem of a value that is not a condition."""
-    return Problem("R310", f"{str(value)[:200]!r} is no condition", str(place or "<condition>"), why, order)
+    return Problem("R310", f"{safe_repr(value, 200)} is no condition", str(place or "<condition>"), why, order)
 
 
 def callable_text(function: Any) -> str:

@@ -21,7 +21,7 @@ from agentnb.errors import with_article
 from agentnb.expressions.paths import Path
 from agentnb.expressions.regex import LONGEST as LONGEST_TRIED
 from agentnb.expressions.regex import EndlessError, pattern_of
-from agentnb.text import class_name
+from agentnb.text import class_name, safe_repr
 
 LONGEST = 200  # characters of a message, which may quote the value
 # Keywords that do not constrain a value, with the types of their content.
@@ -242,7 +242,7 @@ def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[A
         most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,} are, for it looks around"
         yield failure(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
     elif not pattern.search(value):
-        yield failure(f"{value!r} does not match {source!r}")
+        yield failure(f"{safe_repr(value)} does not match {source!r}")
 
 
 def _unique_items(checker: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
@@ -344,7 +344,11 @@ def _message_of(error: Any) -> str:
 def _rule(error: Any) -> str:
     if error.validator in _OF_KEYS:
         return _message_of(error)
-    return _short(f"{error.validator}: {error.validator_value!r}") if error.validator else "nothing may stand here"
+    return (
+        _short(f"{error.validator}: {safe_repr(error.validator_value)}")
+        if error.validator
+        else "nothing may stand here"
+    )
 
 
 def _short(message: str, longest: int = LONGEST) -> str:

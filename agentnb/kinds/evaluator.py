@@ -21,7 +21,7 @@ from agentnb.kinds.agent import asks_model, is_made_up
 from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Node
-from agentnb.text import safe_repr
+from agentnb.text import safe_repr, safe_str
 from agentnb.world.call_arguments import asked_of, options_of, settings_of
 from agentnb.world.effect import Effect
 from agentnb.world.llm.text import in_words
@@ -195,7 +195,7 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
         except TypeError:
             continue
         return function if named else lambda **given: function(*given.values())
-    called = getattr(function, "__qualname__", repr(function))
+    called = getattr(function, "__qualname__", safe_repr(function))
     raise RecipeError(
         Problem("R135", f"{called} cannot judge {name!r} for {node.id!r}", str(node.place or f"node {node.id!r}"),
                 f"a judge is called with the value alone, and its signature is {called}{signature}",
@@ -226,7 +226,7 @@ def _ask_model(node: Node, ref: str, name: str, options: Mapping[str, Any], prom
 def _rubric(profile: Any) -> str:
     """Return the rubric as text: a profile's name or text, or the lines of its rubric."""
     if not isinstance(profile, Mapping):
-        return f"You judge by: {profile}." if profile else "You judge how good a value is."
+        return f"You judge by: {safe_str(profile)}." if profile else "You judge how good a value is."
     lines = ["You judge how good a value is."]
     for line in profile.get("grading_rubric") or ():
         strict = "must" if line.get("strict", True) else "should"

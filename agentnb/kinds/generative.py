@@ -206,7 +206,7 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
     try:
         signature.bind(*((None,) if whole else ()), **dict.fromkeys(named))
     except TypeError as error:
-        called = getattr(function, "__qualname__", repr(function))
+        called = getattr(function, "__qualname__", safe_repr(function))
         raise RecipeError(
             Problem("R202", f"{called} cannot be called for {task.node.id!r}: {error}", task.where,
                     f"it is given the board, and by name what it calls {', '.join(_GIVEN)}; "

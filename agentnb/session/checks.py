@@ -193,7 +193,7 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
     """
     scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
     problems = [
-        Problem("X101", f"there is no node {name!r}", f"{word}=...",
+        Problem("X101", f"there is no node {safe_repr(name)}", f"{word}=...",
                 f"the recipe's nodes are: {listed(recipe.nodes)}", did_you_mean(name, recipe.nodes, "name one of them"))
         for word, script in scripts.items() if isinstance(script, Mapping)
         for name in script if name not in recipe.nodes
@@ -349,7 +349,7 @@ def refuse_step(session: Core, step: Any) -> None:
         raise ExecutionError(
             Problem(
                 "X111",
-                f"there is no step {step!r}",
+                f"there is no step {safe_repr(step)}",
                 f"session {session.name!r}",
                 f"its steps are 1 to {tip}, and 0 is before the first",
                 "name one of them, or run on",
@@ -368,7 +368,7 @@ def check_speed(steps: Any) -> float | None:
     if isinstance(steps, int | float) and not isinstance(steps, bool) and SLOWEST <= steps < inf:
         return float(steps)
     raise ExecutionError(
-        Problem("X128", f"{steps!r} is no speed", "session.speed",
+        Problem("X128", f"{safe_repr(steps)} is no speed", "session.speed",
                 f"it is a number of steps a second, {SLOWEST:g} or more, or None for as fast as it goes",
                 "write for example session.speed = 3")
     )  # fmt: skip

@@ -16,7 +16,7 @@ from agentnb.session import stored_run
 from agentnb.session.checks import check_recipe, refuse_step
 from agentnb.session.recipe_swap import budget_of, check_shared, plan_to_go_on
 from agentnb.session.schedules import HooksAPI
-from agentnb.text import safe_str
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -87,7 +87,7 @@ class Branches:
                 if event.id == at and event.at <= end:
                     return int(event.at)
         raise ExecutionError(
-            Problem("X111", f"there is no event {at!r}", f"session {self._session.name!r}",
+            Problem("X111", f"there is no event {safe_repr(at)}", f"session {self._session.name!r}",
                     "no event of this run has that id", "look at trace.frames.events, or name a step number")
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from agentnb.engine.persistence.event_log import EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, text_of
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.store import open_log
-from agentnb.text import safe_str
+from agentnb.text import safe_repr, safe_str
 from agentnb.trace.recipe_snapshot import to_kept
 from agentnb.world.fault_injection import Chaos
 
@@ -43,7 +43,7 @@ def batch_of(durability: Any) -> Batch | None:
     if sizes.keys() <= set(names) and all(type(size) is int and size > 0 for size in sizes.values()):
         return Batch(**sizes)
     raise ExecutionError(
-        Problem("X140", f"{durability!r} is no durability", "durability=...",
+        Problem("X140", f"{safe_repr(durability)} is no durability", "durability=...",
                 "'step' keeps each step before the next begins, 'batch' may lose the last few, a mapping says how many",
                 did_you_mean(str(durability), WORDS, "write 'step', 'batch', or {'steps': 1000, 'ms': 200}"))
     )  # fmt: skip
@@ -71,7 +71,7 @@ def check_id(run_id: Any) -> None:
     """
     if run_id is not None and not (isinstance(run_id, str) and run_id.strip()):
         raise ExecutionError(
-            Problem("X143", f"{run_id!r} is no id of a run", "run_id=...",
+            Problem("X143", f"{safe_repr(run_id)} is no id of a run", "run_id=...",
                     "a run is found again by its id, so that is text, and not empty",
                     "give it a name of its own, or leave it out: then it is given one")
         )  # fmt: skip

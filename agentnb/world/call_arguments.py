@@ -12,6 +12,7 @@ from agentnb.errors import Problem, RecipeError
 from agentnb.expressions.paths import Path
 from agentnb.recipe.model import Node
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
+from agentnb.text import safe_repr
 
 Arguments = Callable[[Any], dict[str, Any]]
 _PLAIN: Final = ATOMS - {type(ABSENT)}
@@ -85,7 +86,7 @@ def check_runs(node: Node, function: Callable[..., Any]) -> None:
         RecipeError: R148, it is a generator function, sync or async.
     """
     if is_generator(function):
-        name = getattr(function, "__qualname__", repr(function))
+        name = getattr(function, "__qualname__", safe_repr(function))
         where = str(node.place or f"node {node.id!r}")
         raise RecipeError(Problem("R148", f"{name} is a generator function", where, GENERATES, COLLECT))
 
@@ -108,7 +109,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     named = {name for name, parameter in parameters.items() if parameter.kind in by_name}
     open_end = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     where = str(node.place or f"node {node.id!r}")
-    name = getattr(function, "__qualname__", repr(function))
+    name = getattr(function, "__qualname__", safe_repr(function))
     problems = [
         Problem("R201", f"{argument!r} is no parameter of {name}", where, f"its signature is {name}{signature}",
                 f"rename it in the inputs of {node.id!r}, or add it to the function")

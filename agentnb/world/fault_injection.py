@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, Final, Self
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+from agentnb.text import safe_repr
 
 Key = tuple[str, str, int, int]
 PER_TOKENS: Final = 100  # this number of tokens of an answer takes the latency once more
@@ -52,7 +53,7 @@ class Chaos:
 
     def __post_init__(self) -> None:
         problems = [
-            Problem("X415", f"{word} {getattr(self, word)!r} is wrong", f"chaos, {word}", rule, order)
+            Problem("X415", f"{word} {safe_repr(getattr(self, word))} is wrong", f"chaos, {word}", rule, order)
             for word, (fits, rule, order) in _RULES.items()
             if not fits(getattr(self, word))
         ]

@@ -203,7 +203,11 @@ def _script(answers: Any) -> Script | None:
     """
     if answers is None or (isinstance(answers, Sequence | Mapping) and not isinstance(answers, str | bytes)):
         return answers
-    order = f"write a list: [{answers!r}]" if isinstance(answers, str) else "give a list, or a mapping from node to it"
+    order = (
+        f"write a list: [{safe_repr(answers)}]"
+        if isinstance(answers, str)
+        else "give a list, or a mapping from node to it"
+    )
     raise ExecutionError(
         Problem("X305", f"{with_article(type(answers).__name__)} is no script of answers", "answers=...",
                 "a script is a list in the order of asking, or a mapping from node to a list or one value", order)

@@ -19,6 +19,7 @@ from agentnb.expressions.paths import path_text
 from agentnb.recipe.descriptions import CHOOSERS
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
+from agentnb.text import safe_repr
 
 recognise = is_graph
 # Kinds whose answer is written under one key if it is not a mapping.
@@ -87,7 +88,7 @@ class _Loading:
                 routes[made.id] = Routes(made, level, attributes, self.problems)
         edges: list[Edge] = []
         for source, target, attributes in level.graph.edges(data=True):
-            place = level.at(f"edges[{source!r}, {target!r}]")
+            place = level.at(f"edges[{safe_repr(source)}, {safe_repr(target)}]")
             edge = self._edge(level.ids[source], level.ids[target], attributes, place)
             if edge.source not in routes or routes[edge.source].keeps(edge, self.problems):
                 edges.append(edge)
@@ -110,7 +111,7 @@ class _Loading:
 
     def _node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
         kind, name, own = kind_of(attributes), level.ids[node], str(node)
-        place = level.at(f"nodes[{node!r}]")
+        place = level.at(f"nodes[{safe_repr(node)}]")
         known = words.BY_KIND.get(kind)
         found = words.read(attributes, {**words.COMMON, **(known or {})}, place, self.problems)
         params = {key: found[key] for key in known or () if key in found and key not in _PLACED}

@@ -267,9 +267,12 @@ def _unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Probl
     near = get_close_matches(name, known, n=1, cutoff=0.8) if isinstance(name, str) else []
     why = f"the attributes here are: {', '.join(known)}"
     if near:
-        what, do = f"unknown attribute {name!r}", f"did you mean {near[0]!r}?"
+        what, do = f"unknown attribute {safe_repr(name)}", f"did you mean {near[0]!r}?"
     elif known.keys() >= COMMON.keys() and (kinds := [kind for kind, other in BY_KIND.items() if name in other]):
-        what, do = f"attribute {name!r} means nothing here", f"remove it; kinds that have it: {', '.join(kinds)}"
+        what, do = (
+            f"attribute {safe_repr(name)} means nothing here",
+            f"remove it; kinds that have it: {', '.join(kinds)}",
+        )
     else:
         return []
     return [Problem("R112", what, str(place), why, do, "warning")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from agentnb.dialects.polaris.parts.systems import System
+from agentnb.text import safe_repr
 
 EdgeSort = Literal["sequential", "conditional", "parallel", "loop_back", "error", "timeout"]
 
@@ -200,7 +201,7 @@ def children(node: Node) -> list[tuple[str, str]]:
             both = (("true", node.true_branch), ("false", node.false_branch))
             return [(label, branch) for label, branch in both if branch is not None]
         case SwitchNode():
-            cases = [(f"case {key!r}", branch) for key, branch in node.cases]
+            cases = [(f"case {safe_repr(key)}", branch) for key, branch in node.cases]
             return cases if node.default is None else [*cases, ("default", node.default)]
         case ParallelNode():
             return [(f"branch {number}", branch) for number, branch in enumerate(node.branches, 1)]

@@ -177,7 +177,7 @@ def result_of(session: Session) -> AgentResult:
     result = thaw(session.engine.root.scope.data["result"]) if "result" in board else None
     if session.status != "finished" or not isinstance(result, Mapping):
         name = session.recipe.name
-        sorry = f"Sorry: {name} could not finish the task {board.get('task')!r}."
+        sorry = f"Sorry: {name} could not finish the task {safe_repr(board.get('task'))}."
         outcome = TaskOutcome(sorry, agent=name, token_usage=usage, timestamp=whole.end_time, fallback=True)
         metrics = TaskMetrics(**whole, llm_usage=usage)
         return AgentResult(success=False, result=outcome, error=_unfinished(session), metrics=metrics)

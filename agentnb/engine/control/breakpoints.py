@@ -179,13 +179,15 @@ class Breakpoints:
         if edge is not None and not pair:
             parts = [part.strip() for part in edge.split("->")] if isinstance(edge, str) else []
             form = (parts[0], parts[1]) if len(parts) == 2 else ("SOURCE", "TARGET")
-            yield Problem("X120", f"{edge!r} is no edge", ADD, "an edge is a pair: the node that it leaves, and the "
+            yield Problem("X120", f"{safe_repr(edge)} is no edge", ADD,
+                          "an edge is a pair: the node that it leaves, and the "
                           "node that it leads to", f"write edge={form!r}")  # fmt: skip
         names = self.nodes()
         asked = [name for name in (node, *(edge if pair else ())) if name is not None]
         unknown = [name for name in asked if not isinstance(name, str) or name not in names]
         for name in unknown:
-            yield Problem("X101", f"there is no node {name!r}", ADD, f"the recipe's nodes are: {', '.join(names)}",
+            yield Problem("X101", f"there is no node {safe_repr(name)}", ADD,
+                          f"the recipe's nodes are: {', '.join(names)}",
                           did_you_mean(name, names, "name one of them"))  # fmt: skip
         if pair and self.edges is not None and not any(name in unknown for name in edge):
             yield from _check_edge(tuple(edge), self.edges())
@@ -199,7 +201,7 @@ class Breakpoints:
         gone = [row for row in self if which is row or which in (row.id, row.node)]
         if not gone:
             raise ExecutionError(
-                Problem("X109", f"there is no breakpoint {which!r}", "session.breakpoints",
+                Problem("X109", f"there is no breakpoint {safe_repr(which)}", "session.breakpoints",
                         f"there are: {', '.join(f'{row.id} ({row})' for row in self) or 'none'}",
                         "name one of them by its id or its node")
             )  # fmt: skip
@@ -289,21 +291,22 @@ def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
     """X120: an argument of a breakpoint is invalid."""
     side, on_hit, step, call = given["side"], given["on_hit"], given["step"], given["call"]
     if side not in SIDES:
-        yield Problem("X120", f"there is no side {side!r} of a node", ADD, "a breakpoint stops before it or after it",
-                      did_you_mean(str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
+        yield Problem("X120", f"there is no side {safe_repr(side)} of a node", ADD,
+                      "a breakpoint stops before it or after it",
+                      did_you_mean(safe_str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
     if not _is_count(on_hit, 1):
-        yield Problem("X120", f"on_hit={on_hit!r} is no number of times", ADD,
+        yield Problem("X120", f"on_hit={safe_repr(on_hit)} is no number of times", ADD,
                       "it stops from that time on that it is met", "give a whole number from 1 on")  # fmt: skip
     if step is not None and not _is_count(step, 0):
-        yield Problem("X120", f"step={step!r} is not a step number", ADD,
+        yield Problem("X120", f"step={safe_repr(step)} is not a step number", ADD,
                       "steps are numbered from 1; 0 is before the first", "pass a whole number")  # fmt: skip
     for name in ("key", "event", "call"):
         if given[name] is not None and not (isinstance(given[name], str) and given[name].strip()):
-            yield Problem("X120", f"{name}={given[name]!r} is not a name", ADD, f"`{name}` is a text",
+            yield Problem("X120", f"{name}={safe_repr(given[name])} is not a name", ADD, f"`{name}` is a text",
                           "pass a text that is not empty")  # fmt: skip
     for name in ("once", "enabled"):
         if not isinstance(given.get(name, True), bool):
-            yield Problem("X120", f"{name}={given[name]!r} is not a flag", ADD, f"`{name}` is True or False",
+            yield Problem("X120", f"{name}={safe_repr(given[name])} is not a flag", ADD, f"`{name}` is True or False",
                           "pass True or False")  # fmt: skip
     yield from _check_error(given["error"])
     beside = [name for name in ("edge", "key", "error", "event") if given[name] is not None]
@@ -322,10 +325,10 @@ def _check_error(error: Any) -> Iterator[Problem]:
     order = "pass True, an exception class (error=ValueError), or its name"
     if isinstance(error, str) and error.isidentifier():
         if (near := misspelt(error, exception_names())) is not None:
-            yield Problem("X120", f"there is no exception {error!r}", ADD,
+            yield Problem("X120", f"there is no exception {safe_repr(error)}", ADD,
                           "no exception class of this name is known", f"did you mean {near!r}?")  # fmt: skip
     elif not (error is None or isinstance(error, bool) or (isinstance(error, type) and issubclass(error, Exception))):
-        what = f"error={getattr(error, '__name__', None) or repr(error)} is not an exception class"
+        what = f"error={getattr(error, '__name__', None) or safe_repr(error)} is not an exception class"
         yield Problem("X120", what, ADD, "a step fails with an Exception", order)
 
 

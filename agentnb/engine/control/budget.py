@@ -80,7 +80,7 @@ def _check_limits(wanted: Mapping[str, Any], names: list[str]) -> Iterator[Probl
             yield Problem("X202", f"{safe_repr(value)} is no limit", f"budget, {name}",
                           "a limit is a number of 0 or more, or None", "give a number")  # fmt: skip
         elif name not in MEASURED and not _is_whole(value):
-            yield Problem("X203", f"{value!r} is no limit of things that are counted", f"budget, {name}",
+            yield Problem("X203", f"{safe_repr(value)} is no limit of things that are counted", f"budget, {name}",
                           f"{name} counts whole things", f"give {int(value)} or {int(value) + 1}")  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.engine.persistence.value_deltas import put_back, unfrozen
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError
+from agentnb.text import safe_str
 
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
 
@@ -320,7 +321,8 @@ def check_version(version: Any) -> None:
     """
     if isinstance(version, int) and version > VERSION:
         raise StoreError(
-            Problem("L403", "a newer agentnb wrote this", "the document", f"it has version {version}, this one reads "
+            Problem("L403", "a newer agentnb wrote this", "the document",
+                    f"it has version {safe_str(version)}, this one reads "
                     f"up to {VERSION}", "install a newer agentnb: pip install --upgrade agentnb")
         )  # fmt: skip
 

@@ -221,7 +221,7 @@ def _event_differences(recorded: Done, replayed: Done, sides: Sides) -> Iterator
 
 
 def _quoted(type: Any) -> str:
-    return "no event" if type is ABSENT else f"{type!r}"
+    return "no event" if type is ABSENT else f"{safe_repr(type)}"
 
 
 def _edge_differences(recorded: Done, replayed: Done, sides: Sides, level: Level) -> Iterator[Divergence]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from agentnb.errors import with_article
+from agentnb.text import safe_repr
 
 LONGEST: Final = 1_000_000  # characters of an answer, and values in it
 DEEPEST: Final = 100  # levels; the blackboard allows 200, and an answer is nested in something
@@ -151,7 +152,7 @@ def _check(value: Any) -> None:
             if isinstance(item, Mapping):
                 strange = [key for key in item if not isinstance(key, str)]
                 if strange:
-                    raise ValueError(f"the key {strange[0]!r} is no text")
+                    raise ValueError(f"the key {safe_repr(strange[0])} is no text")
                 waiting += [(key, depth) for key in item]
                 item = item.values()
             waiting += [(part, depth + 1) for part in item]

@@ -129,7 +129,10 @@ def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
                      "put it under '$defs': nothing is fetched")  # fmt: skip
     if kinds in TYPES and kinds != "object":
         yield _wrong(
-            f"an input schema is of type {kinds!r}", where, "a tool's parameters are an object", "write 'object'"
+            f"an input schema is of type {safe_repr(kinds)}",
+            where,
+            "a tool's parameters are an object",
+            "write 'object'",
         )
     for name, given in source.items():
         if name not in _KEYWORDS and isinstance(given, Mapping) and isinstance(given.get("type"), str):

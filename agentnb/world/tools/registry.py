@@ -242,11 +242,11 @@ class ToolRegistry:
             return None, failed(_not_there(name, self.get_available_tools()))
         if allowed is not None and name not in allowed:
             listed = ", ".join(allowed) or "none"
-            return None, failed(f"Tool {name!r} is not allowed here. Allowed tools: {listed}")
+            return None, failed(f"Tool {safe_repr(name)} is not allowed here. Allowed tools: {listed}")
         details = _broken(found, params)
         if details:
             said = "; ".join(f"{each['path']}: {each['message']}" for each in details)
-            return None, failed(f"Input validation failed for tool {name!r}: {said}", details=details)
+            return None, failed(f"Input validation failed for tool {safe_repr(name)}: {said}", details=details)
         if found.config.handler is None:
             return None, failed(_no_handler(name))
         return found, None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from agentnb.errors import with_article
+from agentnb.text import safe_repr
 
 _OBJECT: Final = ("id", "type", "data", "version", "provenance")
 _RELATION: Final = ("id", "source", "target", "type", "data", "provenance")
@@ -49,7 +50,7 @@ def check(type: str, payload: Mapping[str, Any]) -> None:
     for field in fields:
         _part(whole, field, f"payload.{name}")
     if name == "patch" and whole["op"] not in ("update", "replace"):
-        raise Unfit("payload.patch.op", f"a patch updates or replaces, and this one is to {whole['op']!r}")
+        raise Unfit("payload.patch.op", f"a patch updates or replaces, and this one is to {safe_repr(whole['op'])}")
 
 
 def _part(whole: Mapping[str, Any], name: str, where: str) -> Any:

@@ -14,6 +14,7 @@ from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
 from agentnb.dialects.activegraph.parts.run_config import Party
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Leave
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
@@ -143,14 +144,14 @@ def _requester(run: Run, event: Event | None) -> str:
 def _leave(id_: str, kept: Mapping[str, Any], node: str) -> Leave:
     if "approval_id" in kept:
         type_ = kept["object_type"]
-        told = f"May this {type_!r} be created?"
+        told = f"May this {safe_repr(type_)} be created?"
         arguments = {"what": "object", "object_type": type_, "data": kept["data"], "reason": kept.get("reason") or "",
                      "pack": kept.get("pack") or ""}  # fmt: skip
         return Leave(id_, node, type_, {"prompt": _prompt(told, kept.get("reason")), **arguments}, ("data",))
     does = "be replaced" if kept["op"] == "replace" else "be changed"
     arguments = {"what": "patch", "target": kept["target"], "op": kept["op"], "value": kept["value"],
                  "evidence": kept.get("evidence") or []}  # fmt: skip
-    told = f"May the data of {kept['target']!r} {does}?"
+    told = f"May the data of {safe_repr(kept['target'])} {does}?"
     return Leave(id_, node, kept["target"], {"prompt": _prompt(told, kept.get("rationale")), **arguments},
                  ("value",))  # fmt: skip
 

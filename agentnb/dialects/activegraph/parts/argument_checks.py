@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from agentnb.dialects.activegraph.errors import InvalidArgumentType, InvalidToolRegistration
 from agentnb.errors import Problem, did_you_mean
-from agentnb.text import safe_repr
+from agentnb.text import safe_repr, safe_str
 
 _VIEW: Final = ("around", "depth", "include_types", "recent_events")
 
@@ -115,8 +115,9 @@ def check_view(spec: Any, where: str) -> None:
     unknown = next((word for word in spec or () if word not in _VIEW), None)
     if unknown is not None:
         raise InvalidArgumentType(
-            Problem("X519", f"a view knows no {unknown!r}", f"{where}, view", f"its words are: {', '.join(_VIEW)}",
-                    did_you_mean(str(unknown), _VIEW, "use one of them"))
+            Problem("X519", f"a view knows no {safe_repr(unknown)}", f"{where}, view",
+                    f"its words are: {', '.join(_VIEW)}",
+                    did_you_mean(safe_str(unknown), _VIEW, "use one of them"))
         )  # fmt: skip
     for word in ("depth", "recent_events"):
         is_a((spec or {}).get(word), int, f"{where}, view, {word}", "a number")

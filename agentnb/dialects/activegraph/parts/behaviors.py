@@ -113,7 +113,7 @@ def put_off(given: Any) -> int:
     if type(number) is int and number >= 1 and not unit:
         return number
     raise InvalidActivateAfter(
-        Problem("R321", f"activate_after={given!r} must be >= 1 event", "a behavior's activate_after",
+        Problem("R321", f"activate_after={safe_repr(given)} must be >= 1 event", "a behavior's activate_after",
                 "a behavior is delayed by events, not by wall-clock time, so that a run can be repeated",
                 "write activate_after=2, or activate_after='2 events'")
     )  # fmt: skip
@@ -151,7 +151,7 @@ def check_signature(fn: Any, params: tuple[str, ...], decorator: str, *, setting
         signature = inspect.signature(fn)
     except (TypeError, ValueError):  # built-in functions have none
         return
-    name, wanted = getattr(fn, "__name__", repr(fn)), f"({', '.join(params)})"
+    name, wanted = getattr(fn, "__name__", safe_repr(fn)), f"({', '.join(params)})"
     try:
         bound = set(signature.bind_partial(*params).arguments)
     except TypeError:

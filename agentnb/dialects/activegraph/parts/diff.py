@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.parts.events import Event, event_of, is_lifecycle
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
@@ -31,7 +32,7 @@ class _Divergent:
             return f"{self.id}: only in the {'fork' if self.in_parent is None else 'parent'}"
         before, after = self.in_parent.get("data") or {}, self.in_fork.get("data") or {}
         changed = [
-            f"{name}: {before.get(name)!r} -> {after.get(name)!r}"
+            f"{name}: {safe_repr(before.get(name))} -> {safe_repr(after.get(name))}"
             for name in {**before, **after}
             if before.get(name) != after.get(name)
         ]

@@ -49,7 +49,7 @@ class Observer:
         if what == "behavior.failed":
             if not LOG.isEnabledFor(logging.WARNING):
                 return
-            why = said.get("reason") or f"exception.{said['exception_type']}"
+            why = said.get("reason") or f"exception.{safe_str(said['exception_type'])}"
             rest = {"run_id": self.run_id(), "behavior": name, "event_id": said["event_id"], "reason": why,
                     "error_type": said["exception_type"], "doc_url": doc_url(why)}  # fmt: skip
             shown = _redacted(said)

@@ -12,6 +12,7 @@ from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
 from agentnb.dialects.activegraph.parts.projection import check_kept, projected
 from agentnb.dialects.activegraph.parts.where import failing, holds
 from agentnb.engine.core.history import LATE
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
@@ -144,9 +145,9 @@ class Matcher:
         failed = failing(each.where, event.payload)
         if failed is not None:
             path, wanted, found = failed
-            yield f"where: {path} should be {wanted!r}, and is {found!r} in event {event.id}"
+            yield f"where: {path} should be {safe_repr(wanted)}, and is {safe_repr(found)} in event {event.id}"
         if each.pattern_matcher is not None and next(each.pattern_matcher.matches(ledger), None) is None:
-            yield f"pattern: {each.pattern!r} fits nothing in the graph"
+            yield f"pattern: {safe_repr(each.pattern)} fits nothing in the graph"
         if isinstance(each, RelationBehavior) and not concerned(ledger, each, event):
             yield f"relation: event {event.id} names no end of a relation of type {each.relation_type!r}"
 

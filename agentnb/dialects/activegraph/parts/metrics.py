@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.dialects.activegraph.parts.ledger import STARTED, ledger_of
+from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.api import Runtime
@@ -85,7 +86,7 @@ class Counting:
 
     def _failed(self, said: Mapping[str, Any]) -> None:
         self._completed(said)
-        why = str(said.get("reason") or f"exception.{said['exception_type']}")
+        why = str(said.get("reason") or f"exception.{safe_str(said['exception_type'])}")
         self._add("behaviors_failed_total", behavior=said["behavior"], reason=why)
 
     def _requested(self, said: Mapping[str, Any]) -> None:

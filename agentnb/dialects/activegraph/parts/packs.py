@@ -391,7 +391,9 @@ class Schemas:
             for end, allowed in (("source", relation.source_types), ("target", relation.target_types)):
                 found = self.find(data[end])
                 if allowed and found is not None and found not in allowed:
-                    told = f"the {end} of a {type_!r} is a {found!r}, and should be one of: {', '.join(allowed)}"
+                    told = (
+                        f"the {end} of a {type_!r} is a {safe_repr(found)}, and should be one of: {', '.join(allowed)}"
+                    )
                     raise _violation(told, pack)
         return data
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.masking import masked
 from agentnb.dialects.activegraph.parts.events import Event, event_of
 from agentnb.secrets import mask_text
+from agentnb.text import safe_repr
 from agentnb.trace.causality import chain_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _describe(event: Event) -> str:
         return f"{event.id}  {said.get('behavior')}  {_call(event)}"
     if "behavior" in said:
         return str(said["behavior"])
-    return " ".join([str(event.actor or ""), *(f"{name}={value!r}" for name, value in said.items())])
+    return " ".join([str(event.actor or ""), *(f"{name}={safe_repr(value)}" for name, value in said.items())])
 
 
 __all__ = ["Printed"]

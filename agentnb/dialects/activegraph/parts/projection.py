@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import ABSENT, freeze
 from agentnb.dialects.activegraph.errors import GraphError, InvalidPatchOperation
 from agentnb.errors import Problem
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.ledger import Ledger
@@ -165,7 +166,8 @@ def check_op(op: Any) -> None:
     """
     if op not in OPS:
         raise InvalidPatchOperation(
-            Problem("X503", f"a patch cannot {op!r}", "a patch's op", "a patch either updates or replaces data",
+            Problem("X503", f"a patch cannot {safe_repr(op)}", "a patch's op",
+                    "a patch either updates or replaces data",
                     "write 'update' to merge fields, 'replace' to put others in their place")
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.errors import InternalEvaluatorError
 from agentnb.dialects.activegraph.parts.argument_checks import is_a
 from agentnb.errors import Problem, did_you_mean
+from agentnb.text import safe_repr
 
 Where = Mapping[str, Any]
 
@@ -69,7 +70,7 @@ def check(where: Where | None) -> None:
     unknown = next((name for name in asked if name not in OPERATORS), None)
     if unknown is not None:
         raise InternalEvaluatorError(
-            Problem("X504", f"`where` knows no operator {unknown!r}", "a where clause",
+            Problem("X504", f"`where` knows no operator {safe_repr(unknown)}", "a where clause",
                     f"its operators are: {' '.join(OPERATORS)}",
                     did_you_mean(str(unknown), OPERATORS, "name the path itself: {'a.b': value}"))
         )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 from agentnb.dialects.networkx.schema import inside, shown
 from agentnb.errors import Place, Problem, with_article
 from agentnb.recipe.model import ROOT
-from agentnb.text import class_name
+from agentnb.text import class_name, safe_repr
 
 MAX_DEPTH = 32
 MAX_NODES = 100_000
@@ -90,7 +90,7 @@ def levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
             break
         for node, attributes in inner.nodes(data=True):
             if (deeper := attributes.get("graph")) is not None and kind_of(attributes) in INSIDE:
-                at = level.at(f"nodes[{node!r}].graph")
+                at = level.at(f"nodes[{safe_repr(node)}].graph")
                 fault = _unfit(deeper, level.around, at)
                 problems += fault
                 if not fault:
@@ -121,7 +121,7 @@ def _ids(graph: Any, region: str, counts: Counter[str]) -> dict[Any, str]:
 def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     for node, name in level.ids.items():
-        place = level.at(f"nodes[{node!r}]")
+        place = level.at(f"nodes[{safe_repr(node)}]")
         if name in taken:
             yield Problem("R106", f"node id {name!r} is there twice", str(place),
                           f"an id becomes a text, and {taken[name].path} has this one already",

@@ -165,7 +165,7 @@ class Graph:
         node = SwitchNode(self._id(name), name, output_type, discriminator)
         self._place(node)
         for key, builder in pairs:
-            if (branch := self._branch(node.id, builder, f"case {key!r}")) is not None:
+            if (branch := self._branch(node.id, builder, f"case {safe_repr(key)}")) is not None:
                 node.cases.append((key, branch))
         node.default = self._branch(node.id, default, "default")
         return self
@@ -438,7 +438,7 @@ def _is_number(value: object) -> bool:
 
 def _listed(given: Any, where: str, why: str) -> list[Any]:
     """Return a builder's list argument as a list."""
-    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{given!r} is no list", where, why)
+    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{safe_repr(given)} is no list", where, why)
     return list(given)
 
 

@@ -13,6 +13,7 @@ from agentnb.errors import Problem, RecipeError
 from agentnb.kinds.typed_values import UNIONS, SystemContext, Take, members
 from agentnb.recipe.agent_expansion import agent_in
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
+from agentnb.text import safe_repr
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,7 +89,7 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
         RecipeError: R199, it is not a function, its annotations use undefined names, or some are missing.
     """
     if not callable(function):
-        raise RecipeError(_unfit(repr(function), "it cannot be called", "give a plain or async function"))
+        raise RecipeError(_unfit(safe_repr(function), "it cannot be called", "give a plain or async function"))
     inner, name = _without_partials(function), name_of(function)
     if is_generator(function):
         raise RecipeError(_unfit(name, GENERATES, COLLECT))

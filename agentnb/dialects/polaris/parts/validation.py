@@ -14,6 +14,7 @@ from agentnb.dialects.polaris.parts.levels import Levels
 from agentnb.dialects.polaris.schema import DecisionNode, JoinNode, LoopNode, ParallelNode, SwitchNode, SystemNode
 from agentnb.errors import Problem
 from agentnb.kinds.typed_values import type_name
+from agentnb.text import safe_repr
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 # The kinds of findings, by error code.
@@ -178,11 +179,12 @@ def check_switches(seen: _Seen) -> Iterator[Finding]:
                             name=node.name)  # fmt: skip
         for (key, target), repeated in zip(node.cases, _repeated(node.cases), strict=True):
             if target not in seen.nodes:
-                yield seen.told("InvalidCaseTarget", node.id, f"case {key!r} of {node.name!r} begins at {target!r}, "
+                yield seen.told("InvalidCaseTarget", node.id,
+                        f"case {safe_repr(key)} of {node.name!r} begins at {target!r}, "
                                 "which is not there", f"the nodes are: {seen.listed()}", "name one of them",
                                 case=key, target=target)  # fmt: skip
             if repeated:
-                yield seen.told("DuplicateCase", node.id, f"switch {node.name!r} has case {key!r} twice",
+                yield seen.told("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
                                 "the first case that equals the key is taken, so this one never is",
                                 "rename it, or remove it", severity="warning", name=node.name, case=key)  # fmt: skip
         if node.default is not None and node.default not in seen.nodes:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from agentnb.board.values import is_truthy
 from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService, native_prompt, tool_answer, tool_report
 from agentnb.dialects.symphony.schema import AgentConfig
+from agentnb.text import safe_repr, safe_str
 from agentnb.world.llm.base import LLMMessage, ToolCall
 from agentnb.world.llm.decision import EMPTY, as_text, asked_calls, calls_before
 
@@ -153,7 +154,7 @@ class Concluding:
 
 def _named(tool: Mapping[str, Any]) -> str:
     """Return a tool's error with its name in it."""
-    name, error = f"{tool['name']!r}", str(tool["error"])
+    name, error = f"{safe_repr(tool['name'])}", str(tool["error"])
     return error if name in error else f"Tool {name} failed: {error}"
 
 
@@ -172,7 +173,7 @@ def _summary(tool: Mapping[str, Any]) -> str:
     name, value = "Result", tool.get("result")
     if not is_truthy(value) and (is_truthy(tool.get("error")) or not tool["success"]):
         name, value = "Error", tool.get("error")
-    return f"Tool {tool['name']} executed. Success: {_said(tool['success'])}. {name}: {as_text(value)}"
+    return f"Tool {safe_str(tool['name'])} executed. Success: {_said(tool['success'])}. {name}: {as_text(value)}"
 
 
 def _said(yes: bool) -> str:

@@ -249,7 +249,7 @@ class LLMHandler:
             why = f"{variables} is not set; {why}"
         elif known and name is not None:
             order = did_you_mean(kind, known, order)
-        what = "there is no provider of models" if name is None else f"there is no provider {name!r}"
+        what = "there is no provider of models" if name is None else f"there is no provider {safe_repr(name)}"
         return Problem("X465", what, "LLMHandler.get_provider", why, order)
 
 

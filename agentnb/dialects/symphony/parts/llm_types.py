@@ -382,7 +382,7 @@ def _message(message: Any, number: int) -> LLMMessage | Problem:
                        f"it is {with_article(type(message).__name__)}",
                        'write LLMMessage("user", "..."), or {"role": "user", "content": "..."}')  # fmt: skip
     if role not in ROLES:
-        return Problem("X462", f"nobody is known in whose role {role!r} a message is said", where,
+        return Problem("X462", f"nobody is known in whose role {safe_repr(role)} a message is said", where,
                        f"the roles are: {', '.join(ROLES)}",
                        did_you_mean(str(role), ROLES, "name one of them"))  # fmt: skip
     if content is not None and not isinstance(content, str):
