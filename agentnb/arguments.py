@@ -218,8 +218,8 @@ def plain_mapping(value: Any) -> Any:
 def readable_mapping(value: Any) -> Any:
     """Return a mapping as a dict; UNREADABLE if it cannot be read or has more than 100,000 items."""
     kind = type(value)
-    if value is None or kind is dict:
-        return value
+    if value is None or kind is dict or (call(issubclass, kind, Mapping) is True and not _is_foreign(value, 0)):
+        return value  # a mapping of ours may be shared, as `Resources` are
     if issubclass(kind, dict):
         return dict(dict.items(value))
     if not call(issubclass, kind, Mapping):
