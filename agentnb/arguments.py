@@ -4,6 +4,8 @@ A check such as `0 <= step` or `name in nodes` runs code of its operands. `plain
 annotations name: of a subclass of str, int or float the plain value, of a mapping a dict, and of anything else where a
 text or a number belongs a `Stranger`, which equals nothing and is shown as the value is. The function's own Problems
 tell of wrong arguments; where it has none, and fails, this module's does.
+
+R275: an argument has the wrong type, or its own methods fail.
 """
 
 from __future__ import annotations
