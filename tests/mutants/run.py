@@ -10,7 +10,8 @@ has eleven changes and a `<` five, most of them alike.
     python tests/mutants/run.py --sample 40 --only agentnb/store # a look at one folder
     python tests/mutants/run.py --report docs/mutants.md         # write the page
 
-Left out are mutants that no test can find or that none has to: annotations, which nothing evaluates; `is` for `==` and
+Left out are mutants that no test can find or that none has to: annotations, which nothing evaluates; the wording of
+Problems; `is` for `==` and
 back, which agree on what this code compares; caches and their sizes, `slots`, the signs in a list of parameters,
 `strict` of `zip` and decorators for type checkers, which change no result; and changes that are no Python. It needs a
 system that can fork: what the tests import is imported once, and each mutant's tests run in a fork of that process.
@@ -79,6 +80,8 @@ LIMIT, TIMES = 60, 5
 # What tests import, besides the project.
 IMPORTED = ["hypothesis", "IPython", "ipywidgets", "jinja2", "jsonschema", "networkx", "pandas", "pydantic", "pytest"]
 IMPORTED += ["sqlalchemy", "yaml", "xdist.plugin", "anyio.pytest_plugin", "_hypothesis_pytestplugin"]
+# What is told in messages: tests hold the code of a Problem and what it names, and not each word of it.
+WORDED = {"Problem", "did_you_mean"}
 # Decorators that change how fast something is, or what a type checker says of it; and arguments that check ourselves.
 UNTESTED = {"cache", "lru_cache", "final", "overload", "override", "runtime_checkable", "dataclass.slots", "zip.strict"}
 
@@ -130,6 +133,7 @@ def untested_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node)
         if isinstance(node, ast.Call):
             found += [one for one in node.keywords if f"{called(node)}.{one.arg}" in UNTESTED]
+            found += [*node.args, *node.keywords] if called(node) in WORDED else []
         found += [one for one in getattr(node, "decorator_list", []) if called(one) in UNTESTED]
         spans += [((e.lineno, max(e.col_offset - 1, 0)), (e.end_lineno, e.end_col_offset)) for e in found if e]
     return spans
