@@ -22,6 +22,7 @@ from agentnb.display import register as _register
 
 if TYPE_CHECKING:
     from agentnb.analysis.compare import compare
+    from agentnb.analysis.many_frames import frames
     from agentnb.board.values import ABSENT
     from agentnb.clock import FrozenClock
     from agentnb.dialects.activegraph.foreign.session import open_activegraph
@@ -67,6 +68,7 @@ _HOMES = {
     "debug": "agentnb.ui.debugger",
     "Debugger": "agentnb.ui.debugger",
     "compare": "agentnb.analysis.compare",
+    "frames": "agentnb.analysis.many_frames",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
@@ -124,6 +126,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
     "debug",
     "dialects",
     "enable_nesting",
+    "frames",
     "load",
     "load_ipython_extension",
     "open_activegraph",

@@ -293,12 +293,16 @@ class Columns:
 
     def _with_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
         """Add the static reads known from the recipe, once per step, in the order of the steps."""
-        found_steps, found_codes = [steps], [codes]
-        for number, wheres in self._known.items():
-            mine = np.flatnonzero(self.act == number) + 1
-            for where in wheres:
-                found_steps.append(mine)
-                found_codes.append(np.full(len(mine), where, dtype=np.int64))
+        acts = self.act.astype(np.int64)
+        counts = np.zeros(len(self.tables.acts), dtype=np.int64)
+        counts[list(self._known)] = [len(wheres) for wheres in self._known.values()]
+        begins = np.zeros(len(counts), dtype=np.int64)
+        begins[list(self._known)] = np.cumsum([0, *map(len, self._known.values())])[:-1]
+        wheres = np.array([where for found in self._known.values() for where in found], dtype=np.int64)
+        each = counts[acts]
+        inside = np.arange(int(each.sum())) - np.repeat(np.cumsum(each) - each, each)
+        found_steps = [steps, np.repeat(np.arange(1, len(acts) + 1), each)]
+        found_codes = [codes, wheres[np.repeat(begins[acts], each) + inside]]
         size = len(self.codes)
         both = np.unique(np.concatenate(found_steps).astype(np.int64) * size + np.concatenate(found_codes))
         return both // size, both % size

@@ -42,7 +42,7 @@ def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = N
     return pd.DataFrame(columns).astype(types)
 
 
-class _Kept:
+class CachedTable:
     """A table created once; each access returns an independent frame, so that changes do not affect the original."""
 
     def __init__(self, make: Callable[[Frames], pd.DataFrame]) -> None:
@@ -57,7 +57,7 @@ class _Kept:
         if frames is None:
             return self
         if self.name not in frames.made:
-            frames.made[self.name] = self.make(frames)
+            frames.made[self.name] = frames.build(self.name, self.make)
         made = frames.made[self.name].copy(deep=_WHOLE_COPIES)
         for at, dtype in enumerate(made.dtypes):
             if isinstance(dtype, ValueDtype):  # a shallow copy would share the values once they are materialized
@@ -78,6 +78,10 @@ class Frames(Mapping[str, pd.DataFrame]):
         self._reading = reading
         self._columns = Columns(reading)
         self.made: dict[str, pd.DataFrame] = {}
+
+    def build(self, name: str, make: Callable[[Self], pd.DataFrame]) -> pd.DataFrame:
+        """Return a new table: what the property of this name makes."""
+        return make(self)
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in NAMES:
@@ -101,7 +105,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         """Return the names, without creating a table."""
         return f"<frames of {self._columns.tip} steps: {', '.join(NAMES)}>"
 
-    @_Kept
+    @CachedTable
     def steps(self) -> pd.DataFrame:
         """One row per step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
         columns, reading = self._columns, self._reading
@@ -118,13 +122,16 @@ class Frames(Mapping[str, pd.DataFrame]):
             node=self._nodes(columns.node),
             kind=_category(kind_of[columns.node] if len(kind_of) else types, kinds),
             phase=_category(columns.flag & 3, PHASES),
-            frame=_category(
-                _spread(np.arange(len(frames), dtype=least(len(frames))), place, columns.tip),
-                [reading.frame_name(int(frame)) for frame in frames],
+            frame=self._named_frames(columns.frame) if columns.nested else self._roots(columns.frame),
+            depth=_spread(
+                np.array([reading.depth(int(frame)) for frame in frames], dtype=np.int64), place, columns.tip
             ),
-            depth=_spread(np.array([reading.depth(int(frame)) for frame in frames]), place, columns.tip),
             branch=_nullable(
-                _spread(np.array([-1 if branch is None else branch for branch in branches]), place, columns.tip)
+                _spread(
+                    np.array([-1 if branch is None else branch for branch in branches], dtype=np.int64),
+                    place,
+                    columns.tip,
+                )
             ),
             type=_category(types, TYPES),
             status=_category(status, STATUSES),
@@ -135,7 +142,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             error=self._errors(),
         )
 
-    @_Kept
+    @CachedTable
     def writes(self) -> pd.DataFrame:
         """One row per write: step, node, frame, scope, key, op, old, new, in_place."""
         columns = self._columns
@@ -153,7 +160,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             in_place=columns.w_in_place,
         )
 
-    @_Kept
+    @CachedTable
     def reads(self) -> pd.DataFrame:
         """One row per key that a step read: step, node, scope, key."""
         steps, where = self._columns.reads
@@ -164,7 +171,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             key=self._keys(where),
         )
 
-    @_Kept
+    @CachedTable
     def edges(self) -> pd.DataFrame:
         """One row per edge taken: step, source, target, kind, condition, value.
 
@@ -192,7 +199,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             value=_items(joined(_asked(taken.values, asks[taken.edge]), came.ids)),
         )
 
-    @_Kept
+    @CachedTable
     def calls(self) -> pd.DataFrame:
         """One row per attempt of a call: step, node, call, kind, name, provider, model, attempt, ...
 
@@ -228,7 +235,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             cost_usd_exact=_items([pd.NA if row.cost_usd is None else Decimal(str(row.cost_usd)) for row in rows]),
         )
 
-    @_Kept
+    @CachedTable
     def interventions(self) -> pd.DataFrame:
         """One row per intervention of a person: step, action, target, old, new, actor, time."""
         rows = self._reading.acts()
@@ -242,7 +249,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             time=_moments(row.time for row in rows),
         )
 
-    @_Kept
+    @CachedTable
     def events(self) -> pd.DataFrame:
         """One row per event: seq, step (NA if a person emitted it), id, type, actor, cause, time, payload."""
         rows = self._reading.events()
@@ -271,7 +278,10 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     def _named_frames(self, numbers: NDArray[Any]) -> pd.Categorical:
         frames, place = np.unique(numbers, return_inverse=True)
-        return _category(place, [self._reading.frame_name(int(frame)) for frame in frames])
+        names = {self._reading.frame_name(int(frame)): None for frame in frames}
+        code = {name: at for at, name in enumerate(names)}
+        codes = np.array([code[self._reading.frame_name(int(frame))] for frame in frames], dtype=least(len(names)))
+        return _category(codes[place] if len(codes) else place, list(names))
 
     def _keys(self, where: NDArray[Any]) -> pd.Categorical:
         names = list(dict.fromkeys(self._columns.keys))
@@ -414,4 +424,4 @@ def _mask_value(value: Any, target: str) -> Any:
     return pd.NA if value is ABSENT else shown(value, secret_word(parse_path(target)))
 
 
-__all__ = ["NAMES", "Frames", "cell", "chain_table", "head_html", "table", "wide"]
+__all__ = ["NAMES", "CachedTable", "Frames", "cell", "chain_table", "head_html", "table", "wide"]

@@ -1,0 +1,155 @@
+"""The seven tables over many runs, each with a leading column `run_id`, made from merged columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from agentnb.analysis.merged_rows import MergedColumns, MergedRows
+from agentnb.analysis.runs import runs_of, trace_of
+from agentnb.engine.core.history import History, Tables
+from agentnb.errors import ExecutionError, Problem
+from agentnb.trace.columns import least
+from agentnb.trace.frames import NAMES, Frames
+from agentnb.trace.row_index import Reading
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agentnb.trace.trace import SimulationTrace
+
+
+class _OneRecipe(Frames):
+    """The tables of runs with the same nodes and edges; steps are those of the merged history."""
+
+    def __init__(self, traces: Iterable[SimulationTrace]) -> None:
+        found = list(traces)
+        self.merged = MergedRows([trace.reading() for trace in found])
+        super().__init__(self.merged)
+        self._columns = MergedColumns(self.merged)
+        self.ids = [trace.run_id for trace in found]
+
+    def table(self, name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """Return a table with each run's own step numbers, and the index of the run of each row."""
+        made, merged = self[name], self.merged
+        match name:
+            case "calls":
+                rows = [call.step for call in self._columns.parts[0].history.calls]
+                runs = np.concatenate([merged.runs_of(np.array(rows, dtype=np.int64)), merged.loose_runs])
+            case "events":
+                events = merged.events()
+                runs = merged.runs_of(np.array([event.at for event in events], dtype=np.int64))
+                made["seq"] = made["seq"].to_numpy() - np.array(merged.raised, dtype=np.int64)[runs]
+            case _:
+                runs = merged.runs_of(made["step"].to_numpy(dtype=np.int64))
+        runs = runs.astype(np.int64)
+        begins = np.array(merged.starts, dtype=np.int64)[runs]
+        made["step"] = made["step"] - (begins if name not in ("calls", "events") else pd.array(begins, dtype="Int64"))
+        if name == "steps":
+            mine = made["step"].to_numpy() > 0
+            made, runs = made[mine].reset_index(drop=True), runs[mine]
+        return made, runs
+
+
+class ManyFrames(Frames):
+    """The seven tables over many runs: those of `trace.frames`, each with a leading column `run_id`.
+
+    Rows are in the order of the runs. Each table is created on first access; each access returns an independent frame.
+    """
+
+    def __init__(self, runs: Iterable[Any]) -> None:
+        self.made = {}
+        traces = [trace_of(run, "nb.frames()") for run in runs]
+        _check_ids(traces)
+        groups: dict[Any, list[int]] = {}
+        readings: list[Reading] = []
+        for place, trace in enumerate(traces):
+            reading = trace.reading()
+            readings.append(reading)
+            groups.setdefault((reading.nodes, reading.edges), []).append(place)
+        self._groups = [(places, _OneRecipe(traces[place] for place in places)) for places in groups.values()]
+        self._ids = [trace.run_id for trace in traces]
+        self._size = sum(reading.tip for reading in readings)
+
+    def __repr__(self) -> str:
+        """Return the names, without creating a table."""
+        return f"<frames of {len(self._ids)} runs, {self._size} steps: {', '.join(NAMES)}>"
+
+    def build(self, name: str, make: Any) -> pd.DataFrame:
+        """Return a new table over all runs."""
+        tables = []
+        for places, group in self._groups:
+            made, runs = group.table(name)
+            tables.append((made, np.array(places, dtype=np.int64)[runs]))
+        if not tables:
+            made = Frames(_no_rows())[name]
+            tables = [(made, np.zeros(0, dtype=np.int64))]
+        frame, runs = _concatenated(tables)
+        ids = pd.Index(self._ids, dtype="str")
+        column = pd.Categorical.from_codes(runs.astype(least(len(ids))), categories=ids)
+        frame.insert(0, "run_id", pd.Series(column))
+        return frame
+
+
+def frames(runs: Any) -> ManyFrames:
+    """Return the seven tables over many runs, each with a leading column `run_id`.
+
+    Args:
+        runs: an iterable of runs (sessions, traces), one run, a Sweep, or a store: a path, a URL, an EventLog.
+
+    Raises:
+        ExecutionError: A101, one of them is not a run; A102, two of them have the same id.
+        StoreError: there is no such store, or it cannot be read.
+
+    Example:
+        >>> import agentnb as nb
+        >>> sessions = [nb.Session(nb.samples("refine"), {"number": n}, run_id=f"run {n}") for n in (2.0, 9.0)]
+        >>> for session in sessions:
+        ...     _ = session.run()
+        >>> list(nb.frames(sessions).steps.groupby("run_id", observed=True).size())
+        [27, 33]
+    """
+    return ManyFrames(runs_of(runs, "nb.frames()"))
+
+
+def _check_ids(traces: list[SimulationTrace]) -> None:
+    """Check that the runs can be told apart.
+
+    Raises:
+        ExecutionError: A102, two of them have the same id.
+    """
+    ids = Counter(trace.run_id for trace in traces)
+    twice = [run_id for run_id, times in ids.items() if times > 1]
+    if twice:
+        raise ExecutionError(
+            Problem("A102", f"{len(twice)} run ids occur more than once, such as {twice[0]!r}", "nb.frames()",
+                    "the column run_id tells the runs apart", "pass each run once, or give each a run_id of its own")
+        )  # fmt: skip
+
+
+def _no_rows() -> Reading:
+    history = History(Tables())
+    history.first_row([], 0)
+    return Reading([history], ())
+
+
+def _concatenated(tables: list[tuple[pd.DataFrame, NDArray[np.int64]]]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Return the tables of several recipes as one, in the order of the runs."""
+    if len(tables) == 1:
+        return tables[0]
+    names = [name for name, dtype in tables[0][0].dtypes.items() if isinstance(dtype, pd.CategoricalDtype)]
+    for name in names:
+        values = dict.fromkeys(value for made, _ in tables for value in made[name].cat.categories)
+        for made, _ in tables:
+            made[name] = made[name].cat.set_categories(list(values))
+    runs = np.concatenate([found for _, found in tables])
+    order = np.argsort(runs, kind="stable")
+    frame = pd.concat([made for made, _ in tables], ignore_index=True)
+    return frame.take(order).reset_index(drop=True), runs[order]
+
+
+__all__ = ["ManyFrames", "frames"]

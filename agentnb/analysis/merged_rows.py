@@ -1,0 +1,222 @@
+"""The rows of many runs of one recipe as one history, so that one pass over its columns makes a table of all of them.
+
+Each run keeps its rows in order. It begins with the row of its start, which is a step of the merged history but not of
+the run; it has frames and scopes of its own, so that no value of one run is seen from another.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agentnb.board.scopes import ROOT_SCOPE
+from agentnb.engine.core.history import OUTSIDE, ActRow, Checkpoint, FrameRow, History, Tables
+from agentnb.trace.columns import Columns, ints
+from agentnb.trace.row_index import Reading
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agentnb.trace.row_index import Part
+
+
+class _Columns:
+    """The columns whose numbers change while rows are added: numpy parts, joined at the end."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[NDArray[Any]]] = {name: [] for name in _NAMES}
+
+    def add(self, **columns: NDArray[Any]) -> None:
+        for name, column in columns.items():
+            self.parts[name].append(column)
+
+    def into(self, history: History) -> None:
+        for name in _NAMES:
+            column = array("I")
+            column.frombytes(np.concatenate(self.parts[name]).astype(np.dtype("I")).tobytes())
+            setattr(history, name, column)
+
+
+_NAMES = ("s_act", "s_wend", "s_pend", "w_code", "p_act", "r_code", "r_step")
+
+
+class _Numbers:
+    """The numbers in the merged tables of one run's frames, activations and paths."""
+
+    def __init__(self, reading: Reading, tables: Tables, seq: int) -> None:
+        self.frames = self._frames(reading, tables)
+        self.acts = np.array([self._act(row, tables, seq) for row in reading.tables.acts] or [0], dtype=np.int64)
+        self.codes = np.array([self._code(scope, path, tables) for scope, path in reading.tables.codes] or [0])
+        self.root = self.frames[0]
+        self.start = tables.act(ActRow(-1, self.root))
+
+    @staticmethod
+    def _frames(reading: Reading, tables: Tables) -> dict[int, int]:
+        root = len(tables.frames)
+        tables.frames.append(FrameRow(root, 0, -1, ROOT_SCOPE, "isolated", -1, root, 0))
+        found = {0: root}
+        for history, last in reading.parts():
+            for step in sorted(history.opened):
+                for number in history.opened[step] if step <= history.base + last else ():
+                    row, own = reading.tables.frames[number], len(tables.frames)
+                    found[number] = own
+                    scope = own if row.scope == row.id else found[row.scope]
+                    tables.frames.append(row._replace(id=own, parent=found[row.parent], scope=scope))
+        return found
+
+    def _act(self, row: ActRow, tables: Tables, seq: int) -> int:
+        frame = self.frames.get(row.frame)
+        if frame is None:  # of another branch
+            return 0
+        return tables.act(row._replace(frame=frame, event=row.event if row.event < 0 else row.event + seq))
+
+    def _code(self, scope: int, path: Any, tables: Tables) -> int:
+        own = self.frames.get(scope)
+        return 0 if own is None else tables.code(own, path)
+
+
+class MergedRows(Reading):
+    """Many runs with the same nodes and edges as one sequence of steps.
+
+    `starts` are the steps of the merged history at which the runs start; the steps of a run follow its start. `events`
+    are the numbers by which the numbers of each run's events are raised.
+    """
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        history = History(Tables())  # its root frame encloses those of the runs
+        self.starts: list[int] = []
+        self.raised: list[int] = []
+        self.loose_runs: list[int] = []
+        self._columns = _Columns()
+        self._loose: list[Any] = []
+        self._steps = self._seq = self._pushes = 0
+        for run, reading in enumerate(readings):
+            self._add_run(history, run, reading)
+        self._columns.into(history)
+        history.loose = tuple(self._loose)
+        super().__init__([history], readings[0].nodes, readings[0].edges)
+
+    def _add_run(self, history: History, run: int, reading: Reading) -> None:
+        numbers = _Numbers(reading, history.tables, self._seq)
+        start, writes, events = self._steps, len(history.w_new), len(history.events)
+        self.starts.append(start)
+        self.raised.append(self._seq)
+        history.checkpoints.append(Checkpoint(start, writes, 0, {numbers.root: {}}, ((numbers.root, 1),)))
+        for part in reading.parts():
+            self._add_rows(history, part, numbers, start)
+            self._add_sparse(history, part, numbers, start)
+            self._add_events(history, part, start)
+        for call in reading.chain[-1].loose:
+            self._loose.append(call._replace(act=int(numbers.acts[call.act])))
+            self.loose_runs.append(run)
+        self._steps = start + reading.tip + 1
+        self._seq = max((event.seq for event in history.events[events:]), default=self._seq) + 1
+
+    def _add_rows(self, history: History, part: Part, numbers: _Numbers, start: int) -> None:
+        rows, last = part
+        first = 0 if rows.parent is None else 1  # row 0 of a fork belongs to the step where it begins
+        writes = len(history.w_new)
+        w_ends = ints(rows.s_wend, last + 1).astype(np.int64)
+        p_ends = ints(rows.s_pend, last + 1).astype(np.int64)
+        begin, end = int(p_ends[0]), int(p_ends[-1])
+        acts = ints(rows.s_act, last + 1)[1:]
+        own = numbers.acts[acts]
+        if first == 0:
+            own = np.concatenate([[numbers.start], own])
+        else:
+            self._columns.parts["s_wend"][-1][-1] = writes + int(w_ends[0])
+        pushed = self._pushes
+        count = int(w_ends[-1])
+        codes = ints(rows.w_code, count).astype(np.int64)
+        reads = min(len(rows.r_step), len(rows.r_code))
+        read_steps = ints(rows.r_step, reads).astype(np.int64)
+        mine = int(np.searchsorted(read_steps, rows.base + last, side="right"))
+        self._columns.add(
+            s_act=own,
+            s_wend=w_ends[first:] + writes,
+            s_pend=np.maximum(p_ends[first:] - begin, 0) + pushed,
+            w_code=numbers.codes[codes >> 2] + (codes & 3),
+            p_act=numbers.acts[ints(rows.p_act, end)[begin:]],
+            r_code=numbers.codes[ints(rows.r_code, mine).astype(np.int64) >> 2],
+            r_step=read_steps[:mine] + start,
+        )
+        history.s_t0 += rows.s_t0[first : last + 1]
+        history.s_t1 += rows.s_t1[first : last + 1]
+        history.s_flag += rows.s_flag[first : last + 1]
+        history.s_pos += rows.s_pos[first : last + 1]
+        history.w_new += rows.w_new[:count]
+        history.w_old += rows.w_old[:count]
+        history.p_val += rows.p_val[begin:end]
+        history.in_place |= {number + writes for number in rows.in_place if number < count}
+        self._pushes = pushed + end - begin
+
+    @staticmethod
+    def _add_sparse(history: History, part: Part, numbers: _Numbers, start: int) -> None:
+        rows, end = part.history, part.history.base + part.last
+        if rows.rare:
+            history.rare += [step + start for step in rows.rare if step <= end]
+            for name in ("opened", "closed"):
+                table = getattr(history, name)
+                for step, found in getattr(rows, name).items():
+                    if step <= end:
+                        own = (numbers.frames.get(number) for number in found)
+                        table[step + start] = tuple(number for number in own if number is not None)
+        for name in ("errors", "notes", "waited"):
+            if found := getattr(rows, name):
+                getattr(history, name).update({step + start: value for step, value in found.items() if step <= end})
+        history.people += [act._replace(step=act.step + start) for act in rows.people if act.step <= end]
+        history.calls += [
+            call._replace(step=call.step + start, act=int(numbers.acts[call.act]))
+            for call in rows.calls if call.step <= end or call.call == OUTSIDE
+        ]  # fmt: skip
+
+    def _add_events(self, history: History, part: Part, start: int) -> None:
+        end = part.history.base + part.last
+        history.events += [
+            event._replace(seq=event.seq + self.raised[-1], at=event.at + start,
+                           step=None if event.step is None else event.step + start)
+            for event in part.history.events if event.at <= end
+        ]  # fmt: skip
+
+    def frame_name(self, number: int) -> str:
+        """Return the name of a frame as its own run names it."""
+        return ROOT_SCOPE if self.tables.frames[number].owner < 0 else super().frame_name(number)
+
+    def depth(self, number: int) -> int:
+        """Return the number of frames around a frame in its own run."""
+        return super().depth(number) - 1
+
+    def runs_of(self, steps: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the index of the run of each of these steps."""
+        found: NDArray[np.int64] = np.searchsorted(self._start_steps, steps, side="right") - 1
+        return found
+
+    @cached_property
+    def _start_steps(self) -> NDArray[np.int64]:
+        return np.array(self.starts, dtype=np.int64)
+
+    def own_steps(self, steps: NDArray[Any]) -> NDArray[np.int64]:
+        """Return these steps as their runs number them; 0 is the start of a run."""
+        found: NDArray[np.int64] = steps - self._start_steps[self.runs_of(steps)]
+        return found
+
+
+class MergedColumns(Columns):
+    """The columns of merged runs; the values that each run started with were not written by a node."""
+
+    def __init__(self, reading: MergedRows) -> None:
+        super().__init__(reading)
+        self._merged = reading
+
+    @cached_property
+    def w_by_node(self) -> NDArray[np.bool_]:
+        """A mask of the writes made by nodes: not inputs, and not edits by people."""
+        by_node: NDArray[np.bool_] = super().w_by_node & (self._merged.own_steps(self.w_step) > 0)
+        return by_node
+
+
+__all__ = ["MergedColumns", "MergedRows"]
