@@ -17,7 +17,7 @@ import numpy as np
 from agentnb.board.paths import changed
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import ABSENT, ATOMS, thaw
-from agentnb.engine.core.frame_inputs import given_at
+from agentnb.engine.core.frames import given_at
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.errors import ExecutionError
 from agentnb.expressions.board_queries import Question, as_question

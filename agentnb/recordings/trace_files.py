@@ -11,7 +11,7 @@ from agentnb.board.values import thaw
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
-from agentnb.engine.persistence.delta_loader import Joined, damage
+from agentnb.engine.persistence.delta_loader import DeltaLoader, damage
 from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
 from agentnb.errors import Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
@@ -73,7 +73,7 @@ def _changes(kept: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTr
 def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> Run:
     plan = Plan(recipe, kinds_to_read(recipe), World())
     names = [row[0] for row in document["nodes"]]
-    found = Joined(renumbering(plan, names))
+    found = DeltaLoader(renumbering(plan, names))
     found.add(document["slices"])
     check_fit(plan, found.tables, names)
     kept = {

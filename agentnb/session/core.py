@@ -16,13 +16,13 @@ from agentnb.engine.control.breakpoints import Breakpoint, last_step
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.control.listeners import Hooks, Token
 from agentnb.engine.core import time_travel
-from agentnb.engine.core.frame_inputs import given_at
+from agentnb.engine.core.frames import given_at
 from agentnb.engine.core.pending_step import cancel
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.rng import take_back
 from agentnb.engine.core.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED, Run
 from agentnb.engine.effects import step_into
-from agentnb.engine.effects.crash_recovery import Unfinished, cut_by_interrupt
+from agentnb.engine.effects.crash_recovery import InterruptedSteps, cut_by_interrupt
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import StoreError, no_attribute
 from agentnb.ids import new_run_id
@@ -383,7 +383,7 @@ class Core(Lasting):
             interventions.note(run, why, flight.act.node.id)
         if len(flights) == 1 and not flights[0].noted:
             take_back(run)
-        if isinstance(run.recorded, Unfinished):
+        if isinstance(run.recorded, InterruptedSteps):
             run.recorded.end_calls(run)
 
     def open_tip(self) -> None:

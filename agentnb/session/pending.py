@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.effects.crash_recovery import Asked, unanswered
+from agentnb.engine.effects.crash_recovery import UnansweredCall, unanswered
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_repr, safe_str
@@ -71,7 +71,7 @@ def _of_leave(leave: Leave) -> Pending:
     return Pending(leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free)
 
 
-def waiting_since(run: Run) -> list[tuple[Asked, Pending]]:
+def waiting_since(run: Run) -> list[tuple[UnansweredCall, Pending]]:
     """Return the questions and calls of another process without a response; their steps have not begun again."""
     kinds: dict[str, Kind] = {"human": "answer", "approval": "approval"}
     found = []

@@ -75,7 +75,7 @@ class Lasting:
     def _unfit(self) -> int | None:
         """The step that cannot be saved because no codec supports a value of it; None if there is none."""
         journal = self.journal
-        return None if journal is None or journal.trouble is None else journal.slicer.unfit
+        return None if journal is None or journal.trouble is None else journal.encoder.unfit
 
     def ready_to_keep(self, *, mends: bool = False) -> None:
         """Check before an action that its result can be saved.

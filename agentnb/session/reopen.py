@@ -17,8 +17,8 @@ from agentnb.board.values import thaw
 from agentnb.clock import clock_of
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.persistence.checksums import has_checksum, is_intact
-from agentnb.engine.persistence.delta_loader import Joined, check_version, damage, damaged
-from agentnb.engine.persistence.deltas import Slicer
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, damaged
+from agentnb.engine.persistence.deltas import DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.engine.persistence.open_journals import flush_all
@@ -122,7 +122,7 @@ def reopened(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) ->
     session.changes = tuple(changes(head["recipe"], plan.recipe))
     if lost is not None:
         return session
-    journal = Journal(log, row.run_id, session.engine, _slicer(joined))
+    journal = Journal(log, row.run_id, session.engine, _encoder(joined))
     journal.go_on(seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.flying())
     session.keep_in(journal)
     return session
@@ -140,7 +140,7 @@ def _pause_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[Joined, Mapping[str, Any]]) -> Session:
+def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[DeltaLoader, Mapping[str, Any]]) -> Session:
     joined, kept = found
     run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
     budget, run.chaos = options_of(head, kept["aux"])
@@ -155,20 +155,20 @@ def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[Join
     return session
 
 
-def _slicer(joined: Joined) -> Slicer:
+def _encoder(joined: DeltaLoader) -> DeltaEncoder:
     """Return a delta encoder for which everything loaded is already saved."""
-    slicer = Slicer.after(joined.tables, joined.histories)
-    slicer.told = {key: row for rows in joined.told.values() for key, row in rows.items()}
-    slicer.announced = {event.seq for events in joined.announced.values() for event in events}
-    return slicer
+    encoder = DeltaEncoder.after(joined.tables, joined.histories)
+    encoder.told = {key: row for rows in joined.told.values() for key, row in rows.items()}
+    encoder.announced = {event.seq for events in joined.announced.values() for event in events}
+    return encoder
 
 
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[Joined, dict[str, Any], int, Problem | None]:
+def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str, Any], int, Problem | None]:
     """Return a run's histories, its position, the number of its last entry, and what was lost of it."""
-    joined, kept, seq, lost = Joined(), dict[str, Any](aux={}, masks=False), 0, None
+    joined, kept, seq, lost = DeltaLoader(), dict[str, Any](aux={}, masks=False), 0, None
     with _name_run_in_errors(log, row):
         rows = [(row, None), *_ancestors(log, row)]
     for part, until in reversed(rows):
@@ -202,7 +202,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[Joined, dict[str, Any
     return joined, kept, seq, lost
 
 
-def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: Joined, kept: dict[str, Any]) -> int:
+def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: DeltaLoader, kept: dict[str, Any]) -> int:
     """Add the stored entries of one run, up to a limit; return the number of the last."""
     head, seq = head_of(part), 0
     check_version(head.get("version"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.engine.control.budget import Budget
-from agentnb.engine.persistence.deltas import VERSION, Slicer
+from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, text_of
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
@@ -78,7 +78,7 @@ def check_id(run_id: Any) -> None:
 
 
 def _begun(session: Core, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
-    journal = Journal(log, session.run_id, run, Slicer(run.tables), batch)
+    journal = Journal(log, session.run_id, run, DeltaEncoder(run.tables), batch)
     journal.aux = aux_of(session)
     journal.begin(row_of(session, run))
     return journal

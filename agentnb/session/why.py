@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Board, Scope
-from agentnb.engine.core.frame_inputs import came_to, given_at
+from agentnb.engine.core.frames import came_to, given_at
 from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.errors import ExecutionError, Problem

@@ -282,7 +282,7 @@ REACTIVE = Shape(
 
 def begun(name: str) -> Run:
     """Return a run of a shape at its start, with the events that set it off."""
-    from agentnb.engine.core.events import emit_from_outside
+    from agentnb.engine.core.event_queue import emit_from_outside
 
     shape = shape_of(name)
     run = shape.run()

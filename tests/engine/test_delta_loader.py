@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from agentnb.engine.control import interventions
 from agentnb.engine.core.time_travel import branch, goto
-from agentnb.engine.persistence.delta_loader import Joined, check_version, joined
-from agentnb.engine.persistence.deltas import VERSION, Slicer, family, whole
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, joined
+from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, family, whole
 from agentnb.errors import StoreError
 from tests.trace.runs import go, odyssey, started
 
@@ -25,8 +25,8 @@ def sizes(run):
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 4), max_size=8))
 def test_slices_of_any_size_come_to_the_whole(seed, moves):
     run = odyssey(seed, acts=4)
-    slicer, found = Slicer(run.tables), Joined()
-    found.add([through(slicer.take(sizes(run)))])
+    encoder, found = DeltaEncoder(run.tables), DeltaLoader()
+    found.add([through(encoder.take(sizes(run)))])
     for move in moves:
         match move:
             case 0 if len(run.frames) == 1:
@@ -37,23 +37,23 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
             case _:
                 go(run, move)
         if move != 2:
-            found.add([through(slicer.take(sizes(run)))])
-    found.add([through(slicer.take(sizes(run)))])
-    assert slicer.take(sizes(run)) == {}
+            found.add([through(encoder.take(sizes(run)))])
+    found.add([through(encoder.take(sizes(run)))])
+    assert encoder.take(sizes(run)) == {}
     tables, histories = found.finish()
-    again = Slicer(tables)
+    again = DeltaEncoder(tables)
     assert through(again.take([(history, len(history.s_pend)) for history in histories])) == through(
-        Slicer(run.tables).take(sizes(run))
+        DeltaEncoder(run.tables).take(sizes(run))
     )
 
 
 def test_it_goes_on_where_another_process_stopped():
     run = go(started(), 5)
-    found = Joined()
+    found = DeltaLoader()
     found.add([whole(run.chain)])
     tables, histories = found.finish()
-    slicer = Slicer.after(tables, histories)
-    assert slicer.take([(history, len(history.s_pend)) for history in histories]) == {}
+    encoder = DeltaEncoder.after(tables, histories)
+    assert encoder.take([(history, len(history.s_pend)) for history in histories]) == {}
 
 
 @pytest.mark.parametrize(

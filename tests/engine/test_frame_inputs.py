@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.engine.core.frame_inputs import came_to, given_at, last_inside
+from agentnb.engine.core.frames import came_to, given_at, last_inside
 from tests.dialects.agentruntime.making import stepped, text, write
 from tests.session.making import looping, session
 

@@ -7,7 +7,7 @@ import pytest
 from agentnb.clock import Clock, FrozenClock, TickingClock
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED
-from agentnb.engine.replay.recorded_effects import Tape, ThenClock, Unrecorded
+from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording, Unrecorded
 from agentnb.engine.replay.step_record import Record
 from agentnb.errors import BoardError
 from agentnb.world.effect import Effect
@@ -39,19 +39,19 @@ def taped(run, *effects, level="values", changes=(), **inputs):
     if run.frontier() and not run.position:
         go_on(run)
     again = calling(*effects, **inputs)
-    again.recorded = Tape(Record(run).done(1), "n0", level, changes)
+    again.recorded = StepRecording(Record(run).done(1), "n0", level, changes)
     return again, again.recorded
 
 
-def told(tape):
-    return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in tape.found]
+def told(recording):
+    return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in recording.found]
 
 
 def test_calls_are_answered_by_their_rows_and_none_goes_out():
     run = calling(("tool", "one", {"a": 1}, lambda a: {"n": [a]}), ("tool", "two", {}, lambda: 2))
-    again, tape = taped(run, ("tool", "one", {"a": 1}, never), ("tool", "two", {}, never))
+    again, recording = taped(run, ("tool", "one", {"a": 1}, never), ("tool", "two", {}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [{"n": [1]}, 2]})
-    assert (tape.found, tape.missing()) == ([], [])
+    assert (recording.found, recording.missing()) == ([], [])
     assert [row._replace(seconds=0.0) for row in again.history.calls] == [
         row._replace(seconds=0.0) for row in run.history.calls
     ]
@@ -62,13 +62,13 @@ def test_a_failed_call_fails_after_all_its_attempts_with_the_same_words():
         raise KeyError("gone")
 
     run = calling(("tool", "one", {}, gone))
-    again, tape = taped(run, ("tool", "one", {}, never))
+    again, recording = taped(run, ("tool", "one", {}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": ["KeyError 'gone'"]})
     assert [(row.attempt, row.error) for row in again.history.calls] == [
         (1, "KeyError: 'gone'"),
         (2, "KeyError: 'gone'"),
     ]
-    assert tape.found == []
+    assert recording.found == []
 
 
 def test_a_failure_that_no_further_attempt_followed_is_final_here_too():
@@ -80,15 +80,15 @@ def test_a_failure_that_no_further_attempt_followed_is_final_here_too():
 
 def test_other_arguments_are_told_and_answered_all_the_same():
     run = calling(("tool", "one", {"a": {"b": 1}}, lambda a: 5))
-    again, tape = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
+    again, recording = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [5]})
-    assert told(tape) == [("call", "one.a.b", 1, 2, False)]
+    assert told(recording) == [("call", "one.a.b", 1, 2, False)]
 
 
 def test_the_path_alone_says_nothing_of_arguments():
     run = calling(("tool", "one", {"a": 1}, lambda a: 5))
-    again, tape = taped(run, ("tool", "one", {"a": 2}, never), level="path")
-    assert (go_on(again), told(tape)) == (DONE, [])
+    again, recording = taped(run, ("tool", "one", {"a": 2}, never), level="path")
+    assert (go_on(again), told(recording)) == (DONE, [])
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def test_the_path_alone_says_nothing_of_arguments():
     ],
 )
 def test_another_call_is_not_answered(effect, recorded, replayed):
-    again, tape = taped(calling(("tool", "one", {"a": 1}, lambda a: 5)), effect)
+    again, recording = taped(calling(("tool", "one", {"a": 1}, lambda a: 5)), effect)
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
-    assert told(tape) == [("call", effect[1], recorded, replayed, True)]
+    assert told(recording) == [("call", effect[1], recorded, replayed, True)]
 
 
 def test_a_call_more_than_recorded_is_not_made():
     run = calling(("tool", "one", {}, lambda: 5))
-    again, tape = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
+    again, recording = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
-    (row,) = tape.found
+    (row,) = recording.found
     assert "calls llm 'more', where the record has no further call; nothing went out" in str(row)
 
 
@@ -119,26 +119,26 @@ def test_a_node_cannot_catch_that_a_call_is_unknown():
 
 def test_calls_that_are_not_made_any_more_are_missing():
     run = calling(("tool", "one", {}, lambda: 5), ("tool", "two", {}, lambda: 6))
-    again, tape = taped(run, ("tool", "one", {}, never))
+    again, recording = taped(run, ("tool", "one", {}, never))
     go_on(again)
-    assert [(row.path, row.recorded, row.ends) for row in tape.missing()] == [("two", "tool 'two'", False)]
+    assert [(row.path, row.recorded, row.ends) for row in recording.missing()] == [("two", "tool 'two'", False)]
 
 
 def test_arguments_that_a_person_gave_are_no_difference():
     run = calling(("tool", "one", {"a": "edited"}, lambda a: 5))
-    again, tape = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "edited"}])
-    assert (go_on(again), told(tape)) == (DONE, [])
-    again, tape = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "else"}])
+    again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "edited"}])
+    assert (go_on(again), told(recording)) == (DONE, [])
+    again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "else"}])
     go_on(again)
-    assert told(tape) == [("call", "one.a", "edited", "own", False)]
+    assert told(recording) == [("call", "one.a", "edited", "own", False)]
 
 
 def test_what_cannot_be_sent_fails_the_node_before_any_row():
     endless = []
     endless.append(endless)
     run = calling(("tool", "one", {"a": endless}, never))
-    again, tape = taped(run, ("tool", "one", {"a": endless}, never))
-    assert (go_on(again), tape.found) == (FAILED, [])
+    again, recording = taped(run, ("tool", "one", {"a": endless}, never))
+    assert (go_on(again), recording.found) == (FAILED, [])
     assert isinstance(again.history.errors[1].error, BoardError)
 
 
@@ -154,10 +154,10 @@ def test_what_a_callable_changed_in_place_is_changed_again():
     run = run_of(node, inputs={"log": ["old"]})
     go_on(run)
     again = run_of(node, inputs={"log": ["old"]})
-    again.recorded = tape = Tape(Record(run).done(1), "n0", "values")
+    again.recorded = recording = StepRecording(Record(run).done(1), "n0", "values")
     go_on(again)
     assert data(again) == data(run) == {"log": ["old", "touched"], "sees": "touched"}
-    assert (tape.own_reads, tape.found) == (False, [])
+    assert (recording.own_reads, recording.found) == (False, [])
 
 
 def test_events_have_the_number_the_id_and_the_time_that_they_had():
@@ -169,12 +169,12 @@ def test_events_have_the_number_the_id_and_the_time_that_they_had():
     run.clock = TickingClock()
     go_on(run)
     again = run_of(emits, emits)
-    again.recorded = Tape(Record(run).done(1), "n0", "values")
+    again.recorded = StepRecording(Record(run).done(1), "n0", "values")
     again.stop_at, again.mark = 1, 1
     go_on(again)
     first, then = run.history.events[0], again.history.events[0]
     assert (then.seq, then.id, then.time) == (first.seq, first.id, first.time)
-    again.recorded = Tape(Record(run).done(1), "n0", "values")  # of an event that is there already
+    again.recorded = StepRecording(Record(run).done(1), "n0", "values")  # of an event that is there already
     again.stop_at, again.mark = 2, 2
     go_on(again)
     assert [(event.seq, event.id) for event in again.history.events] == [(1, "evt_001"), (2, "evt_002")]
@@ -183,26 +183,26 @@ def test_events_have_the_number_the_id_and_the_time_that_they_had():
 def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     run = run_of(lambda work: {})
     go_on(run)
-    tape = Tape(Record(run).done(1), "n0", "values")
+    recording = StepRecording(Record(run).done(1), "n0", "values")
     work = run.work_of(run.turn(0, run.root))
-    tape.over(None, 0)
-    tape.leave(None)
-    assert (tape.emitted(work, "x", None), tape.went_out(work, 0)) == (None, None)
+    recording.over(None, 0)
+    recording.leave(None)
+    assert (recording.emitted(work, "x", None), recording.went_out(work, 0)) == (None, None)
 
 
 def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
     run = calling(("tool", "one", {}, lambda: 1), ("tool", "two", {}, lambda: 2))
-    again, tape = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
+    again, recording = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
     done = []
     work = next(iter(again.live.values())).work
-    tape.during = [(calls, 0, lambda: done.append((work.called, len(work.calls)))) for calls in (1, 2, 2, 3)]
+    recording.during = [(calls, 0, lambda: done.append((work.called, len(work.calls)))) for calls in (1, 2, 2, 3)]
     go_on(again)
-    assert (done, len(tape.during)) == ([(1, 0), (2, 1), (2, 1)], 1)
+    assert (done, len(recording.during)) == ([(1, 0), (2, 1), (2, 1)], 1)
 
 
 @pytest.mark.parametrize(("clock", "ticks"), [(Clock(), 0), (FrozenClock(), 0), (TickingClock(step_seconds=2), 2)])
 def test_a_clock_stands_where_the_record_stood_and_ticks_as_it_did(clock, ticks):
-    then = ThenClock(clock)
+    then = RecordedClock(clock)
     then.stand(1_500_000_000)
     assert then.ns() == 1_500_000_000
     start = datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.run import EXHAUSTED, FAILED
 from agentnb.engine.core.work import Body, Enter
 from agentnb.recipe.model import Edge, Node, Region

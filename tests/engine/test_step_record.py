@@ -3,7 +3,7 @@ from __future__ import annotations
 from agentnb import ABSENT
 from agentnb.board.paths import APPEND, DELETE, SET
 from agentnb.engine.control import interventions
-from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.time_travel import goto, open_tip
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.step_record import Record, done_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher

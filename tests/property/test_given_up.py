@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentnb.clock import TickingClock
 from agentnb.engine.control.budget import Budget
-from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session, stored_run

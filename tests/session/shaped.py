@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agentnb.board.values import thaw
 from agentnb.engine.control.budget import Budget
-from agentnb.engine.core.events import emit_from_outside
+from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session

@@ -14,8 +14,8 @@ from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import scheduler, supersteps
 from agentnb.engine.core.board_writes import closed, put
-from agentnb.engine.core.event_ids import numbered
-from agentnb.engine.core.events import enqueue
+from agentnb.engine.core.event_queue import enqueue
+from agentnb.engine.core.events import numbered
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Act, Event
 from agentnb.engine.core.pending_step import under_way

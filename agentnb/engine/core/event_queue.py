@@ -8,9 +8,11 @@ the front of the queue is read, so the length of the queue does not affect the c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from agentnb.engine.core.events import numbered
 from agentnb.engine.core.history import CARRIED, LATE, ActRow
+from agentnb.engine.core.time_travel import amend
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -140,4 +142,24 @@ def _reactive(run: Run) -> Reactive:
     return reactive
 
 
-__all__ = ["advance", "append", "queued", "settle", "unfold"]
+def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", **words: Any) -> Event:
+    """Record an event that a person emits at the run's position, and queue it for the nodes that it triggers."""
+    event = numbered(run, None, type_, payload, actor, words)
+    run.history.events.append(event)
+    enqueue(run, event)
+    return event
+
+
+def enqueue(run: Run, event: Event) -> None:
+    """Queue an external event at the run's position."""
+    from agentnb.engine.core.scheduler import expanded
+
+    if run.plan.recipe.reactive is not None:
+        append(run, event)
+    elif run.plan.listeners:
+        entry = run.tables.act(ActRow(-1, 0, 0, event.seq))
+        queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
+        amend(run, [number for number, _ in queue])
+
+
+__all__ = ["advance", "append", "emit_from_outside", "enqueue", "queued", "settle", "unfold"]

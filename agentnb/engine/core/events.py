@@ -1,16 +1,58 @@
-"""Events that nodes and people emit, numbered in one sequence per run and recorded for every dialect."""
+"""Events: numbered in one sequence per run and recorded for every dialect, with the default id, time and cause."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core import event_queue
-from agentnb.engine.core.event_ids import numbered
-from agentnb.engine.core.history import CARRIED, ActRow, Event
-from agentnb.engine.core.time_travel import amend
+from agentnb.board.values import freeze
+from agentnb.engine.core.history import Event
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+
+_new_event = tuple.__new__  # the constructor of a named tuple costs twice as much
+
+
+def numbered(run: Run, work: Work | None, type_: str, payload: Any, actor: str | None,
+             words: Mapping[str, Any]) -> Event:  # fmt: skip
+    """Return a new event with the next number; its default id and cause are derived from it.
+
+    `words` overrides the defaults: id, cause, time, mark.
+    """
+    last = work.emitted[-1].seq if work is not None and work.emitted else 0
+    if not last or run.flights or run.recorded is not None:  # otherwise this node emitted the last event of the run
+        last = max(run.last_event(), last)
+    seq = last + 1
+    if work is not None and actor is None:
+        actor = work.node.id
+    said = words.get
+    if "cause" in words:
+        cause = words["cause"]
+    else:
+        origin = None if work is None else work.event
+        cause = None if origin is None else origin.id
+    time = said("time") or (run.clock.now() if work is None else work.now())
+    fields = (seq, None, said("id") or f"evt_{seq:03d}", type_, "user" if actor is None else actor, cause,
+              time, freeze(payload), run.position, said("mark"))  # fmt: skip
+    return _new_event(Event, fields)
+
+
+def retold(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
+    """Return an event emitted before with the actor, cause and mark its node passes now; number, id and time stay."""
+    if actor is None and not words:
+        return event
+    said = {name: words[name] for name in ("cause", "mark") if name in words}
+    return event._replace(actor=event.actor if actor is None else actor, **said)
+
+
+def committed(events: Iterable[Event], step: int) -> list[Event]:
+    """Return the events emitted by a step as they are recorded, with the number of the step."""
+    return [
+        _new_event(Event, (seq, step, id_, type_, actor, cause, time, payload, step, mark))
+        for seq, _, id_, type_, actor, cause, time, payload, _, mark in events
+    ]
 
 
 def seen(run: Run) -> list[Event]:
@@ -22,21 +64,4 @@ def seen(run: Run) -> list[Event]:
     return [event for event in events if event.seq not in run.unseen] if run.unseen else events
 
 
-def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", **words: Any) -> Event:
-    """Record an event that a person emits at the run's position, and queue it for the nodes that it triggers."""
-    event = numbered(run, None, type_, payload, actor, words)
-    run.history.events.append(event)
-    enqueue(run, event)
-    return event
-
-
-def enqueue(run: Run, event: Event) -> None:
-    """Queue an external event at the run's position."""
-    from agentnb.engine.core.scheduler import expanded
-
-    if run.plan.recipe.reactive is not None:
-        event_queue.append(run, event)
-    elif run.plan.listeners:
-        entry = run.tables.act(ActRow(-1, 0, 0, event.seq))
-        queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
-        amend(run, [number for number, _ in queue])
+__all__ = ["committed", "numbered", "retold", "seen"]

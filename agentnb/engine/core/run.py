@@ -16,6 +16,7 @@ from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.core.board_writes import closed, put
 from agentnb.engine.core.event_loops import NeedLoop, in_loop
+from agentnb.engine.core.events import seen
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
 from agentnb.engine.core.reducers import Reduced, added_items
@@ -349,8 +350,6 @@ class Run:
 
     def events(self) -> list[Event]:
         """Return the events up to the run's position, in order."""
-        from agentnb.engine.core.events import seen
-
         return seen(self)
 
     def last_event(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import error_routing, scheduler
-from agentnb.engine.core.event_ids import committed
+from agentnb.engine.core.events import committed
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.history import FAIL, LEAVE, RUN, Note
 from agentnb.engine.core.interfaces import StepAbandoned

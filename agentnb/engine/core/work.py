@@ -12,8 +12,8 @@ from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
-from agentnb.engine.core.event_ids import numbered, retold
-from agentnb.engine.core.frame_inputs import given_at, last_inside
+from agentnb.engine.core.events import numbered, retold
+from agentnb.engine.core.frames import given_at, last_inside
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -250,7 +250,7 @@ class Work:
         Args:
             keep: when a stored run records it: `now`; with the `next` record of this step, for an event that only marks
                 the start of a step; or with the `step` itself, if only the commit follows.
-            words: see `event_ids.numbered`.
+            words: see `events.numbered`.
         """
         self._check_alive(f"emit {type!r}")
         self.busy = True

@@ -26,7 +26,7 @@ _step_of: Final = attrgetter("step")
 NOTHING: Final[Mapping[int, Any]] = {}  # read-only
 
 
-class Asked(NamedTuple):
+class UnansweredCall(NamedTuple):
     """A call without a recorded response: its activation, its index within the step, and the request."""
 
     act: int
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     began: int
 
 
-class Unfinished:
+class InterruptedSteps:
     """Calls and events of the pending steps, by activation (see `interfaces.RecordedSteps`).
 
     A step that makes a different call than before is a different step: nothing recorded applies to it any more. What
@@ -118,13 +118,13 @@ class Unfinished:
         """Return the highest number of an event of these steps."""
         return max((event.seq for events in self._events.values() for event in events), default=0)
 
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Iterator[UnansweredCall]:
         """Yield the calls without a recorded response."""
         for act, calls in self._out.items():
             back = {(row.call, row.attempt) for row in self._told.get(act, ())}
             for number, (attempt, kind, name, arguments, began) in calls.items():
                 if (number, attempt) not in back:
-                    yield Asked(act, number, attempt, kind, name, arguments, began)
+                    yield UnansweredCall(act, number, attempt, kind, name, arguments, began)
 
     def facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
@@ -133,7 +133,7 @@ class Unfinished:
         yield from (("back", act, row) for act, rows in self._told.items() for row in rows)
         yield from (("emit", act, event) for act, events in self._events.items() for event in events)
 
-    def take(self, other: Unfinished) -> None:
+    def take(self, other: InterruptedSteps) -> None:
         """Merge everything that another one knows."""
         self._told.update(other._told)
         self._lost.update(other._lost)
@@ -228,8 +228,8 @@ class Unfinished:
 def cut(run: Run, work: Work) -> None:
     """Record what an interrupted step has done, for when it runs again."""
     if run.recorded is None and (work.calls or work.out or work.emitted):
-        run.recorded, run.armed = Unfinished(), True
-    if isinstance(run.recorded, Unfinished):
+        run.recorded, run.armed = InterruptedSteps(), True
+    if isinstance(run.recorded, InterruptedSteps):
         run.recorded.add(work)
         run.history.loose = run.recorded.rows()
 
@@ -241,7 +241,7 @@ def cut_by_interrupt(run: Run) -> bool:
     """
     known, was_cut = run.recorded, False
     repair(run)
-    if isinstance(known, Unfinished) and (done := known.committed(run)) is not None:
+    if isinstance(known, InterruptedSteps) and (done := known.committed(run)) is not None:
         known.over(run, done)
     for act in list(run.live.values()):
         if act.id not in run.flights:
@@ -268,20 +268,22 @@ def _is_committed(run: Run, act: int, calls: Sequence[Call], events: Sequence[Ev
     return bool(events) and events[0].seq <= last and history.place_of(events[0].seq) >= 0
 
 
-def in_flight(run: Run) -> Unfinished:
+def in_flight(run: Run) -> InterruptedSteps:
     """Return what the pending steps have done, including those of another process that have not started again."""
-    found = Unfinished()
-    if isinstance(run.recorded, Unfinished):
+    found = InterruptedSteps()
+    if isinstance(run.recorded, InterruptedSteps):
         found.take(run.recorded)
     for flight in tuple(run.flights.values()):
         found.add(flight.act.work)
     return found
 
 
-def unanswered(run: Run) -> list[Asked]:
+def unanswered(run: Run) -> list[UnansweredCall]:
     """Return the calls of another process without a recorded response, of steps that have not started again."""
     known = run.recorded
-    return [call for call in known.asked() if call.act not in run.flights] if isinstance(known, Unfinished) else []
+    if not isinstance(known, InterruptedSteps):
+        return []
+    return [call for call in known.asked() if call.act not in run.flights]
 
 
 def _is_same_call(row: Call, effect: Effect) -> bool:
@@ -290,4 +292,4 @@ def _is_same_call(row: Call, effect: Effect) -> bool:
     return same and encode(row.arguments, lenient=True) == encode(sent_of(effect), lenient=True)
 
 
-__all__ = ["Asked", "Unfinished", "cut", "in_flight", "unanswered"]
+__all__ = ["InterruptedSteps", "UnansweredCall", "cut", "in_flight", "unanswered"]

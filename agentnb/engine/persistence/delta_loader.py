@@ -14,7 +14,7 @@ from agentnb.board.values import thaw
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
 from agentnb.engine.core.reducers import Part
-from agentnb.engine.effects.crash_recovery import Unfinished
+from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.engine.persistence.value_deltas import put_back, unfrozen
@@ -24,7 +24,7 @@ from agentnb.text import safe_str
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
 
 
-class Joined:
+class DeltaLoader:
     """The tables and histories rebuilt from the deltas added so far.
 
     `told` holds the attempts of calls, `out` the sent calls by number (attempt, kind, name, arguments, when),
@@ -74,10 +74,10 @@ class Joined:
         """Return the activations of the steps that are in flight."""
         return {*self.told, *self.out, *self.announced}
 
-    def unfinished(self) -> Unfinished:
+    def unfinished(self) -> InterruptedSteps:
         """Return what the steps in flight had done: run again, they need not repeat it."""
         told = {act: rows.values() for act, rows in self.told.items()}
-        return Unfinished(told, self.out, self.announced, self.times)
+        return InterruptedSteps(told, self.out, self.announced, self.times)
 
     def finish(self) -> tuple[Tables, list[History]]:
         """Compute the previous value of each write, and the checkpoints; return the tables and the histories.
@@ -236,16 +236,16 @@ def _part(row: list[Any]) -> Part:
 
 
 # How each sparse part of a delta is applied.
-_APPLIERS: Final[dict[str, Callable[[Joined, History, Any], None]]] = {
+_APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "new": lambda _joined, _history, _rows: None,
     "amend": lambda _joined, _history, _rows: None,
-    "values": Joined._conditions,  # noqa: SLF001  (parts of it)
-    "carried": Joined._carried,  # noqa: SLF001
-    "asides": Joined._asides,  # noqa: SLF001
-    "reads": Joined._reads,  # noqa: SLF001
-    "rare": Joined._rare_steps,  # noqa: SLF001
-    "calls": Joined._calls,  # noqa: SLF001
-    "events": Joined._events,  # noqa: SLF001
+    "values": DeltaLoader._conditions,  # noqa: SLF001  (parts of it)
+    "carried": DeltaLoader._carried,  # noqa: SLF001
+    "asides": DeltaLoader._asides,  # noqa: SLF001
+    "reads": DeltaLoader._reads,  # noqa: SLF001
+    "rare": DeltaLoader._rare_steps,  # noqa: SLF001
+    "calls": DeltaLoader._calls,  # noqa: SLF001
+    "events": DeltaLoader._events,  # noqa: SLF001
     "opened": lambda _, history, rows: history.opened.update((step, tuple(frames)) for step, frames in rows),
     "closed": lambda _, history, rows: history.closed.update((step, tuple(frames)) for step, frames in rows),
     "errors": lambda _, history, rows: history.errors.update((row[0], _failure(*row[1:])) for row in rows),
@@ -301,7 +301,7 @@ def joined(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) 
         StoreError: L402, it is not a run of agentnb or damaged; L403, a newer agentnb wrote it.
     """
     check_version(document.get("version"))
-    found = Joined(nodes)
+    found = DeltaLoader(nodes)
     try:
         slices = list(document["slices"])
     except _DAMAGED as error:
@@ -346,4 +346,4 @@ def damaged(error: Exception) -> StoreError:
     )  # fmt: skip
 
 
-__all__ = ["Joined", "check_version", "damage", "damaged", "joined"]
+__all__ = ["DeltaLoader", "check_version", "damage", "damaged", "joined"]

@@ -67,7 +67,7 @@ class Mark:
         )
 
 
-class Slicer:
+class DeltaEncoder:
     """Creates the deltas of one run in sequence. It numbers histories in the order in which it meets them.
 
     `told` and `announced` are the attempts and events recorded before their step was committed: a delta only refers to
@@ -87,19 +87,19 @@ class Slicer:
         self._secret: list[str | None] = []
 
     @classmethod
-    def after(cls, tables: Tables, histories: Sequence[History]) -> Slicer:
-        """Return a slicer for which all of these histories are recorded, numbered in this order."""
-        slicer = cls(tables)
+    def after(cls, tables: Tables, histories: Sequence[History]) -> DeltaEncoder:
+        """Return a encoder for which all of these histories are recorded, numbered in this order."""
+        encoder = cls(tables)
         for history in histories:
-            mark, size = slicer.marks[slicer.know(history)], len(history.s_pend)
+            mark, size = encoder.marks[encoder.know(history)], len(history.s_pend)
             mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
             mark.reads, mark.people, mark.events, mark.calls = _counts(history, mark, history.tip)
-        slicer.kept = [len(tables.frames), len(tables.acts), len(tables.codes)]
-        return slicer
+        encoder.kept = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        return encoder
 
-    def fork(self, tables: Tables) -> Slicer:
-        """Return an independent slicer that continues from here: what is recorded so far is recorded for it, too."""
-        other = Slicer(tables, lenient=self.lenient)
+    def fork(self, tables: Tables) -> DeltaEncoder:
+        """Return an independent encoder that continues from here: what is recorded so far is recorded for it, too."""
+        other = DeltaEncoder(tables, lenient=self.lenient)
         other.histories, other.kept = [*self.histories], [*self.kept]
         other._numbers = {**self._numbers}
         other.marks = [Mark(*(getattr(mark, name) for name in Mark.__slots__)) for mark in self.marks]
@@ -408,9 +408,9 @@ def whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
     Raises:
         StoreError: L401, no codec accepts a value.
     """
-    slicer = Slicer(chain[0].tables, lenient=lenient)
+    encoder = DeltaEncoder(chain[0].tables, lenient=lenient)
     ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].s_pend)]
-    return slicer.take(list(zip(chain, ends, strict=True)))
+    return encoder.take(list(zip(chain, ends, strict=True)))
 
 
 def family(chains: Iterable[Sequence[History]]) -> list[History]:
@@ -418,4 +418,4 @@ def family(chains: Iterable[Sequence[History]]) -> list[History]:
     return list({id(history): history for chain in chains for history in chain}.values())
 
 
-__all__ = ["VERSION", "Json", "Mark", "Slicer", "family", "whole", "whole_call", "whole_event"]
+__all__ = ["VERSION", "DeltaEncoder", "Json", "Mark", "family", "whole", "whole_call", "whole_event"]

@@ -27,10 +27,10 @@ from agentnb.board.codec import encode
 from agentnb.clock import to_microseconds
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.rng import drawn
-from agentnb.engine.effects.crash_recovery import Asked, in_flight
+from agentnb.engine.effects.crash_recovery import UnansweredCall, in_flight
 from agentnb.engine.effects.recorded_calls import is_told
 from agentnb.engine.persistence.checksums import with_checksum
-from agentnb.engine.persistence.deltas import Json, Key, Slicer, whole_call, whole_event
+from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call, whole_event
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
 from agentnb.engine.persistence.flush_timer import Batch, begin_catching_up
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
@@ -57,10 +57,10 @@ def text_of(document: Any) -> str:
 class Journal:
     """Saves one run to a log. Without a `batch` each record is saved before the run continues."""
 
-    def __init__(self, log: EventLog, run_id: str, run: Run, slicer: Slicer, batch: Batch | None = None) -> None:
+    def __init__(self, log: EventLog, run_id: str, run: Run, encoder: DeltaEncoder, batch: Batch | None = None) -> None:
         self.log, self.run_id, self.run, self.batch = log, run_id, run, batch
-        self.slicer, self.seq = slicer, 0
-        slicer.run = run
+        self.encoder, self.seq = encoder, 0
+        encoder.run = run
         self.trouble: StoreError | None = None
         self.holds = False  # whether it holds the run, so that no other writer may
         self.takes_over = False  # a reference to the function that releases the run
@@ -106,7 +106,7 @@ class Journal:
         Raises:
             StoreError: it cannot be saved.
         """
-        other = Journal(self.log, row.run_id, run, self.slicer.fork(run.tables), self.batch)
+        other = Journal(self.log, row.run_id, run, self.encoder.fork(run.tables), self.batch)
         other.begin(row)
         return other
 
@@ -114,7 +114,7 @@ class Journal:
         """Continue after entry `seq` with a run that was rebuilt from the log; `flying` are its steps in flight."""
         self.seq, self._said, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
         self._chain, self._left = self.run.chain, len(self.run.left)
-        self._keys = {act: [key for key in self.slicer.told if key[0] == act] for act in flying}
+        self._keys = {act: [key for key in self.encoder.told if key[0] == act] for act in flying}
         self._note_position()
 
     # -- after each step -----------------------------------------------------------------------------------------
@@ -149,9 +149,9 @@ class Journal:
         with self._lock:
             for fact in self._told:
                 if fact[1] == act and fact[0] == "back":
-                    self.slicer.told.pop((act, fact[2][2], fact[2][5]), None)
+                    self.encoder.told.pop((act, fact[2][2], fact[2][5]), None)
                 elif fact[1] == act and fact[0] == "emit":
-                    self.slicer.announced.discard(fact[2][0])
+                    self.encoder.announced.discard(fact[2][0])
             self._told = [fact for fact in self._told if fact[1] != act]
             self._outs -= {key for key in self._outs if key[0] == act}
             self._timed.pop(act, None)
@@ -213,12 +213,12 @@ class Journal:
 
         If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
         """
-        run, slicer = self.run, self.slicer
-        known, before = slicer.known(), (self._told, self._said, self._chain, self._left)
+        run, encoder = self.run, self.encoder
+        known, before = encoder.known(), (self._told, self._said, self._chain, self._left)
         self._sent = self._made
         try:
             state, tip = self._state(), self._tip()
-            document: Json = slicer.take(self._histories(tip), rows=bool(self._told))
+            document: Json = encoder.take(self._histories(tip), rows=bool(self._told))
             if self._told:
                 document["told"], self._told = self._told, []
             if state:
@@ -231,7 +231,7 @@ class Journal:
             self._limbo = sealed(self.run_id, self.seq + 1, tip, text_of(document)) if document else None
         finally:
             if self._limbo is None:
-                slicer.forget(known)
+                encoder.forget(known)
                 self._told, self._said, self._chain, self._left = before
         return self._limbo
 
@@ -256,7 +256,7 @@ class Journal:
         run, said = self.run, self._said
         found: Json = {}
         if run.chain is not self._chain or len(run.left) != self._left:
-            know = self.slicer.know
+            know = self.encoder.know
             found["chain"] = [know(history) for history in run.chain]
             found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.left]
         found.update(self._stood[2])
@@ -273,7 +273,7 @@ class Journal:
         act = work.act.id
         if not is_told(effect):
             return
-        self._record_sent(Asked(act, number, attempt, effect.kind, effect.name, sent, began))
+        self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, began))
         if self.batch is None and not self._try_flush():
             self.taken_back(act, number)
             raise StepAbandoned
@@ -284,7 +284,7 @@ class Journal:
             self._told.append(["stays", act, number])
             self._outs.discard((act, number))
 
-    def _record_sent(self, call: Asked) -> None:
+    def _record_sent(self, call: UnansweredCall) -> None:
         arguments = None if call[:2] in self._outs else encode(call.arguments, lenient=True)
         with self._lock:
             self._outs.add(call[:2])
@@ -305,7 +305,7 @@ class Journal:
         self._record_times(row.act, self.run.activation(row.act).work.times)
         with self._lock:
             self._told.append(["back", row.act, told, known])
-            self.slicer.told[key] = row
+            self.encoder.told[key] = row
             self._keys.setdefault(row.act, []).append(key)
         return True
 
@@ -323,7 +323,7 @@ class Journal:
         self._record_times(act, self.run.activation(act).work.times)
         with self._lock:
             self._told.append(["emit", act, told])
-            self.slicer.announced.add(event.seq)
+            self.encoder.announced.add(event.seq)
             self._emits.setdefault(act, []).append(event)
             self._keys.setdefault(act, [])
         return True
@@ -342,7 +342,7 @@ class Journal:
         facts, pending = [*found.facts()], {*found.acts()}
         current = {id(fact) for _, _, fact in facts}
         for act in self._acts():
-            rows = [self.slicer.told.get(key) for key in self._keys.get(act, ())]
+            rows = [self.encoder.told.get(key) for key in self._keys.get(act, ())]
             known = [row for row in (*rows, *self._emits.get(act, ())) if row is not None]
             # Going back starts an activation again under its number: what it did before no longer belongs to the run.
             if any(id(fact) not in current for fact in known) or act not in pending:
@@ -353,7 +353,7 @@ class Journal:
                 self._record_times(act, fact)
             elif what == "out":
                 self._record_sent(fact)
-            elif what == "back" and self.slicer.told.get((act, fact.call, fact.attempt)) is not fact:
+            elif what == "back" and self.encoder.told.get((act, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)
             elif what == "emit" and id(fact) not in emits and run.activation(act).node.kind.keeps:
                 self._record_event(act, fact)
@@ -382,8 +382,8 @@ class Journal:
     def _forget(self, act: int) -> None:
         """Forget the records of a step."""
         for key in self._keys.pop(act, ()):
-            self.slicer.told.pop(key, None)
-        self.slicer.announced -= {event.seq for event in self._emits.pop(act, ())}
+            self.encoder.told.pop(key, None)
+        self.encoder.announced -= {event.seq for event in self._emits.pop(act, ())}
 
     # -- status --------------------------------------------------------------------------------------------------
 
@@ -412,7 +412,7 @@ class Journal:
 
     def is_complete(self) -> bool:
         """Return True if everything the run has done is in the log."""
-        return self._limbo is None and self.slicer.unfit is None and not self._told
+        return self._limbo is None and self.encoder.unfit is None and not self._told
 
     def close(self) -> None:
         """Save everything that is not saved yet, and release the run for other writers.

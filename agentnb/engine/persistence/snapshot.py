@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.codec import decode, encode
 from agentnb.clock import Clock
 from agentnb.engine.effects.dispatch import EffectDispatcher
-from agentnb.engine.persistence.delta_loader import Joined, check_version
-from agentnb.engine.persistence.deltas import VERSION, Json, Slicer, family
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version
+from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, Json, family
 from agentnb.engine.persistence.value_deltas import unfrozen
 from agentnb.errors import Problem, StoreError
 
@@ -28,23 +28,23 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
     Raises:
         StoreError: L401, no codec accepts a value on the board.
     """
-    slicer = Slicer(run.tables, lenient=lenient)
+    encoder = DeltaEncoder(run.tables, lenient=lenient)
     histories = family([run.chain, *(chain for chain, _ in run.left)])
     return {
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
-        "slices": [slicer.take([(history, len(history.s_pend)) for history in histories])],
+        "slices": [encoder.take([(history, len(history.s_pend)) for history in histories])],
         "run": {"position": run.position, "given": encode(run.given, lenient=lenient), "seed": encode(run.seed),
-                **state_of(run, slicer)},
+                **state_of(run, encoder)},
     }  # fmt: skip
 
 
-def state_of(run: Run, slicer: Slicer) -> Json:
+def state_of(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
     chance = run.__dict__.get("random")
     return {
-        "chain": [slicer.know(history) for history in run.chain],
-        "left": [[[slicer.know(history) for history in chain], tip] for chain, tip in run.left],
+        "chain": [encoder.know(history) for history in run.chain],
+        "left": [[[encoder.know(history) for history in chain], tip] for chain, tip in run.left],
         "limit": run.limit,
         "random": None if chance is None else chance.kept(),
         "ids": dict(run.ids.counters),
@@ -58,13 +58,13 @@ def revive(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = Non
         StoreError: L402, this is not a run; L403, a newer agentnb wrote it; L404, the plan does not fit.
     """
     check_version(document.get("version"))
-    joined = Joined(renumbering(plan, document.get("nodes", ())))
+    joined = DeltaLoader(renumbering(plan, document.get("nodes", ())))
     joined.add(document["slices"])
     check_fit(plan, joined.tables, document["nodes"])
     return run_of(plan, joined, document["run"], clock)
 
 
-def run_of(plan: Plan, joined: Joined, kept: Mapping[str, Any], clock: Clock | None = None) -> Run:
+def run_of(plan: Plan, joined: DeltaLoader, kept: Mapping[str, Any], clock: Clock | None = None) -> Run:
     """Return a run at the position recorded in `kept`, in the rebuilt histories."""
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.time_travel import restore

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.clock import EPOCH, Clock, TickingClock
-from agentnb.engine.core.event_ids import numbered
+from agentnb.engine.core.events import numbered
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.effects.recorded_calls import sent_of
 from agentnb.engine.effects.recorded_errors import error_of
@@ -29,7 +29,7 @@ class Unrecorded(StepAbandoned):
     """Raised for a call that the record does not have: its step is abandoned, and nothing is sent."""
 
 
-class ThenClock(TickingClock):
+class RecordedClock(TickingClock):
     """A clock set to the recorded time of the step being replayed; it ticks only if the run's own clock did."""
 
     def __init__(self, like: Clock) -> None:
@@ -41,7 +41,7 @@ class ThenClock(TickingClock):
         self._ns = ns
 
 
-class Tape:
+class StepRecording:
     """The recorded calls and events of one step (see `interfaces.RecordedSteps`).
 
     `found` holds the calls that differ. `unknown` names a call whose answer is incomplete: masked, or of an unknown
@@ -147,7 +147,7 @@ class Tape:
         return 0
 
     def over(self, run: Run, act: int) -> None:
-        """Do nothing: each step has a separate Tape."""
+        """Do nothing: each step has a separate StepRecording."""
 
     def leave(self, run: Run) -> None:
         """Do nothing, as in `over`."""
@@ -169,4 +169,4 @@ def _is_taken(work: Work, seq: int) -> bool:
     return any(event.seq == seq for event in (*kept, *work.emitted))
 
 
-__all__ = ["Tape", "ThenClock", "Unrecorded"]
+__all__ = ["RecordedClock", "StepRecording", "Unrecorded"]

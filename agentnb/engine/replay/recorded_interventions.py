@@ -10,8 +10,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import heads
-from agentnb.engine.core.event_queue import settle
-from agentnb.engine.core.events import enqueue
+from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.history import ActRow
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.divergence import Divergence

@@ -22,7 +22,7 @@ from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
 from agentnb.engine.replay.divergence import Divergence, Level, Sides, compared, inside
 from agentnb.engine.replay.equality import is_known
-from agentnb.engine.replay.recorded_effects import Tape, ThenClock
+from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording
 from agentnb.engine.replay.recorded_interventions import as_written, come_first, in_order, redo, turns
 from agentnb.engine.replay.step_record import Deed, Done, Record, done_of
 
@@ -43,7 +43,7 @@ class Replay:
 
     def __init__(self, source: Run, *, plan: Plan | None = None, start: int = 0, level: Level = "values") -> None:
         self.source, self.plan, self.start, self.level = source, plan, start, level
-        self.record, self.clock = Record(source), ThenClock(source.clock)
+        self.record, self.clock = Record(source), RecordedClock(source.clock)
         self.found: list[Divergence] = []
         self.unsure: list[Divergence] = []
         self.compared = 0
@@ -187,10 +187,10 @@ class Replay:
         if act is None:
             return False
         run, node, before = self.run, act.node.id, self.run.position
-        tape = run.recorded = Tape(recorded, node, self.level, self._changes(recorded))
+        recording = run.recorded = StepRecording(recorded, node, self.level, self._changes(recorded))
         later = self._later.pop(recorded.step, ())
-        tape.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
-        run.at_emit = (lambda work, _: tape.come(work)) if later else None
+        recording.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
+        run.at_emit = (lambda work, _: recording.come(work)) if later else None
         run.unseen = {self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ())}
         self._ran[recorded.act] = recorded.step
         self.clock.stand(recorded.began)
@@ -200,14 +200,14 @@ class Replay:
             _run_activation(run, act)
         run.recorded = None
         if run.position == before:
-            return self._record_unfinished(recorded, node, tape)
+            return self._record_unfinished(recorded, node, recording)
         replayed = done_of(run.tables, run.history, before + 1)
-        rows = [*tape.found, *(tape.missing() if self.level != "path" else ())]
-        rows += compared(recorded, replayed, self.sides, self.level, tape.own_reads)
-        for _, _, do in tape.during:  # the step did not reach these points
+        rows = [*recording.found, *(recording.missing() if self.level != "path" else ())]
+        rows += compared(recorded, replayed, self.sides, self.level, recording.own_reads)
+        for _, _, do in recording.during:  # the step did not reach these points
             do()
         run.unseen = set()
-        return self._note(rows, recorded, replayed, tape.unknown)
+        return self._note(rows, recorded, replayed, recording.unknown)
 
     def _find_activation(self, recorded: Done) -> Activation | None:
         """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
@@ -239,12 +239,12 @@ class Replay:
             self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
             time_travel.repair(self.run)
 
-    def _record_unfinished(self, recorded: Done, node: str, tape: Tape) -> bool:
+    def _record_unfinished(self, recorded: Done, node: str, recording: StepRecording) -> bool:
         """Record why a step did not end."""
         for flight in list(self.run.flights.values()):
             flight.cancel()
         self.run.flights.clear()
-        if not self._note(tape.found, recorded) or (self.found and self.found[-1].ends):
+        if not self._note(recording.found, recorded) or (self.found and self.found[-1].ends):
             return False
         why = "it waits for something that the record does not have"
         self.found.append(Divergence(recorded.step, node, "call", why=why, ends=True))
