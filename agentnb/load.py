@@ -90,7 +90,7 @@ def _unreadable(source: object, error: BaseException) -> Problem:
         "R332",
         f"{with_article(class_name(source))} cannot be read as a recipe",
         f"<{class_name(source)}>",
-        f"reading a part of it fails: {class_name(error)}: {safe_str(error, 200)}",
+        f"reading part of it failed: {class_name(error)}: {safe_str(error, 200)}",
         "write it with plain values: texts, numbers, lists and dicts; the cause of this error shows the part",
     )
 
@@ -155,7 +155,7 @@ def _dialect_named(name: str) -> Dialect:
         raise RecipeError(
             Problem("R107", f"there is no dialect {name!r}", f"load(dialect={name!r})",
                     f"the dialects are: {', '.join(DIALECTS)}",
-                    did_you_mean(name, DIALECTS, "name one of them, or leave it out"))
+                    did_you_mean(name, DIALECTS, "use one of them, or leave it out"))
         )  # fmt: skip
     return dialect
 
@@ -178,10 +178,10 @@ def _unknown(source: Source) -> Iterator[Problem]:
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)
         order = next(filter(None, guesses), "say which one it is: load(..., dialect='coreason')")
-        yield Problem("R107", "no dialect knows this recipe as its own", str(source.place()),
-                      f"its keys are: {keys}; tried were: {tried}", order)  # fmt: skip
+        yield Problem("R107", "no dialect recognizes this recipe", str(source.place()),
+                      f"its keys are: {keys}; tried: {tried}", order)  # fmt: skip
     elif source.text is not None:
         yield not_a_mapping(source.place(), describe_content(source))
     else:
-        yield Problem("R107", f"{describe_content(source)} is no recipe", str(source.place()),
-                      f"tried were: {tried}", f"give {_SORTS}")  # fmt: skip
+        yield Problem("R107", f"{describe_content(source)} is not a recipe", str(source.place()),
+                      f"tried: {tried}", f"give {_SORTS}")  # fmt: skip

@@ -146,9 +146,9 @@ def test_a_guess_is_a_slip_away(word, near):
 @pytest.mark.parametrize(
     ("call", "article"),
     [
-        (lambda: nb.load(OrderedPairs()), "an OrderedPairs is no recipe"),
-        (lambda: nb.load(nx.Graph()), "a Graph: its edges have no direction"),
-        (lambda: nb.Session(nb.load(graph()), hooks=5), "an int is no hooks"),
+        (lambda: nb.load(OrderedPairs()), "an OrderedPairs is not a recipe"),
+        (lambda: nb.load(nx.Graph()), "a Graph: its edges are undirected"),
+        (lambda: nb.Session(nb.load(graph()), hooks=5), "an int is not a mapping of hooks"),
         (lambda: nb.Session(nb.load(graph()), llm=5), "an int was given"),
         (lambda: nb.Session(nb.load(graph()), hooks=[5]), "it is an int"),
     ],

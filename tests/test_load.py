@@ -79,7 +79,7 @@ def test_what_tools_may_be_imported_is_kept_for_the_session(allow, kept):
     assert load(HELLO, allow=allow).meta["allow"] == kept
 
 
-# --------------------------------------------------------------------------------------------------- what is no recipe
+# ------------------------------------------------------------------------------------------------- what is not a recipe
 
 
 def test_a_missing_file_asks_for_the_one_that_is_near(tmp_path, monkeypatch):

@@ -186,7 +186,7 @@ def _by_codec(codec: Registered, value: Any, key: object, lenient: bool) -> Json
         raise StoreError(
             Problem("L437", f"the codec of {codec.name} failed",
                     "a value" if key is None else f"board key {safe_repr(key)}",
-                    error_line(error), "mend the function `to` that was registered for it")
+                    error_line(error), "fix the `to` function registered for it")
         ) from printable(error)  # fmt: skip
     finally:
         _NESTED.reset(nested)

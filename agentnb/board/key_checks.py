@@ -34,7 +34,7 @@ def check_keys(
             declare = f"did you mean {near!r}? If a node does write {name!r}, list it in the node's `writes`"
             yield Problem("X145", f"there is no key {name!r} on the board, and nothing writes one", where,
                           f"the known keys are: {keys or 'none'}",
-                          declare if near else did_you_mean(name, known, "name one of them"))  # fmt: skip
+                          declare if near else did_you_mean(name, known, "use one of them"))  # fmt: skip
 
 
 def _is_known(path: list[str], known: Collection[str]) -> bool:

@@ -47,16 +47,16 @@ def _main(argv: Sequence[str] | None) -> int:
     except OSError as error:
         problem = Problem(
             code="U902",
-            what=f"{str(error.filename)!r} cannot be used here: {error.strerror}",
+            what=f"{str(error.filename)!r} cannot be used: {error.strerror}",
             where=f"agentnb {args.command}",
-            why="the operating system refuses it",
-            do="name another place, or mend this one",
+            why="the operating system refused access",
+            do="use another path, or fix its permissions",
         )
         return refuse([problem], as_json=args.json)
     except KeyboardInterrupt:
         if args.json and args.command != "lab":  # on Ctrl-C no document is needed; lab has already printed its own
             where = f"agentnb {args.command}"
-            refuse([Problem("U907", "it was interrupted", where, "Ctrl-C was pressed", "call it again")], as_json=True)
+            refuse([Problem("U907", "interrupted", where, "Ctrl-C was pressed", "call it again")], as_json=True)
         return 130
     return code
 

@@ -36,7 +36,9 @@ class WrongWords(AgentNbError):
     def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
         self.parser = parser
         super().__init__(
-            Problem("U906", message, parser.prog, "the command does not know these words", f"see {parser.prog} --help")
+            Problem(
+                "U906", message, parser.prog, "the command does not take these arguments", f"see {parser.prog} --help"
+            )
         )
 
 

@@ -122,6 +122,6 @@ def _unanswered(recipe: Recipe, session: Session) -> Problem:
         code="U905",
         what=f"{nodes} waits for a person",
         where=f"{recipe.name!r}, after step {session.position}",
-        why="no answer is left in the script, and nobody can be asked here",
+        why="the script has no answer left, and no one can be asked here",
         do="write the answers into a YAML file, `answers: {NODE: [TEXT]}`, and pass it as --script FILE",
     )

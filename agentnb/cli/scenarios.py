@@ -71,7 +71,7 @@ def _refuse_mixed(args: argparse.Namespace) -> None:
                     "leave it out, or run that one by its inputs: --input KEY=VALUE --trace OUT"),
     }  # fmt: skip
     problems = [
-        Problem("U908", f"{word} cannot go with --scenarios", f"agentnb run {args.file}", why, order)
+        Problem("U908", f"{word} cannot be combined with --scenarios", f"agentnb run {args.file}", why, order)
         for word, (given, why, order) in reasons.items() if given
     ]  # fmt: skip
     if problems:
@@ -89,7 +89,7 @@ def _chosen(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
         return None
     problems = [
         Problem("U909", f"there is no scenario {id!r}", recipe.file or f"recipe {recipe.name!r}",
-                f"its scenarios are: {listed(by_id)}", did_you_mean(id, by_id, "name one of them"))
+                f"its scenarios are: {listed(by_id)}", did_you_mean(id, by_id, "use one of them"))
         for id in wanted if id not in by_id
     ]  # fmt: skip
     if problems:

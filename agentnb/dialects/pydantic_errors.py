@@ -186,7 +186,7 @@ def _unknown(path: Path, written: Written, *, warning: bool = False) -> Problem:
     )
     place = str(written.place(path, key=True))
     if warning:
-        return Problem("R112", f"unknown key {name!r} does nothing", place, why, order, "warning")
+        return Problem("R112", f"unknown key {name!r} has no effect", place, why, order, "warning")
     return Problem("R112", f"unknown key {name!r}", place, why, order)
 
 
@@ -195,7 +195,7 @@ def _not_one_of(path: Path, expected: str, written: Written) -> Problem:
     value, known = written.at(path), _QUOTED.findall(expected)
     return Problem(
         "R114",
-        f"{_name(path)} {_short(value)} is not one of those that there are",
+        f"{_name(path)} {_short(value)} is not a valid value",
         str(written.place(path)),
         f"it is one of: {', '.join(known) or expected}",
         did_you_mean(safe_str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
@@ -211,21 +211,23 @@ def _not_text(path: Path, written: Written) -> Problem:
     name = _name(path)
     if value is None:
         return Problem(
-            "R114", f"{name!r} is empty", str(place), "a text is needed here", "write one, or remove the key"
+            "R114", f"{name!r} is empty", str(place), "a string is required here", "write one, or remove the key"
         )
     if isinstance(value, int | float):
         number = word or safe_str(value)
         return Problem(
-            "R114", f"{name!r} is the number {number}", str(place), "a text is needed here", f'quote it: "{number}"'
+            "R114", f"{name!r} is the number {number}", str(place), "a string is required here", f'quote it: "{number}"'
         )
-    return Problem("R114", f"{name!r} is {_short(value)}", str(place), "a text is needed here", "write it as one text")
+    return Problem(
+        "R114", f"{name!r} is {_short(value)}", str(place), "a string is required here", "write it as one text"
+    )
 
 
 def _wrong(path: Path, message: str, written: Written, order: str = "") -> Problem:
     """R114: a value is not valid there."""
     what = f"{_name(path)!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
     why = f"the rule is: {message[:1].lower()}{message[1:]}"
-    return Problem("R114", what, str(written.place(path)), why, order or "write a value that keeps the rule")
+    return Problem("R114", what, str(written.place(path)), why, order or "write a valid value")
 
 
 def _name(path: Path) -> str:

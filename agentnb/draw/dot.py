@@ -104,10 +104,10 @@ def check_direction(direction: str) -> None:
         raise AgentNbError(
             Problem(
                 code="U205",
-                what=f"cannot draw towards {direction!r}",
+                what=f"unknown direction {direction!r}",
                 where="draw(direction=...)",
                 why="a drawing grows from top to bottom (TB), left to right (LR), or the other way (BT, RL)",
-                do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of these four"),
+                do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of them"),
             )
         )
 

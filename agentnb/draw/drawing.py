@@ -142,7 +142,7 @@ def _unknown_suffix(path: Path, suffix: str) -> Problem:
         code="U201",
         what=f"cannot save a drawing as {path.name!r}",
         where=str(path),
-        why=f"the suffix {suffix!r} is none of {', '.join(SUFFIXES)}",
+        why=f"the suffix {suffix!r} is not supported; supported: {', '.join(SUFFIXES)}",
         do=did_you_mean(suffix.lower(), SUFFIXES, "end the name with .svg, .png, .dot or .mmd"),
     )
 

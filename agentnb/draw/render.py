@@ -45,9 +45,9 @@ def backend() -> str:
         raise AgentNbError(
             Problem(
                 code="U202",
-                what=f"{VARIABLE}={wanted!r} names no way to lay a picture out",
+                what=f"{VARIABLE}={wanted!r} is not a layout engine",
                 where="environment",
-                why=f"the ways are: {', '.join(BACKENDS)}",
+                why=f"the layout engines are: {', '.join(BACKENDS)}",
                 do=did_you_mean(wanted, BACKENDS, f"set {VARIABLE} to one of them, or unset it"),
             )
         )

@@ -48,8 +48,8 @@ class Question(Condition):
         if self._otherwise is not None:
             return self._otherwise(board)
         raise ExecutionError(
-            Problem("X314", f"{self.text!r} is not on the board", "<condition>", "nothing lies at this path here",
-                    "wait until it is there, or name another path")
+            Problem("X314", f"{self.text!r} is not on the board", "<condition>", "the board has no value at this path",
+                    "wait until it is written, or use another path")
         )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def check_callable(value: Any, place: Place | None) -> None:
 
 def no_condition(value: Any, place: Place | None, why: str, order: str) -> Problem:
     """Return the Problem of a value that is not a condition."""
-    return Problem("R310", f"{safe_repr(value, 200)} is no condition", str(place or "<condition>"), why, order)
+    return Problem("R310", f"{safe_repr(value, 200)} is not a condition", str(place or "<condition>"), why, order)
 
 
 def callable_text(function: Any) -> str:

@@ -188,9 +188,7 @@ class Rule:
         what = f"the rule {_cut(self.text)}"
         if sort == "BudgetExceeded" or type(error).__name__ == "PanicException":
             why = f"one evaluation may take {_OPERATIONS:,} operations"
-            return Problem(
-                "X311", f"{what} asks for too much", where, why, "read less of it, or let a node work it out"
-            )
+            return Problem("X311", f"{what} exceeds its limits", where, why, "read less, or compute it in a node")
         if sort == "ParseError":
             return Problem(
                 "X312", f"{what} cannot read a value", where, said, "compare a part of it, or use a callable"
@@ -199,9 +197,13 @@ class Rule:
         what = f"{what} failed" if part in (None, self.text) else f"{what} failed at {_cut(part)}"
         if sort == "Thrown" and '"NaN"' in said:
             return Problem(
-                "X313", what, where, "it reckons with what is no number", "look at what it reads: session.board"
+                "X313",
+                what,
+                where,
+                "it computes with a value that is not a number",
+                "check the values it reads: session.board",
             )
-        return Problem("X313", what, where, said, "look at the values that it reads: session.board")
+        return Problem("X313", what, where, said, "check the values it reads: session.board")
 
     def _missing(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
         what = f"the rule compares {operand!r}, which is missing"
@@ -362,7 +364,7 @@ class Condition:
 
     def _no_answer(self, why: str, order: str) -> Problem:
         where = str(self.place or "<condition>")
-        return Problem("X314", f"the condition {_cut(self.text)} gives no answer", where, why, order)
+        return Problem("X314", f"the condition {_cut(self.text)} has no truth value", where, why, order)
 
 
 def as_condition(value: Any, place: Place | None = None, *, strict: bool = True) -> Condition:

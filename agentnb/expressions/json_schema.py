@@ -75,7 +75,7 @@ class Schema:
     def own_faults(self) -> Iterator[Fault]:
         """Yield what is wrong with the schema itself, including invalid regular expressions."""
         if not isinstance(self.source, bool | Mapping):
-            yield Fault((), f"{with_article(class_name(self.source))} is no JSON Schema")
+            yield Fault((), f"{with_article(class_name(self.source))} is not a JSON Schema")
             return
         if isinstance(self.source, Mapping) and not isinstance(self.source.get("$schema", ""), str):
             yield Fault(("$schema",), "it names no draft: a text is needed")
@@ -155,7 +155,7 @@ class Schema:
             yield Fault((), f"its schema refers to {_short(str(getattr(error, 'ref', error)))!r}, which is not in it")
         except RecursionError:  # by the library
             yield Fault((), "it is nested too deep, or its schema refers to itself without an end")
-        except Exception as error:  # noqa: BLE001  (NaN, a number without an end, a reference to what is no schema)
+        except Exception as error:  # noqa: BLE001  (NaN, a number without an end, a reference to what is not a schema)
             yield Fault((), f"it cannot be checked ({type(error).__name__})")
 
 

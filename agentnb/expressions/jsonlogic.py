@@ -81,7 +81,7 @@ def check_rule(rule: Any, operators: Mapping[str, Operator], place: Place | None
         if depth > MAX_DEPTH or parts > MAX_PARTS:
             what = "the rule is nested too deep" if depth > MAX_DEPTH else "the rule has too many parts"
             why = f"a rule has at most {MAX_DEPTH} levels and {MAX_PARTS:,} parts"
-            yield Problem("R311", what, where[:200], why, "write a shorter one, or let a node work it out")
+            yield Problem("R311", what, where[:200], why, "write a shorter one, or compute it in a node")
             return
         inside: list[tuple[Any, str, int]] = []
         if isinstance(node, Mapping):
@@ -135,7 +135,7 @@ def _check_operation(node: Mapping[Any, Any], operators: Mapping[str, Operator],
         if count < operator.least or (operator.most is not None and count > operator.most):
             most = "or more" if operator.most is None else f"to {operator.most}"
             why = f"it takes {operator.least} {most}"
-            yield Problem("R314", f"{name!r} is given {count} arguments", where, why, "give it a list of its arguments")
+            yield Problem("R314", f"{name!r} got {count} arguments", where, why, "give it a list of its arguments")
 
 
 def _is_list(value: Any) -> bool:

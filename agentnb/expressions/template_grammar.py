@@ -166,7 +166,7 @@ def _hint(text: str) -> str:
 
 
 def _too_large(what: str, limit: str) -> Refusal:
-    return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter one, or let a node work it out")
+    return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter one, or compute it in a node")
 
 
 def _lone_expression(tree: nodes.Template) -> nodes.Expr | None:
@@ -359,7 +359,7 @@ def _check_name(node: nodes.Node, name: str) -> Refusal | None:
     if name.startswith("_"):
         return _private(node, name)
     if name in _RESERVED:
-        return Refusal("R304", node.lineno, f"uses {name!r}", "Jinja keeps that name for itself", "choose another key")
+        return Refusal("R304", node.lineno, f"uses {name!r}", "Jinja reserves that name", "choose another key")
     return None
 
 
@@ -372,7 +372,7 @@ def _not_allowed(node: nodes.Node, what: str) -> Refusal:
     why = (
         "a template may read, count, compare and word values: names, items, operators, filters, tests, if, for and set"
     )
-    return Refusal("R305", node.lineno, f"uses {what}", why, "let a node work it out and write it on the board")
+    return Refusal("R305", node.lineno, f"uses {what}", why, "compute it in a node and write it to the board")
 
 
 def _unknown(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:

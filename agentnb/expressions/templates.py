@@ -147,13 +147,13 @@ class Template:
             case Limit() | RecursionError() | MemoryError():
                 asked = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
                 why = f"it asks for {asked}"
-                order = "read less of it, or let a node work it out"
-                return Problem("X322", f"{what} asks for too much", where, why, order)
+                order = "read less, or compute it in a node"
+                return Problem("X322", f"{what} exceeds its limits", where, why, order)
             case SecurityError():
                 order = "use a value or a filter, or let a node work it out"
-                return Problem("X323", f"{what} touches what it may not", where, str(error), order)
+                return Problem("X323", f"{what} accesses something that is not allowed", where, str(error), order)
         reason = f"{type(error).__name__}: {error}"
-        order = "look at the values that it reads: session.board"
+        order = "check the values it reads: session.board"
         return Problem("X324", f"{what} failed while it was rendered", where, reason, order)
 
     def _undefined(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> Problem:
@@ -169,7 +169,7 @@ class Template:
         texts = list(dict.fromkeys(each.text for each in missing)) or ([safe_str(gap.key, 200)] if gap else [])
         order = "write it before, or give a default: |default('')"
         if not texts:
-            return Problem("X321", f"{what} reads what is not there", where, str(error), order)
+            return Problem("X321", f"{what} reads an undefined value", where, str(error), order)
         what = f"{what} reads {' or '.join(map(repr, texts))}, which is not there"
         where = self._where(missing[0].line) if missing else where
         holder, key = (gap.holder, safe_str(gap.key, 200)) if gap else (context, texts[0])
@@ -330,7 +330,7 @@ class _Building:
 def _too_deep(place: Place | None) -> Problem:
     what = f"values are nested over {_MAX_LEVELS} levels deep"
     return Problem(
-        "R302", what, str(place or "<text>"), "a recipe is not that deep, or it holds itself", "write it flat"
+        "R302", what, str(place or "<text>"), "the recipe is nested too deep, or contains itself", "flatten it"
     )
 
 

@@ -41,7 +41,7 @@ def bind(node: Node, world: Any) -> Perform:
 def _missing(work: Work, label: str) -> Problem:
     """X453: the branch that a decision selected is empty."""
     return Problem("X453", f"decision {work.node.id!r} has no branch for {label}", place_of(work),
-                   "its predicate has chosen this branch, and its builder has added nothing",
+                   "its predicate selected this branch, and its builder added nothing",
                    "add a system to it, or leave the branch out of add_conditional_branch")  # fmt: skip
 
 

@@ -197,9 +197,10 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
         return function if named else lambda **given: function(*given.values())
     called = getattr(function, "__qualname__", safe_repr(function))
     raise RecipeError(
-        Problem("R135", f"{called} cannot judge {name!r} for {node.id!r}", str(node.place or f"node {node.id!r}"),
+        Problem("R135", f"{called} cannot be called with {name!r} for {node.id!r}",
+                str(node.place or f"node {node.id!r}"),
                 f"a judge is called with the value alone, and its signature is {called}{signature}",
-                f"give it one parameter, {name!r}, and a default to each other one")
+                f"give it one parameter, {name!r}, and a default for every other parameter")
     )  # fmt: skip
 
 
@@ -260,9 +261,9 @@ def _nothing(work: Work, name: str) -> ExecutionError:
     if name in work.run.plan.recipe.inputs:
         who += "; it is an input of the recipe, and was not given"
     return ExecutionError(
-        Problem("X404", f"evaluator {node.id!r} has nothing to judge: there is no {name!r} on the board",
+        Problem("X404", f"evaluator {node.id!r} has nothing to evaluate: there is no {name!r} on the board",
                 str(node.place or f"node {node.id!r}"), who,
-                f"have it written before, give it among the inputs, or session.edit({{{name!r}: ...}})")
+                f"write it in an earlier node, pass it as an input, or call session.edit({{{name!r}: ...}})")
     )  # fmt: skip
 
 

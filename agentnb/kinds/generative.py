@@ -120,8 +120,9 @@ class _Task:
         wrong = self.schema.wrong
         if wrong is not None:
             raise ExecutionError(
-                Problem("X409", f"the schema of node {self.node.id!r} is no JSON Schema", self.where, _describe(wrong),
-                        "mend the node's schema")
+                Problem("X409", f"the schema of node {self.node.id!r} is not a JSON Schema", self.where,
+                        _describe(wrong),
+                        "fix the node's schema")
             )  # fmt: skip
 
     def faults(self, value: Any) -> list[str]:
@@ -144,10 +145,10 @@ class _Task:
         return ExecutionError(
             Problem(
                 "X407",
-                f"{who} gave node {self.node.id!r} no answer that fits its schema{times}",
+                f"{who} gave node {self.node.id!r} no answer that matches its schema{times}",
                 self.where,
                 f"{'; '.join([*faults[:MOST_FAULTS], *more])}. It answered: {safe_repr(freeze(content), limit=300)}",
-                "mend the schema or the prompt, take another model, or go back and run it again",
+                "fix the schema or the prompt, use another model, or go back and run it again",
             )
         )
 
@@ -209,8 +210,8 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
         called = getattr(function, "__qualname__", safe_repr(function))
         raise RecipeError(
             Problem("R202", f"{called} cannot be called for {task.node.id!r}: {error}", task.where,
-                    f"it is given the board, and by name what it calls {', '.join(_GIVEN)}; "
-                    f"its signature is {called}{signature}", "give each other parameter a default")
+                    f"it receives the board, and by name any of {', '.join(_GIVEN)}; "
+                    f"its signature is {called}{signature}", "give every other parameter a default")
         ) from None  # fmt: skip
     return call
 

@@ -88,8 +88,8 @@ def _answer_check(node: str, options: Sequence[Any], schema: Schema | None) -> C
         fault = None if schema is None else next(schema.faults(thaw(answer)), None)
         if fault is not None:
             raise ExecutionError(
-                Problem("X144", f"the answer to {node!r} does not fit what it asks for", f"node {node!r}",
-                        fault.rule or fault.message, "answer what its `schema` asks for")
+                Problem("X144", f"the answer to {node!r} does not match its schema", f"node {node!r}",
+                        fault.rule or fault.message, "answer with a value that matches its `schema`")
             )  # fmt: skip
 
     return check

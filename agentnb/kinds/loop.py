@@ -51,10 +51,10 @@ def _endless(node: Node, limit: int) -> Problem:
     """X401: a loop has reached its `max` number of rounds."""
     return Problem(
         "X401",
-        f"loop {node.id!r} has run {limit} times without an end",
+        f"loop {node.id!r} has run {limit} times without ending",
         str(node.place or f"node {node.id!r}"),
-        f"its condition still asks for one more round, and its {node.params.get('limit', '`max`')} is reached",
-        node.params.get("cure", "mend what the condition reads, or give the loop a larger `max`"),
+        f"its condition still holds, and its {node.params.get('limit', '`max`')} is reached",
+        node.params.get("cure", "fix what the condition reads, or raise the loop's `max`"),
     )
 
 

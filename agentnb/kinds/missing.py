@@ -13,10 +13,10 @@ def bind(node: Node, world: Any) -> Perform:
     """Return the function that fails with X402."""
     problem = Problem(
         "X402",
-        f"node {node.id!r} is not there yet",
+        f"node {node.id!r} does not exist yet",
         str(node.place or f"node {node.id!r}"),
-        "the recipe is a draft, and one of its ways leads to a node that nobody has written",
-        f"add a node {node.id!r}, or lead the way elsewhere",
+        "the recipe is a draft, and an edge leads to a node that is not defined",
+        f"add a node {node.id!r}, or change the edge",
     )
 
     def perform(work: Work) -> Any:

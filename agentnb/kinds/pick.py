@@ -56,7 +56,7 @@ def bind(node: Node, world: Any) -> Perform:
 def _refused(node: Node, name: str, why: str) -> Problem:
     """X440: an agent's model requested a tool call that cannot be made."""
     return Problem("X440", f"tool {name!r} was not called", f"node {node.id!r}", why,
-                   "tell the model better what there is, or let the agent have the tool")  # fmt: skip
+                   "describe the tools better to the model, or give the agent the tool")  # fmt: skip
 
 
 KIND = Kind("pick", bind, step_type="SYSTEM_EVENT", keeps=True)

@@ -77,9 +77,9 @@ def _check_depth(work: Work) -> None:
         frame = frame.parent
     if limit is not None and depth > limit:
         raise AgentRuntimeError(
-            Problem("X418", f"subgraph {work.node.id!r} would be number {depth} inside one another",
+            Problem("X418", f"subgraph {work.node.id!r} would be nested {depth} deep",
                     str(work.node.place or f"node {work.node.id!r}"), f"max_subgraph_depth is {limit}",
-                    "allow more of them, or flatten the subgraphs")
+                    "raise the limit, or flatten the subgraphs")
         )  # fmt: skip
 
 

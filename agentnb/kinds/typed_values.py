@@ -146,7 +146,7 @@ class SystemContext:
         if not self._open or (self._work is not None and self._work.dead):
             raise ExecutionError(
                 Problem("X455", f"a late attempt to insert a {type_name(type(resource))} was refused", "SystemContext",
-                        "the step that was given this context has ended", "insert it before the system returns")
+                        "the step that owned this context has ended", "insert it before the system returns")
             )  # fmt: skip
         self.resources.insert(resource, kind, self._scope)
         return self
@@ -244,9 +244,9 @@ class Asked:
 
     def _failed(self, work: Work, why: str) -> Problem:
         """X454: a predicate failed."""
-        return Problem("X454", f"{self.name!r} could not be asked about {type_name(self.kind)!r}: {why}",
-                       place_of(work), "where a run goes on hangs on its answer",
-                       "let it be a plain function that answers for every value of that type")  # fmt: skip
+        return Problem("X454", f"{self.name!r} could not be evaluated for {type_name(self.kind)!r}: {why}",
+                       place_of(work), "the route depends on its result",
+                       "use a plain function that returns a result for every value of that type")  # fmt: skip
 
 
 def output_at(work: Work, key: str) -> Any:
@@ -300,7 +300,7 @@ def other_type(work: Work, value: Any, declared: Sequence[Any], name: str) -> Pr
     """X472: a system has returned a value of another type than its annotation declares."""
     wanted, returned = " or ".join(map(type_name, declared)) or "None", type_name(type(value))
     return Problem("X472", f"{name!r} returned a {returned!r}, and declares {wanted!r}", place_of(work),
-                   "an output is stored by its type: who asks for the declared one would not find it",
+                   "outputs are stored by type: a reader of the declared type would not find it",
                    f"return a {wanted}, or annotate it: -> {returned}")  # fmt: skip
 
 

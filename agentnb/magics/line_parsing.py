@@ -68,6 +68,6 @@ def number(words: list[str], otherwise: int | None, verb: str) -> int:
     if not text and otherwise is not None:
         return otherwise
     if not text.isdecimal():
-        raise wrong(f"{text!r} is no step number", f"%agent {verb} {text}", f"{verb} takes a number",
+        raise wrong(f"{text!r} is not a step number", f"%agent {verb} {text}", f"{verb} takes a number",
                     f"write for example %agent {verb} 3")  # fmt: skip
     return int(text)

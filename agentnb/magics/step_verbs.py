@@ -64,7 +64,7 @@ def speed(bench: Bench, words: list[str]) -> str:
     try:
         bench.session.speed = None if text in ("", "full") else float(text)
     except ValueError:
-        raise wrong(f"{text!r} is no speed", f"%agent speed {text}", "it is a number of steps a second, or full",
+        raise wrong(f"{text!r} is not a speed", f"%agent speed {text}", "it is a number of steps a second, or full",
                     "write for example %agent speed 3") from None  # fmt: skip
     steps = bench.session.speed
     return "full speed" if steps is None else f"{steps:g} steps a second"

@@ -51,7 +51,7 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
         ways, place = choices(node), where_is(recipe, node.place)
         if node.kind == "router" and not ways:
             yield Problem("R120", f"router {node.id!r} has no routes", place,
-                          "a router chooses one of its routes by a value; without any, the run ends there",
+                          "a router chooses a route by value; without routes the run ends there",
                           "give it routes, or a default", "warning")  # fmt: skip
         for value, target in ways:
             if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
@@ -78,7 +78,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
             yield missing_entry(name, recipe.nodes, place)
         elif (scope := recipe.nodes[name].scope) != ROOT:
             yield Problem("R105", f"recipe {recipe.name!r} begins at {name!r}, which is not at the top", place,
-                          f"{name!r} stands inside {scope!r}", "begin with the node around it")  # fmt: skip
+                          f"{name!r} is inside {scope!r}", "use the enclosing node as the entry")  # fmt: skip
 
 
 def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
@@ -101,21 +101,21 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
         own = inside[region.id]
         if region.owner not in recipe.nodes:
             yield Problem("R116", f"region {region.id!r} belongs to {region.owner!r}, which does not exist", place,
-                          "a region is the inside of a node", "name the node around it")  # fmt: skip
+                          "a region belongs to a node", "use the id of the enclosing node")  # fmt: skip
         if not region.entry:
-            yield Problem("R116", f"the inside of {region.id!r} begins nowhere", place,
-                          f"the nodes inside it are: {listed(own)}", "name its entry")  # fmt: skip
+            yield Problem("R116", f"region {region.id!r} has no entry", place,
+                          f"the nodes inside it are: {listed(own)}", "set its entry")  # fmt: skip
         for name in region.entry:
             if name not in own:
                 yield Problem("R116", f"the inside of {region.id!r} begins at {name!r}, which is not in it", place,
                               f"the nodes inside it are: {listed(own)}",
-                              did_you_mean(name, own, "name one of them"))  # fmt: skip
+                              did_you_mean(name, own, "use one of them"))  # fmt: skip
     for node in recipe.nodes.values():
         for name in (node.scope, *node.bodies):
             if name != ROOT and name not in recipe.regions:
                 yield Problem("R116", f"node {node.id!r} names the region {name!r}, which does not exist",
                               where_is(recipe, node.place), f"the regions are: {listed(recipe.regions)}",
-                              did_you_mean(name, recipe.regions, "name one of them"))  # fmt: skip
+                              did_you_mean(name, recipe.regions, "use one of them"))  # fmt: skip
 
 
 def check_bodies(recipe: Recipe) -> Iterator[Problem]:
@@ -132,8 +132,8 @@ def check_scopes(recipe: Recipe) -> Iterator[Problem]:
         source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
         if source and target and source.scope != target.scope:
             why = f"{edge.source!r} stands in {source.scope!r}, {edge.target!r} in {target.scope!r}"
-            yield Problem("R122", f"edge {edge.source!r} -> {edge.target!r} crosses the border of a region",
-                          where_is(recipe, edge.place), why, "lead it to the node that holds the region")  # fmt: skip
+            yield Problem("R122", f"edge {edge.source!r} -> {edge.target!r} connects nodes of different regions",
+                          where_is(recipe, edge.place), why, "connect it to the node that owns the region")  # fmt: skip
 
 
 def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
@@ -142,7 +142,7 @@ def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
         if edge.kind not in EDGE_KINDS:
             yield Problem("R123", f"edge {edge.source!r} -> {edge.target!r} has the unknown kind {edge.kind!r}",
                           where_is(recipe, edge.place), f"the kinds of edges are: {', '.join(EDGE_KINDS)}",
-                          did_you_mean(edge.kind, EDGE_KINDS, "name one of them, or leave it out"))  # fmt: skip
+                          did_you_mean(edge.kind, EDGE_KINDS, "use one of them, or leave it out"))  # fmt: skip
 
 
 def check_kinds(recipe: Recipe, kinds: Collection[str]) -> Iterator[Problem]:
@@ -151,7 +151,7 @@ def check_kinds(recipe: Recipe, kinds: Collection[str]) -> Iterator[Problem]:
         if node.kind not in kinds:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
                           where_is(recipe, node.place), f"the kinds are: {listed(kinds, 30)}",
-                          did_you_mean(node.kind, kinds, "name one of them"))  # fmt: skip
+                          did_you_mean(node.kind, kinds, "use one of them"))  # fmt: skip
 
 
 def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
@@ -172,9 +172,9 @@ def _of_evaluator(node: Node, place: str) -> Iterator[Problem]:
             yield Problem("R136", f"the threshold of evaluator {node.id!r} is {number:g}", place,
                           f"a judge scores from 0 to 1, so {end}", "write a number from 0 to 1", "warning")  # fmt: skip
         elif word == "max_refinements" and number < 0:
-            yield Problem("R136", f"evaluator {node.id!r} may ask for {number:g} refinements", place,
-                          "less than none is none: what does not pass ends the run",
-                          "write 0, or how often it may send back", "warning")  # fmt: skip
+            yield Problem("R136", f"evaluator {node.id!r} has {number:g} refinements", place,
+                          "a negative number counts as 0: a failed evaluation ends the run",
+                          "write 0 or more", "warning")  # fmt: skip
 
 
 PARTS: tuple[Rule, ...] = (

@@ -19,7 +19,7 @@ ASIDE = frozenset({"error", "timeout", "event"})
 def ignored_edge(edge: Edge, kind: str, where: str) -> Problem:
     """R119: an ordinary edge from a node that chooses its route is never taken."""
     return Problem("R119", f"edge {edge.source!r} -> {edge.target!r} is ignored", where,
-                   f"{edge.source!r} is of kind {kind!r}: its routes decide where to go, its edges are not asked",
+                   f"{edge.source!r} is of kind {kind!r}: its routes decide; its edges are not evaluated",
                    "make it a route, or remove it", "warning")  # fmt: skip
 
 
@@ -103,8 +103,8 @@ def check_reached(recipe: Recipe) -> Iterator[Problem]:
     for node in recipe.nodes.values():
         if node.id not in reached and node.kind != "missing":  # that it is missing is reported elsewhere
             yield Problem("R115", f"node {node.id!r} is never reached", where_is(recipe, node.place),
-                          f"no way leads to it from the entry ({listed(recipe.entry)})",
-                          f"lead an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
+                          f"no path leads to it from the entry ({listed(recipe.entry)})",
+                          f"add an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
 
 
 def check_ends(recipe: Recipe) -> Iterator[Problem]:
@@ -122,8 +122,8 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
     if stuck:
         limit = recipe.limits.get("max_steps")
         until = f"until max_steps ({limit})" if limit else "without end"
-        yield Problem("R125", f"from node {stuck[0].id!r} no way leads to an end", where_is(recipe, stuck[0].place),
-                      f"a run goes round {until} in: {listed(node.id for node in stuck)}",
+        yield Problem("R125", f"from node {stuck[0].id!r} no path leads to an end", where_is(recipe, stuck[0].place),
+                      f"a run cycles {until} in: {listed(node.id for node in stuck)}",
                       "add a route, a condition or an edge that leads out", "warning")  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def check_reads(recipe: Recipe) -> Iterator[Problem]:
                 continue
             guesses -= 1
             if near := get_close_matches(key, names[:MOST_NAMES], n=1, cutoff=0.8):
-                yield Problem("R126", f"node {node.id!r} reads {key!r}, which nothing is known to write",
+                yield Problem("R126", f"node {node.id!r} reads {key!r}, which no node is known to write",
                               where_is(recipe, node.place), f"the inputs and declared writes are: {words}",
                               f"did you mean {near[0]!r}?", "warning")  # fmt: skip
 

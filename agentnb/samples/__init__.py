@@ -86,7 +86,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
     if name not in known:
         raise RecipeError(
             Problem("R132", f"there is no sample {name!r}", "nb.samples()", f"the samples are: {', '.join(known)}",
-                    did_you_mean(name, known, "name one of them"))
+                    did_you_mean(name, known, "use one of them"))
         )  # fmt: skip
     return recipe_of(_source(known[name]), DIALECTS[known[name].dialect])
 

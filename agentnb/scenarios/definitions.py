@@ -81,7 +81,7 @@ def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
     """
     if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
         raise ExecutionError(
-            Problem("X412", f"{with_article(type(given).__name__)} is no list of scenarios",
+            Problem("X412", f"{with_article(type(given).__name__)} is not a list of scenarios",
                     "run_scenarios(scenarios=...)",
                     "scenarios come as a list, or are left out for the recipe's own", f"write [{_EXAMPLE}]")
         )  # fmt: skip
@@ -106,7 +106,7 @@ def _none(recipe: Recipe, given: Any) -> Problem:
         "X410",
         f"{recipe.name!r} has no scenarios",
         recipe.file or f"recipe {recipe.name!r}",
-        "it carries no tests of its own",
+        "it contains no tests",
         "write some into it, `tests: [{id: greets, description: It greets, inputs: {name: Ada}, "
         "expected_output: {text: Hi Ada}, validation_logic: exact_match}]`, "
         f"or pass run_scenarios(recipe, [{_EXAMPLE}])",
@@ -121,14 +121,17 @@ def _scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
     fields = _fields(row)
     if fields is None:
         problems.append(
-            Problem("X412", f"{with_article(type(row).__name__)} is no scenario", where, "it says no id and no inputs",
+            Problem("X412", f"{with_article(type(row).__name__)} is not a scenario", where,
+                    "it has no id and no inputs",
                     f"write {_EXAMPLE}")
         )  # fmt: skip
         return None
     found = list(_misread(fields, where)) if isinstance(row, Mapping) else []
     values = {word: fields.get(word, fields.get(other)) for word, other in _WORDS.items()}
     if values["id"] is None or values["id"] == "":
-        found.append(Problem("X412", "a scenario has no id", where, "each is named by its id", f"write {_EXAMPLE}"))
+        found.append(
+            Problem("X412", "a scenario has no id", where, "scenarios are identified by their id", f"write {_EXAMPLE}")
+        )
     problems += found
     if found:
         return None
@@ -152,7 +155,7 @@ def _misread(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
     """Yield the unknown keys of a mapping: a misspelt one would test nothing."""
     for word in fields:
         if word not in _KNOWN:
-            yield Problem("X412", f"a scenario has no word {word!r}", where, f"its words are: {', '.join(_WORDS)}",
+            yield Problem("X412", f"a scenario has no key {word!r}", where, f"its keys are: {', '.join(_WORDS)}",
                           did_you_mean(word, _KNOWN, f"remove {word!r}"))  # fmt: skip
 
 
@@ -164,7 +167,7 @@ def refused(recipe: Recipe, scenario: Scenario) -> Problem | None:
     if scenario.compare != _REFUSED:
         return None
     return Problem("X413", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", _where(recipe, scenario),
-                   "no code that stands in a scenario is ever run",
+                   "code in a scenario is never executed",
                    f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}")  # fmt: skip
 
 
@@ -175,14 +178,14 @@ def _where(recipe: Recipe, scenario: Scenario) -> str:
 def _wrong(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
     where = _where(recipe, scenario)
     if scenario.compare not in (*COMPARES, _REFUSED):
-        yield Problem("X412", f"scenario {scenario.id!r} is to be compared by {scenario.compare!r}", where,
-                      f"the ways to compare are: {', '.join(COMPARES)}",
+        yield Problem("X412", f"scenario {scenario.id!r} has the unknown comparison {scenario.compare!r}", where,
+                      f"the comparisons are: {', '.join(COMPARES)}",
                       did_you_mean(scenario.compare, COMPARES, "use one of them"))  # fmt: skip
     for word, value in (("inputs", scenario.inputs), ("expected", scenario.expected)):
         if not (isinstance(value, Mapping) or (value is None and word == "expected")):
             kind = with_article(type(value).__name__)
             yield Problem("X412", f"the {word} of scenario {scenario.id!r} are {kind}", where,
-                          "they are values by the board's keys", f"write {_EXAMPLE}")  # fmt: skip
+                          "expected a mapping from board keys to values", f"write {_EXAMPLE}")  # fmt: skip
 
 
 def _twice(scenarios: list[Scenario]) -> Iterator[Problem]:
@@ -190,7 +193,7 @@ def _twice(scenarios: list[Scenario]) -> Iterator[Problem]:
         if number > 1:
             second = [scenario.place for scenario in scenarios if scenario.id == id][1]
             yield Problem("X411", f"{number} scenarios have the id {id!r}", str(second or f"scenario {id!r}"),
-                          "a result is found by its id", "give each an id of its own")  # fmt: skip
+                          "results are looked up by id", "give each a unique id")  # fmt: skip
 
 
 def expected_of(scenario: Scenario) -> dict[str, Any] | None:

@@ -47,8 +47,8 @@ def judged(
     """
     if llm is None:
         raise ExecutionError(
-            Problem("X414", f"scenario {scenario.id!r} needs a judge, and there is no model to ask",
-                    _where(scenario), "it is compared by llm_judge, and a made-up verdict is no test",
+            Problem("X414", f"scenario {scenario.id!r} needs a judge, and no model was passed",
+                    _where(scenario), "it is compared by llm_judge, and a simulated verdict tests nothing",
                     "give one: run_scenarios(recipe, llm=...), or compare by exact_match or fuzzy")
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
@@ -102,7 +102,7 @@ def _verdict(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, s
         raise ExecutionError(
             Problem("X414", f"the judge gave no verdict on scenario {scenario.id!r}: {error}", _where(scenario),
                     f"it answered {safe_repr(answer, limit=120)}",
-                    'its model is to answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
+                    'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
     passed = score >= least if found.passed is None else found.passed
     return Compared(passed, score), "" if found.remark is None else str(found.remark)

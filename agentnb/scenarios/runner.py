@@ -82,8 +82,8 @@ def run_scenarios(
     check_recipe(recipe)
     if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
         raise ExecutionError(
-            Problem("X412", f"fuzzy={fuzzy!r} says not how alike two texts have to be", "run_scenarios(fuzzy=...)",
-                    "it is a number from 0 (anything will do) to 1 (the same)", f"write fuzzy={LIKE}")
+            Problem("X412", f"fuzzy={fuzzy!r} is not a similarity", "run_scenarios(fuzzy=...)",
+                    "it is a number from 0 (anything matches) to 1 (identical)", f"write fuzzy={LIKE}")
         )  # fmt: skip
     rows, strikes = unwrapped(scenarios)
     chosen = scenarios_of(recipe, rows)
@@ -189,13 +189,13 @@ def _unended(scenario: Scenario, session: Session) -> Problem | None:
     if status == "waiting":
         names = ", ".join(repr(pending.node) for pending in session.pending)
         return Problem("X416", f"{names} waits for a person", where,
-                       "no scripted answer is left, and while scenarios run nobody is asked",
+                       "no scripted answer is left, and scenarios never ask a person",
                        "give answers, {NODE: [TEXT]}: run_scenarios(answers=...), or the file of --script")  # fmt: skip
     if status == "exhausted":
         limit = (session.trace.outcome or {}).get("limit")
-        return Problem("X416", f"the run has used up its {limit}", where, "it had not come to its end by then",
-                       f"see why it goes on, or allow more: run_scenarios(budget={{{limit!r}: ...}})")  # fmt: skip
-    return Problem("X416", f"the run has not come to its end: it is {status}", where, "something has stopped it",
+        return Problem("X416", f"the run has used up its {limit}", where, "it did not finish within the limit",
+                       f"find out why, or raise the limit: run_scenarios(budget={{{limit!r}: ...}})")  # fmt: skip
+    return Problem("X416", f"the run did not finish: it is {status}", where, "it was stopped",
                    "step through the result's session to see where")  # fmt: skip
 
 

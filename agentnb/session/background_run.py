@@ -60,7 +60,7 @@ class Live:
                     "X113",
                     "start() needs an event loop, and none is running here",
                     "session.start()",
-                    "it runs beside other code, as in a notebook's kernel; a plain script has nothing to run beside",
+                    "it runs in the background of an event loop, as in a notebook's kernel; a plain script has none",
                     "call session.run(), or await session.arun()",
                 )
             )

@@ -119,7 +119,7 @@ def _find_unsavable(row: Breakpoint) -> Iterator[Problem]:
     """
     where, source = f"breakpoint {row.id} ({row})", getattr(row.when, "source", None)
     if row.when is not None and not _is_json(source):
-        yield Problem("X131", f"the condition of breakpoint {row.id} cannot be kept: {row.text}", where,
+        yield Problem("X131", f"the condition of breakpoint {row.id} cannot be saved: {row.text}", where,
                       "a function has no text that could be read back",
                       "write it as a text ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
     elif masked(_words(row)) != _words(row):
@@ -147,8 +147,8 @@ def _read(file: Path) -> list[Mapping[str, Any]]:
     rows = document.get("rows") if isinstance(document, dict) and document.get("agentnb") == "breakpoints" else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() <= set(WORDS) for row in rows):
         raise ExecutionError(
-            Problem("X134", f"{file.name!r} holds no breakpoints", str(file),
-                    "it is no file that session.breakpoints.save() of this version has written",
+            Problem("X134", f"{file.name!r} contains no breakpoints", str(file),
+                    "it was not written by session.breakpoints.save() of this version",
                     "name such a file")
         )  # fmt: skip
     return rows

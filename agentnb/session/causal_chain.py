@@ -101,9 +101,9 @@ def chain_in(session: Session, wanted: str) -> Chain:
     if not links:
         names = dict.fromkeys(id for event, about in about_of(events).items() for id in (*about, event))
         raise ExecutionError(
-            Problem("X161", f"nothing tells of {wanted!r} up to here", f"after step {session.position}",
+            Problem("X161", f"no event up to here concerns {wanted!r}", f"after step {session.position}",
                     "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
-                    did_you_mean(str(wanted), names, "look at session.events, or go on to where it is made"))
+                    did_you_mean(str(wanted), names, "look at session.events, or run until it is created"))
         )  # fmt: skip
     run = session.engine
     nodes = {event.seq: flight.act.node.id for flight in run.flights.values() for event in flight.act.work.emitted}

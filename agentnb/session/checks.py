@@ -43,7 +43,7 @@ def check_recipe(recipe: Any) -> None:
         raise ExecutionError(
             Problem(
                 "X117",
-                f"{with_article(type(recipe).__name__)} is no recipe",
+                f"{with_article(type(recipe).__name__)} is not a recipe",
                 "Session(recipe)",
                 "a session runs what load() returns",
                 "write Session(agentnb.load(...))",
@@ -101,7 +101,7 @@ def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -
         if name not in known:
             extra = [given for given in inputs if given not in recipe.inputs]
             yield Problem("R205", f"input {name!r} is missing", _INPUTS,
-                          f"{recipe.name!r} requires it; given were: {', '.join(inputs) or 'none'}",
+                          f"{recipe.name!r} requires it; passed: {', '.join(inputs) or 'none'}",
                           did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))  # fmt: skip
 
 
@@ -153,12 +153,12 @@ def _violation_problem(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -
     if not fault.rule:
         what = f"input {path!r} cannot be checked" if path else "the inputs cannot be checked"
         return Problem("R208", what, _INPUTS, fault.message,
-                       "mend the recipe's interface, or pass validate_inputs=False")  # fmt: skip
+                       "fix the recipe's interface, or pass validate_inputs=False")  # fmt: skip
     what = (
         f"input {path!r} is {safe_repr(value, key=secret)}" if path else f"the inputs are {', '.join(given) or 'none'}"
     )
     return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of {'it' if path else 'them'}: {fault.rule}",
-                   "pass what keeps the rule, or validate_inputs=False")  # fmt: skip
+                   "pass a valid value, or validate_inputs=False")  # fmt: skip
 
 
 def _at(given: Any, path: tuple[str | int, ...]) -> Any:
@@ -181,7 +181,7 @@ def inputs_of(inputs: Any) -> dict[str, Any]:
         return dict(inputs or {})
     raise RecipeError(
         Problem("R207", f"the inputs are {with_article(type(inputs).__name__)}, not a mapping", _INPUTS,
-                "inputs are the first values on the board, each under its key", "pass a dict: {KEY: VALUE}")
+                "inputs map board keys to initial values", "pass a dict: {KEY: VALUE}")
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
     scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
     problems = [
         Problem("X101", f"there is no node {safe_repr(name)}", f"{word}=...",
-                f"the recipe's nodes are: {listed(recipe.nodes)}", did_you_mean(name, recipe.nodes, "name one of them"))
+                f"the recipe's nodes are: {listed(recipe.nodes)}", did_you_mean(name, recipe.nodes, "use one of them"))
         for word, script in scripts.items() if isinstance(script, Mapping)
         for name in script if name not in recipe.nodes
     ]  # fmt: skip
@@ -271,7 +271,7 @@ def not_running(session: Core, verb: str) -> None:
                 "X112",
                 f"{verb} cannot be done while the session is running: pause() first",
                 f"session {session.name!r}, after step {session.engine.position}",
-                "start(), arun() or astep() moves it, and only one thing at a time may",
+                "start(), arun() or astep() is moving it, and only one of them may at a time",
                 "call session.pause(), then `await session.wait()`, then try again",
             )
         )
@@ -315,7 +315,7 @@ def check_until(session: Core, until: Any) -> Condition:
             raise ExecutionError(_no_place(until, nodes, known))
     if not (isinstance(until, str | Mapping) or callable(until)):
         raise ExecutionError(
-            Problem("X118", f"{with_article(type(until).__name__)} says no place to stop at", "run(until=...)",
+            Problem("X118", f"{with_article(type(until).__name__)} is not a stopping point", "run(until=...)",
                     "it is a node id, a step number, a condition text, JsonLogic, or a callable of the board",
                     "give one of these")
         )  # fmt: skip
@@ -352,7 +352,7 @@ def refuse_step(session: Core, step: Any) -> None:
                 f"there is no step {safe_repr(step)}",
                 f"session {session.name!r}",
                 f"its steps are 1 to {tip}, and 0 is before the first",
-                "name one of them, or run on",
+                "use one of them, or run on",
             )
         )
 
@@ -368,7 +368,7 @@ def check_speed(steps: Any) -> float | None:
     if isinstance(steps, int | float) and not isinstance(steps, bool) and SLOWEST <= steps < inf:
         return float(steps)
     raise ExecutionError(
-        Problem("X128", f"{safe_repr(steps)} is no speed", "session.speed",
-                f"it is a number of steps a second, {SLOWEST:g} or more, or None for as fast as it goes",
+        Problem("X128", f"{safe_repr(steps)} is not a speed", "session.speed",
+                f"a speed is a number of steps per second, at least {SLOWEST:g}, or None for no limit",
                 "write for example session.speed = 3")
     )  # fmt: skip

@@ -396,7 +396,7 @@ class Core(Lasting):
     def _act(self, verb: str, *, lands: bool = True) -> None:
         """Prepare an intervention; `lands` also cancels pending steps and steps in flight."""
         not_running(self, verb)
-        self.ready_to_keep(mends=True)
+        self.ready_to_keep(fixes=True)
         self._mend()
         if lands:
             self._land()

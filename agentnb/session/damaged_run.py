@@ -70,10 +70,10 @@ class SoundEntries:
         """Return the warning for a run that opens without its end; `row` belongs to the run, which may be a fork."""
         return Problem(
             "L435",
-            f"run {row.run_id!r} is damaged and opens as it stood after step {self._step}",
+            f"run {row.run_id!r} is damaged and opens at step {self._step}",
             f"{self.log.url}, entry {self._last + 1} of run {self.row.run_id!r}",
             f"{str(self.damage).splitlines()[0]}; the store counts {row.steps} steps of this run",
-            "put the store back from a copy; or go on from here with the recipe and keep that in another store: "
+            "restore the store from a backup; or continue from here with the recipe and save to another store: "
             "session.save('other.db')",
             "warning",
         )

@@ -117,9 +117,9 @@ def held(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     raise ExecutionError(
         Problem(
             "X115",
-            f"no {kind} is waited for" + (f" at {wanted!r}" if wanted else ""),
+            f"no {kind} is pending" + (f" at {wanted!r}" if wanted else ""),
             f"after step {run.position}",
-            f"what waits here: {waits}",
+            f"pending: {waits}",
             "run or step to the node that asks, and look at session.pending",
         )
     )
@@ -176,8 +176,8 @@ def check_answer(hold: Hold, answer: Any) -> None:
 def no_answer(name: str) -> ExecutionError:
     """Return the exception for an approval that is given any other answer."""
     return ExecutionError(
-        Problem("X127", f"{name!r} asks for leave, and has no answer to change", "change(answer=...)",
-                "an approval is granted or denied; only what it asks leave for can be changed",
+        Problem("X127", f"{name!r} is an approval and has no answer to change", "change(answer=...)",
+                "an approval is granted or denied; only its arguments can be changed",
                 "call approve(id) or deny(id, reason)")
     )  # fmt: skip
 

@@ -77,10 +77,10 @@ class Lasting:
         journal = self.journal
         return None if journal is None or journal.trouble is None else journal.encoder.unfit
 
-    def ready_to_keep(self, *, mends: bool = False) -> None:
+    def ready_to_keep(self, *, fixes: bool = False) -> None:
         """Check before an action that its result can be saved.
 
-        If no codec supports a value of a step, that step may be abandoned, or repaired by the next action (`mends`).
+        If no codec supports a value of a step, that step may be abandoned, or repaired by the next action (`fixes`).
 
         Raises:
             StoreError: the last changes could not be saved, and still cannot.
@@ -93,7 +93,7 @@ class Lasting:
                 with self._logged():
                     self.journal.flush()
             except StoreError:
-                if self._unfit is None or not (mends or self._core.engine.position < self._unfit):
+                if self._unfit is None or not (fixes or self._core.engine.position < self._unfit):
                     raise
 
     def keep(self) -> None:
@@ -167,9 +167,9 @@ class Lasting:
             return False
         journal.close()
         self.keep_in(None)
-        self.locked = Problem("L471", "another object of this process has gone on with this run",
-                              f"run {journal.run_id!r}", "only one may write a run, and the one that was loaded has",
-                              "go on with the loaded one, or load the run again")  # fmt: skip
+        self.locked = Problem("L471", "another session of this process has continued this run",
+                              f"run {journal.run_id!r}", "only one session may write a run, and the other one has",
+                              "continue with that session, or load the run again")  # fmt: skip
         return True
 
     # -- masked values and steps in flight ------------------------------------------------------------------------
@@ -189,8 +189,8 @@ class Lasting:
         if unknown:
             raise ExecutionError(*(
                 Problem("X141", f"nothing is masked at {path!r}", f"session {self._core.name!r}",
-                        f"what was masked when the run was kept: {', '.join(asked) or 'nothing'}",
-                        did_you_mean(path, asked, "name one of them, or use edit()"))
+                        f"masked when the run was stored: {', '.join(asked) or 'nothing'}",
+                        did_you_mean(path, asked, "use one of them, or use edit()"))
                 for path in unknown
             ))  # fmt: skip
         if values:

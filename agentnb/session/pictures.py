@@ -52,7 +52,7 @@ class Graphs:
         Args:
             at: after which step; default: the current position, including the work of a step in flight.
 
-        X160: a run of nodes and edges has no graph of objects.
+        X160: a run of nodes and edges has no object graph.
 
         Raises:
             ExecutionError: X160, this is not a run of behaviors; X111, there is no such step.
@@ -63,8 +63,8 @@ class Graphs:
         session = cast("Session", self)
         if not reacts(session.recipe):
             raise ExecutionError(
-                Problem("X160", f"{session.recipe.name!r} has no graph of objects", "draw_objects()",
-                        "only behaviors make one: objects and relations that events tell of",
+                Problem("X160", f"{session.recipe.name!r} has no object graph", "draw_objects()",
+                        "only behaviors create one, from events about objects and relations",
                         "look at session.board, or draw() the recipe with its board")
             )  # fmt: skip
         step = session.position if at is None else at

@@ -100,7 +100,7 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
         raise StoreError(
             Problem("L433", f"the steps up to {step} do not fit this recipe", f"recipe {recipe.name!r}",
                     "; ".join([*told, *moved]),
-                    "fork before the first step of those nodes, or leave them as they are in the recipe")
+                    "fork before the first step of those nodes, or leave them unchanged in the recipe")
         )  # fmt: skip
 
 

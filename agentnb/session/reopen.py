@@ -193,7 +193,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
         except (ValueError, KeyError, TypeError) as error:
             lost = Problem(
                 "L436",
-                f"where run {row.run_id!r} stood cannot be read",
+                f"the position of run {row.run_id!r} cannot be read",
                 log.url,
                 f"its row is damaged: {error}",
                 "the session stands at the last step; back() and goto() move it",
@@ -229,7 +229,7 @@ def _name_run_in_errors(log: EventLog, row: RunRow) -> Iterator[None]:
     except StoreError as error:
         if error.problems[0].code != "L402":
             raise
-        where, do = f"run {row.run_id!r} of {log.url}", "put the store back from a copy, or open another run of it"
+        where, do = f"run {row.run_id!r} of {log.url}", "restore the store from a backup, or open another run of it"
         raise StoreError(*(replace(one, where=where, do=do) for one in error.problems)) from error.__cause__
 
 
@@ -247,7 +247,7 @@ def _documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, Any]],
         text = f"[{','.join([entry.body for entry in chunk])}]"
         found = json.loads(text)
         if len(found) != len(chunk):
-            raise damaged(ValueError("an entry is no document"))
+            raise damaged(ValueError("an entry is not a document"))
         yield found, chunk[-1].seq, MASKED in text
 
 

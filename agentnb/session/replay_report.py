@@ -41,13 +41,13 @@ def replayed(session: Session, from_step: int, recipe: Recipe | None, strict: st
     if strict not in LEVELS:
         raise ExecutionError(
             Problem("L431", f"there is no level {strict!r} to compare on", "session.replay(strict=...)",
-                    f"the levels are: {', '.join(LEVELS)}; each compares what the one before it does, and more",
+                    f"the levels are: {', '.join(LEVELS)}; each compares more than the one before",
                     did_you_mean(str(strict), LEVELS, "use one of them"))
         )  # fmt: skip
     if isinstance(from_step, bool) or not isinstance(from_step, int) or not 0 <= from_step <= run.position:
         raise ExecutionError(
             Problem("L432", f"there is no step {from_step!r} to begin after", "session.replay(from_step=...)",
-                    f"the session stands after step {run.position}, and replays the steps up to there",
+                    f"the session is at step {run.position} and replays the steps up to there",
                     f"give a number from 0 to {run.position}")
         )  # fmt: skip
     plan = None if recipe is None else plan_to_replay(run, recipe)
@@ -119,8 +119,8 @@ class ReplayReport:
         more = f"; {len(self.divergences) - 1} more in the report" if len(self.divergences) > 1 else ""
         raise ReplayDivergence(
             Problem("L430", str(first), f"session {self.name!r}, replay(strict={self.strict!r})",
-                    f"the nodes ran again on the recorded answers, and came to something else{more}",
-                    "look at report.to_frame(): mend what has changed, or what a function takes from outside the board")
+                    f"the nodes ran again on the recorded answers and gave different results{more}",
+                    "look at report.to_frame(): undo the change, or pass in what a function reads from outside")
         )  # fmt: skip
 
     def _head(self) -> str:

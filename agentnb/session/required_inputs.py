@@ -46,7 +46,7 @@ def refusal(run: Run) -> Problem | None:
         "X121",
         "; ".join(rule.message for rule in rules),
         place,
-        "the recipe requires it of the blackboard before its first step, and nothing has run",
+        "the recipe requires it before its first step; nothing has run",
         "pass other inputs, or edit the board: session.edit({KEY: VALUE}); then run again",
     )
 

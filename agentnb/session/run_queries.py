@@ -129,13 +129,13 @@ def _problem(run: Run) -> Problem | None:
             f"node {act.node.id!r} ({act.node.kind.name}) failed: {failure.type}: {failure.message}",
             f"step {step}, {act.node.node.place or 'node ' + repr(act.node.id)}",
             _why_unhandled(run, act, failure),
-            "mend the node or edit the board, then retry(); or skip() it, or go back()",
+            "fix the node or edit the board, then call retry(); or call skip() or back()",
         )
     missing = masked_values.unknown(run)
     if missing and not in_kernel():
         names = ", ".join(map(repr, missing))
-        return Problem("X142", f"values that were masked when the run was kept are missing: {names}",
-                       f"after step {run.position}", "what is kept of a run holds no secrets, and its nodes need them",
+        return Problem("X142", f"values that were masked when the run was stored are missing: {names}",
+                       f"after step {run.position}", "a stored run holds no secrets, and its nodes need them",
                        "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
     waits = [flight.act.node.id for flight in run.flights.values()
              if flight.held and flight.hold and flight.hold.kind in ASKS]  # fmt: skip
@@ -144,10 +144,10 @@ def _problem(run: Run) -> Problem | None:
         names = ", ".join(map(repr, waits))
         return Problem(
             "X110",
-            f"{names} waits for a person, and nobody can be asked here",
+            f"{names} waits for a person, and no one can be asked here",
             f"after step {run.position}",
-            "no answer is left in the script, and this is neither a notebook nor a terminal",
-            "pass answers={NODE: [...]} where the run is made, or call session.answer(value)",
+            "the script has no answer left, and this is neither a notebook nor a terminal",
+            "pass answers={NODE: [...]} when you create the session, or call session.answer(value)",
         )
     return None
 

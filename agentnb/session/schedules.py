@@ -163,7 +163,7 @@ class HooksAPI:
             if name in self.names(schedule):
                 raise ExecutionError(
                     Problem("X151", f"{schedule} has a hook {name!r} already", "HooksAPI.register",
-                            "a hook is known by its name", "give this one another name, or unregister the other")
+                            "hook names are unique", "give this one another name, or unregister the other")
                 )  # fmt: skip
         for schedule in wanted:
             self.rows[schedule].append(Hook(name, call, provides, _takes_context(call)))
@@ -249,7 +249,7 @@ def _failed(row: Hook, event: GraphEvent, error: Exception) -> Problem:
     """X471: a provider hook has failed before a node."""
     return Problem("X471", f"hook {row.name!r} of {event.schedule} failed: {type(error).__name__}: {error}",
                    f"before node {event.node_id!r}", "the node may need the resource that the hook provides",
-                   f"correct the hook, or take it away: hooks.unregister({row.name!r})")  # fmt: skip
+                   f"correct the hook, or remove it: hooks.unregister({row.name!r})")  # fmt: skip
 
 
 def _schedule(given: Schedule | str) -> Schedule:

@@ -43,8 +43,8 @@ def batch_of(durability: Any) -> Batch | None:
     if sizes.keys() <= set(names) and all(type(size) is int and size > 0 for size in sizes.values()):
         return Batch(**sizes)
     raise ExecutionError(
-        Problem("X140", f"{safe_repr(durability)} is no durability", "durability=...",
-                "'step' keeps each step before the next begins, 'batch' may lose the last few, a mapping says how many",
+        Problem("X140", f"{safe_repr(durability)} is not a durability", "durability=...",
+                "'step' stores each step before the next; 'batch' may lose the last few; a mapping sets how many",
                 did_you_mean(str(durability), WORDS, "write 'step', 'batch', or {'steps': 1000, 'ms': 200}"))
     )  # fmt: skip
 
@@ -71,9 +71,9 @@ def check_id(run_id: Any) -> None:
     """
     if run_id is not None and not (isinstance(run_id, str) and run_id.strip()):
         raise ExecutionError(
-            Problem("X143", f"{safe_repr(run_id)} is no id of a run", "run_id=...",
-                    "a run is found again by its id, so that is text, and not empty",
-                    "give it a name of its own, or leave it out: then it is given one")
+            Problem("X143", f"{safe_repr(run_id)} is not an id of a run", "run_id=...",
+                    "run ids are non-empty strings",
+                    "pass another id, or leave it out to get a generated one")
         )  # fmt: skip
 
 
@@ -146,8 +146,9 @@ def save(session: Core, where: str | os.PathLike[str] | EventLog | None) -> str:
     log = None if where is None else open_log(where)
     if log is None and journal is None:
         raise StoreError(
-            Problem("L451", "this run is kept nowhere yet", f"session {session.name!r}", "save() was given no place",
-                    "name a file: session.save('run.db')")
+            Problem("L451", "this run is not stored yet", f"session {session.name!r}",
+                    "save() was called without a path",
+                    "pass a file name: session.save('run.db')")
         )  # fmt: skip
     if log is not None and (journal is None or journal.log is not log):
         journal = copies.get(session.engine, {}).get(log)
@@ -177,7 +178,7 @@ def head_of(row: RunRow) -> dict[str, Any]:
         found["recipe"]["nodes"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # RecursionError: the parser's depth limit
         raise StoreError(
-            Problem("L402", f"the head of run {row.run_id!r} cannot be read", f"run {row.run_id!r}",
+            Problem("L402", f"the header of run {row.run_id!r} cannot be read", f"run {row.run_id!r}",
                     f"{type(error).__name__}: {error}", "open another run of it")
         ) from error  # fmt: skip
     return dict(found)

@@ -37,7 +37,7 @@ def _cure(message: str) -> str:
         return "add what is missing between the two values"
     if "Extra data" in message:
         return "remove what stands behind the closing brace"
-    return "mend the value: text needs double quotes, and true, false and null are lower case"
+    return "fix the value: text needs double quotes, and true, false and null are lower case"
 
 
 def _refuse(constant: str) -> NoReturn:

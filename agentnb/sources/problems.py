@@ -11,7 +11,7 @@ from agentnb.errors import Place, Problem, close_match, did_you_mean
 def unreadable(where: str, error: OSError, otherwise: str) -> Problem:
     """R101: a file cannot be read."""
     reason = error.strerror or type(error).__name__
-    return Problem("R101", f"{where!r} cannot be read", where, f"the system says: {reason}", otherwise)
+    return Problem("R101", f"{where!r} cannot be read", where, f"the operating system reports: {reason}", otherwise)
 
 
 def no_plain_file(where: str) -> Problem:
@@ -26,7 +26,7 @@ def no_such_file(where: str, names: Iterable[str], folder: str) -> Problem:
     listed = f"the recipes in {folder!r} are: {', '.join(known[:8])}" if known else f"there is no recipe in {folder!r}"
     stems = {Path(name).stem: name for name in known}  # folders and suffixes are alike in all names and no typing error
     near = close_match(Path(where).stem, stems)
-    order = f"did you mean {stems[near]!r}?" if near else "mend the path, or give the text itself (of several lines)"
+    order = f"did you mean {stems[near]!r}?" if near else "fix the path, or give the text itself (of several lines)"
     return Problem("R101", f"there is no file {where!r}", where, listed, order)
 
 
@@ -64,7 +64,7 @@ def unknown_alias(name: str, place: Place, anchors: Iterable[str]) -> Problem:
     known = list(anchors)
     why = f"the anchors above it are: {', '.join(known)}" if known else "there is no anchor above it"
     order = did_you_mean(name, known, f"write '&{name}' before the value that it stands for, or quote '*{name}'")
-    return Problem("R102", f"the alias '*{name}' stands for nothing", str(place), why, order)
+    return Problem("R102", f"the alias '*{name}' is not defined", str(place), why, order)
 
 
 def bad_merge(place: Place) -> Problem:
@@ -81,14 +81,14 @@ def bad_merge(place: Place) -> Problem:
 def duplicate_key(key: str, place: Place, first: tuple[int, int]) -> Problem:
     """R103: a mapping has the same key twice."""
     before = f"it stands at {first[0]}:{first[1]} already" if first[0] else "it is there already"
-    return Problem("R103", f"key {key!r} stands twice in one mapping", str(place),
-                   f"a key has one value, and {before}", "remove one of the two, or rename it")  # fmt: skip
+    return Problem("R103", f"key {key!r} appears twice in one mapping", str(place),
+                   f"keys are unique, and {before}", "remove one of the two, or rename it")  # fmt: skip
 
 
 def too_large(where: str, size: int, limit: int) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
     return Problem("R108", f"{where!r} is too large", where, f"it has {size:,} bytes, the limit is {limit:,}",
-                   "split it, or move long texts into files of their own")  # fmt: skip
+                   "split it, or move long texts into separate files")  # fmt: skip
 
 
 def too_deep(place: Place, limit: int) -> Problem:
@@ -105,54 +105,56 @@ def too_many(place: Place, limit: int) -> Problem:
 
 def holds_itself(name: str, place: Place) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
-    return Problem("R108", f"'&{name}' holds itself by '*{name}'", str(place), "it would be endlessly deep",
+    return Problem("R108", f"'&{name}' contains itself through '*{name}'", str(place), "the nesting would be infinite",
                    f"remove '*{name}', or move '&{name}'")  # fmt: skip
 
 
 def unquoted_key(word: str, place: Place) -> Problem:
     """R109: YAML reads an unquoted word as a boolean or null where a string is required."""
     if not place.line:  # of a dict: there were no quotes to leave out
-        return Problem("R109", f"key {word} is not a text", str(place), "the keys of a recipe are texts",
+        return Problem("R109", f"key {word} is not a string", str(place), "the keys of a recipe are strings",
                        f"write {word!r}")  # fmt: skip
-    return Problem("R109", f"key {word!r} is not a text", str(place), _why_no_text(word), f'quote it: "{word}":')
+    return Problem("R109", f"key {word!r} is not a string", str(place), _why_no_text(word), f'quote it: "{word}":')
 
 
 def unquoted_value(word: str, place: Place) -> Problem:
     """R109: YAML reads an unquoted word as a boolean or null where a string is required."""
     if not place.line:
-        return Problem("R109", f"value {word} is not a text", str(place), "a text is needed here",
+        return Problem("R109", f"value {word} is not a string", str(place), "a string is required here",
                        f"write {word!r}")  # fmt: skip
-    return Problem("R109", f"value {word!r} is not a text", str(place), _why_no_text(word), f'quote it: "{word}"')
+    return Problem("R109", f"value {word!r} is not a string", str(place), _why_no_text(word), f'quote it: "{word}"')
 
 
 def _why_no_text(word: str) -> str:
     if word.lower() in {"", "~", "null", "none"}:
-        return f"unquoted, {word!r} is YAML's null (nothing), and a text is needed here"
+        return f"unquoted, {word!r} is YAML's null (nothing), and a string is required here"
     meaning = "true" if word.lower() in {"yes", "on", "true"} else "false"
     return f"YAML reads unquoted yes, no, on, off, true and false as booleans ({word!r} is {meaning}); a text is needed"
 
 
 def key_not_text(place: Place) -> Problem:
     """R114: a value has the wrong type or form."""
-    return Problem("R114", "a key is a mapping or a list", str(place), "keys are texts", "write the key as one text")
+    return Problem(
+        "R114", "a key is a mapping or a list", str(place), "keys are strings", "write the key as one string"
+    )
 
 
 def unknown_tag(tag: str, place: Place) -> Problem:
     """R110: a YAML tag asks for something other than plain values."""
     return Problem("R110", f"tag {tag!r} is refused", str(place),
-                   "a recipe holds plain values; nothing in it can make an object", "remove the tag")  # fmt: skip
+                   "a recipe holds plain values only", "remove the tag")  # fmt: skip
 
 
 def unfit_value(text: str, tag: str, place: Place) -> Problem:
     """R110: a YAML tag asks for something other than plain values."""
     return Problem("R110", f"{text[:40]!r} does not fit its tag {tag!r}", str(place), f"it cannot be read as {tag[2:]}",
-                   "remove the tag, or mend the value")  # fmt: skip
+                   "remove the tag, or fix the value")  # fmt: skip
 
 
 def number_too_long(place: Place, digits: int) -> Problem:
     """R114: a value has the wrong type or form."""
     return Problem("R114", f"a number has {digits:,} digits", str(place), "Python reads at most 4300 digits",
-                   "quote it, so that it is a text")  # fmt: skip
+                   "quote it to make it a string")  # fmt: skip
 
 
 def not_a_mapping(place: Place, found: str) -> Problem:

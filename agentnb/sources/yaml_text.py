@@ -24,7 +24,7 @@ _TRUE_FALSE = frozenset({"true", "false"})
 # The parser's message -> the remedy.
 _CURES = (
     ("tab", "indent with spaces, not with a tab"),
-    ("mapping values are not allowed", "quote the value (a ': ' inside it needs quotes), or mend the indentation"),
+    ("mapping values are not allowed", "quote the value (a ': ' inside it needs quotes), or fix the indentation"),
     ("cannot start any token", "quote the value: it starts with a character that YAML keeps for itself"),
     ("end of stream", "close the quote that was opened"),
     ("expected ','", "close the bracket or brace that was opened, or add the missing comma"),
@@ -32,7 +32,7 @@ _CURES = (
 )
 # A block (`|`), from its anchor or tag to the indentation of its first nonblank line.
 _BLOCK = re.compile(r"(?P<before>(?:[&!]\S*\s+)*)\|[^\n]*\n(?:[ ]*\r?\n)*(?P<indent>[ ]*)")
-_NO_CURE = "mend this line or the one above it: indentation, quotes, a missing ':'"
+_NO_CURE = "fix this line or the one above it: indentation, quotes, a missing ':'"
 
 
 def read_yaml(text: str, builder: Builder, loader_type: type[Any] | None = None) -> None:

@@ -269,10 +269,10 @@ class Link:
             raise StoreError(
                 Problem(
                     "L416",
-                    "this is no store of agentnb",
+                    "this is not a store of agentnb",
                     self.database.shown,
-                    f"another program keeps its own tables in it: {others}",
-                    "name another file: this one is left as it is",
+                    f"it contains another program's tables: {others}",
+                    "use another file; this one was not changed",
                 )
             )
         found = cursor.execute(self._words.version).fetchone()
@@ -282,9 +282,9 @@ class Link:
             raise StoreError(
                 Problem(
                     "L415",
-                    "a newer agentnb has made this store",
+                    "this store was created by a newer agentnb",
                     self.database.shown,
-                    f"its tables have version {found[0]}, this one knows them up to {VERSION}",
+                    f"its tables have version {found[0]}, this version supports up to {VERSION}",
                     "install the newest agentnb: pip install -U agentnb",
                 )
             )
@@ -305,8 +305,8 @@ class Link:
                 "L410",
                 "there is no store here",
                 self.database.shown,
-                "no run has been kept in this place yet, and a look makes nothing",
-                "look at the path or URL; nb.Session(recipe, store=...) begins a store where there is none",
+                "no run has been stored here yet",
+                "check the path or URL; nb.Session(recipe, store=...) creates a store",
             )
         )
 
@@ -316,8 +316,8 @@ class Link:
                 "L426",
                 "the store's file was taken away or replaced while a run was being written",
                 self.database.shown,
-                "what is written to the file that is gone could be found by nobody",
-                "put the file back where it was and try again, or keep the run in another store",
+                "writes to the removed file would be lost",
+                "restore the file and try again, or save the run to another store",
             )
         )
 

@@ -15,7 +15,7 @@ class _Words(NamedTuple):
 
 _KEPT: Final = "what was kept before is whole, and the same can be tried again then"
 _WORDS: Final = {
-    "L416": _Words("this is no store of agentnb", "name another file: this one is left as it is"),
+    "L416": _Words("this is not a store of agentnb", "use another file; this one was not changed"),
     "L417": _Words("the store's disk is full, or fails", f"make room on it; {_KEPT}"),
     "L418": _Words(
         "the store is locked by another program", f"wait until that program is done with it, or end it; {_KEPT}"
@@ -25,7 +25,7 @@ _WORDS: Final = {
         f"make its file and folder writable, or take an account that may write; {_KEPT}",
     ),
     "L420": _Words(
-        "the store may not be opened",
+        "access to the store was denied",
         "look at the path, the rights on it, and the user, password and database that the URL names",
     ),
     "L421": _Words(
@@ -37,7 +37,7 @@ _WORDS: Final = {
         "put its file back from a copy, or save what can still be read: `sqlite3 runs.db .recover`",
     ),
     "L427": _Words("the store has refused this", f"what the database says tells more; {_KEPT}"),
-    "L429": _Words("the store cannot keep this text", "leave out what is no text: a NUL, or half of a UTF-16 pair"),
+    "L429": _Words("the store cannot keep this text", "leave out what is not a text: a NUL, or half of a UTF-16 pair"),
 }
 _ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
 
@@ -80,7 +80,7 @@ def damaged_row(where: str, which: str) -> Problem:
         "L434",
         f"{which} cannot be listed",
         where,
-        "what the store says of it is not as it was written",
-        "put the store back from a copy; the other runs can be opened",
+        "its row in the store is damaged",
+        "restore the store from a backup; the other runs can be opened",
         "warning",
     )

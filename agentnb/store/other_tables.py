@@ -71,8 +71,8 @@ def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
     database = database_of(place, SECONDS)
     if not database.exists():
         raise StoreError(
-            Problem("L410", "there is no store here", place.shown, "there is no such file, or nothing is in it",
-                    "look at the path or URL")
+            Problem("L410", "there is no store here", place.shown, "the file does not exist or is empty",
+                    "check the path or URL")
         )  # fmt: skip
     try:
         if place.kind == "sqlite":

@@ -93,7 +93,7 @@ class PostgresServer:
                     "L414",
                     "this URL cannot be read",
                     self.shown,
-                    "an option in it is not known, or a sign that must be written as %40 or the like is not",
+                    "it has an unknown option, or a special character that is not percent-encoded",
                     "write it as postgresql://user:password@host:5432/database",
                 )
             ) from None

@@ -22,8 +22,8 @@ def no_runs(where: str) -> StoreError:
             "L413",
             "there is no run yet",
             where,
-            "without an id the run that was written last is meant, and this store keeps none",
-            "keep a run here first, with nb.Session(recipe, store=...), or name another store",
+            "without an id the last run is opened, and this store has none",
+            "store a run here first with nb.Session(recipe, store=...), or use another store",
         )
     )
 
@@ -33,9 +33,9 @@ def doubled(run_id: str, where: str) -> StoreError:
     return StoreError(
         Problem(
             "L412",
-            f"there is a run {run_id!r} already",
+            f"run {run_id!r} already exists",
             where,
-            "an id names one run of a store for ever",
-            "give this run another run_id, or leave it out; to go on with the one that is kept, open it with nb.open",
+            "run ids are unique in a store",
+            "give this run another run_id, or leave it out; to continue the existing run, open it with nb.open",
         )
     )

@@ -371,7 +371,7 @@ def database_of(place: Where, seconds: float) -> Database:
         raise StoreError(
             Problem(
                 "L424",
-                "PostgreSQL needs a package that is not here",
+                "PostgreSQL needs a package that is not installed",
                 place.shown,
                 str(error),
                 "pip install 'agentnb[postgres]' (or keep runs in a file: runs.db)",

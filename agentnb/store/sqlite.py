@@ -96,7 +96,7 @@ class SqliteFile:
         self.fleeting = False
         self._check_place()
         if self.exists() and not self._may_be_written():
-            raise refused("L419", self.shown, "its file may not be written")
+            raise refused("L419", self.shown, "its file is not writable")
         connection = self._connect("mode=rwc")
         try:
             self._settle(connection)
@@ -121,7 +121,7 @@ class SqliteFile:
         elif not path.parent.is_dir():
             why, do = f"there is no folder {str(path.parent)!r}", "make that folder first, or look at the path"
         if why:
-            raise StoreError(Problem("L420", "the store may not be opened", self.shown, why, do))
+            raise StoreError(Problem("L420", "access to the store was denied", self.shown, why, do))
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"file:{quote(self.path)}?{mode}"

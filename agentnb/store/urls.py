@@ -142,17 +142,17 @@ def _is_secret(key: str) -> bool:
 
 def _unknown(what: str, why: str) -> StoreError:
     """L414: this is not the name of a store, or cannot be read."""
-    return StoreError(Problem("L414", f"{what} names no store", "store", why, _FORMS))
+    return StoreError(Problem("L414", f"{what} is not the address of a store", "store", why, _FORMS))
 
 
 def _in_memory(text: str) -> StoreError:
     return StoreError(
         Problem(
             "L423",
-            f"{text!r} would be an SQLite database in memory",
+            f"{text!r} is an SQLite database in memory",
             "store",
-            "it would be gone with its connection, and no second one could see it",
-            "for runs that last name a file (runs.db); for runs in memory: from agentnb.store import MemoryLog, and "
+            "it would be lost with its connection, and no other connection could see it",
+            "to keep runs, use a file (runs.db); for runs in memory: from agentnb.store import MemoryLog, and "
             "store=MemoryLog()",
         )
     )

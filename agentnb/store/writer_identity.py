@@ -70,9 +70,9 @@ def held(run_id: str, writer: Writer | None, where: str) -> StoreError:
     return StoreError(
         Problem(
             "L411",
-            f"run {run_id!r} is being written by somebody else",
+            f"run {run_id!r} is being written by another session",
             where,
-            f"a run has one writer at a time, and now it is {who}",
+            f"a run has one writer at a time; now it is {who}",
             "go on there; or close the run there (or end that program) and try again; or keep what was done here in "
             "another store: session.save('other.db')",
         )
@@ -84,7 +84,7 @@ def overtaken(run_id: str, last: int, first: int, where: str) -> StoreError:
     return StoreError(
         Problem(
             "L411",
-            f"somebody else has written to run {run_id!r}",
+            f"another session has written to run {run_id!r}",
             where,
             f"its last entry is number {last}, and what was to be kept here begins with number {first}: one behind "
             "the other would make no run",

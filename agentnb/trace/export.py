@@ -72,7 +72,7 @@ def document_of(source: str | bytes, where: str = "the text") -> dict[str, Any]:
         text = source if isinstance(source, str) else source.decode("utf-8")
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # RecursionError: the parser's depth limit
-        raise _not_ours(where, f"it is no JSON: {error}") from error
+        raise _not_ours(where, f"it is not JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _not_ours(where, f"it does not say that its format is {FORMAT!r}")
     check_version(document.get("version"))

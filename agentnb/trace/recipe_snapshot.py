@@ -210,7 +210,7 @@ def read_only(where: str) -> Problem:
         "L450",
         "this run can only be read: it was opened without its recipe",
         where,
-        "what is kept of a run is what has happened; what its nodes do stands in the recipe, and nothing kept can run",
+        "a store holds what happened; the code of the nodes is in the recipe",
         "open it with the recipe: nb.open(WHERE, RUN_ID, recipe=nb.load(...))",
     )
 

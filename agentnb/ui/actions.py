@@ -79,7 +79,7 @@ def emit(session: Session, typed: Any, type_: Any) -> None:
     if not name:
         raise AgentNbError(
             Problem("U323", "an event needs a type", "the cockpit's form for events",
-                    "nodes listen to events by their type", "name one, as 'goal.created'")
+                    "behaviors subscribe to event types", "enter one, such as 'goal.created'")
         )  # fmt: skip
     payload = parsed(text, "json", "payload") if text else None
     hide_found(freeze(payload))
@@ -96,8 +96,8 @@ def skip(session: Session, typed: Any, _: Any) -> None:
     writes = parsed(text, "json", "what it would have written") if text else {}
     if not isinstance(writes, dict):
         raise AgentNbError(
-            Problem("U324", "what a node would have written is a mapping", "the cockpit's form for a failed node",
-                    f"it is {safe_repr(text, 40)}", 'write the values by their keys, as {"reply": "none"}')
+            Problem("U324", "the writes of a skipped node must be a mapping", "the cockpit's form for a failed node",
+                    f"it is {safe_repr(text, 40)}", 'write values by key, for example {"reply": "none"}')
         )  # fmt: skip
     hide_found(freeze(writes))
     session.skip(writes)

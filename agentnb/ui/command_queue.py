@@ -219,9 +219,9 @@ def problems_of(error: Exception, verb: str) -> tuple[Problem, ...]:
     return (
         Problem(
             "U302",
-            f"{verb} did not work: {name}",
+            f"{verb} failed: {name}",
             f"the cockpit's {verb}",
-            str(error) or f"it raised {name} and said no more",
+            str(error) or f"it raised {name} without a message",
             f"call session.{verb} in a cell to see where it comes from",
         ),
     )

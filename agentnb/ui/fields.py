@@ -183,13 +183,13 @@ def parsed(text: str, kind: str, name: str = "") -> Any:
     except (ValueError, RecursionError) as error:  # RecursionError: the parser's own depth limit
         reason = str(error) or type(error).__name__
     raise AgentNbError(
-        Problem("U305", f"what was typed for {name!r} is not {wanted}" if name else f"what was typed is not {wanted}",
+        Problem("U305", f"the value of {name!r} is not {wanted}" if name else f"the value is not {wanted}",
                 "the cockpit's editor", reason, f"{how}; nothing was changed")
     )  # fmt: skip
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON number")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _put(value: Any, path: list[Any], new: Any) -> Any:

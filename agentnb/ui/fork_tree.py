@@ -51,8 +51,8 @@ def named(session: Session, run: Any) -> Session:
     if found is None:
         raise AgentNbError(
             Problem("U310", f"there is no run {run!r} here", "the forks of this cockpit",
-                    "a run that was reset goes by another id, and one that is only kept in a store is not open",
-                    "choose another one of the tree; what a store keeps is opened by agentnb.open(path, run_id)")
+                    "a run that was reset has another id, and a stored run is not open",
+                    "choose another run of the tree; open a stored run with agentnb.open(path, run_id)")
         )  # fmt: skip
     return found
 

@@ -45,8 +45,8 @@ def look(session: Session, what: Any, which: Any) -> Any:
     found = LOOKS.get(what)
     if found is None:
         raise AgentNbError(
-            Problem("U308", f"there is nothing called {what!r} to look at", "a message from the page",
+            Problem("U308", f"there is no view {what!r}", "a message from the page",
                     f"there is: {', '.join(LOOKS)}",
-                    did_you_mean(str(what), LOOKS, "reload the page, so that it fits this version"))
+                    did_you_mean(str(what), LOOKS, "reload the page so that it matches this version"))
         )  # fmt: skip
     return found(session, which)

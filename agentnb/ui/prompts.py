@@ -124,8 +124,8 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
     fault = next(Schema(schema).faults(value), None) if schema is not None else None
     if fault is not None:
         raise AgentNbError(
-            Problem("U322", f"{waits.node!r} asks for another answer", "the cockpit's answer",
-                    fault.rule or fault.message, "answer what the question asks for; nothing was given")
+            Problem("U322", f"{waits.node!r} cannot take this answer", "the cockpit's answer",
+                    fault.rule or fault.message, "answer what the question asks for; nothing was submitted")
         )  # fmt: skip
     return value
 
@@ -142,8 +142,8 @@ def change(session: Session, value: Any, target: str | None) -> None:
     held = next((one for one in session.pending if one.kind != "answer" and one.id == target), None)
     if held is None:
         raise AgentNbError(
-            Problem("U307", f"no call or approval {target!r} waits", "the cockpit's editor",
-                    "it has gone on, or another cell has changed where the run stands", "look at session.pending")
+            Problem("U307", f"no call or approval {target!r} is pending", "the cockpit's editor",
+                    "the run has continued, or another cell has moved it", "look at session.pending")
         )  # fmt: skip
     changes = value if isinstance(value, dict) else {}
     if changes.get("arguments"):

@@ -122,9 +122,9 @@ def path_of(session: Session, target: Any) -> list[str]:
     if isinstance(target, list) and target and all(isinstance(part, str) for part in target):
         return target
     raise AgentNbError(
-        Problem("U321", f"{target!r} names nothing on the board", "a message from the page",
-                "a place is named by a text, or by the list of the parts of its path",
-                "reload the page, so that it fits this version")
+        Problem("U321", f"{target!r} is not a path on the board", "a message from the page",
+                "a path is a string, or a list of its parts",
+                "reload the page so that it matches this version")
     )  # fmt: skip
 
 
@@ -200,7 +200,13 @@ def meant(session: Session, typed: Any, path: list[str]) -> Any:
     broken = _violation(session, path, value)
     if broken is not None:
         raise AgentNbError(
-            Problem("U320", broken.what, _WHERE, broken.why, "type what fits; session.edit(...) in a cell asks nothing")
+            Problem(
+                "U320",
+                broken.what,
+                _WHERE,
+                broken.why,
+                "enter a valid value; session.edit(...) in a cell does not check the declaration",
+            )
         )
     return value
 

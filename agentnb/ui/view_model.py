@@ -103,10 +103,10 @@ def _failure(session: Session) -> Iterator[Problem]:
         name = type(session.crash).__name__
         yield Problem(
             "U303",
-            f"the run broke off: {name}",
+            f"the run was aborted: {name}",
             f"{session.recipe.name!r}, after step {session.position}",
-            str(session.crash) or f"{name} was raised and said no more",
-            "`await session.wait()` in a cell shows where it comes from",
+            str(session.crash) or f"{name} was raised without a message",
+            "`await session.wait()` in a cell shows the traceback",
         )
 
 

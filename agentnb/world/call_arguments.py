@@ -111,7 +111,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     where = str(node.place or f"node {node.id!r}")
     name = getattr(function, "__qualname__", safe_repr(function))
     problems = [
-        Problem("R201", f"{argument!r} is no parameter of {name}", where, f"its signature is {name}{signature}",
+        Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
                 f"rename it in the inputs of {node.id!r}, or add it to the function")
         for argument in given if argument not in named and not open_end
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     if node.inputs is None and len(missing) > 1:
         problems.append(
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
-                    "a function without `inputs` gets one argument, the board",
+                    "a function without `inputs` receives one argument, the board",
                     f"give node {node.id!r} inputs for them")
         )  # fmt: skip
     elif node.inputs is not None and missing:

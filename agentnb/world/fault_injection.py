@@ -74,7 +74,7 @@ class Chaos:
         words = [field.name for field in fields(cls)]
         asked = _mapping(given, words)
         unknown = [
-            Problem("X415", f"chaos has no word {word!r}", "chaos", f"its words are: {', '.join(words)}",
+            Problem("X415", f"chaos has no setting {word!r}", "chaos", f"its keys are: {', '.join(words)}",
                     did_you_mean(word, words, f"remove {word!r}"))
             for word in asked if word not in words
         ]  # fmt: skip
@@ -140,8 +140,8 @@ def _mapping(given: Any, words: list[str]) -> Mapping[str, Any]:
     found = {word: getattr(given, word) for word in words if hasattr(given, word)}
     if isinstance(given, type) or not found.keys() - {"seed"}:
         raise ExecutionError(
-            Problem("X415", f"{with_article(type(given).__name__)} is no chaos", "chaos",
-                    f"its words are: {', '.join(words)}",
+            Problem("X415", f"{with_article(type(given).__name__)} is not a chaos configuration", "chaos",
+                    f"its keys are: {', '.join(words)}",
                     "give a mapping, for example {'latency_ms': 200, 'error_rate': 0.1}")
         )  # fmt: skip
     return {word: value for word, value in found.items() if word != "seed" or value is not None}

@@ -102,10 +102,10 @@ def verdict_of(given: Any, where: str = "answers=...") -> Any:
     raise ExecutionError(
         Problem(
             "X124",
-            f"{safe_repr(given)} approves nothing and denies nothing",
+            f"{safe_repr(given)} neither approves nor denies",
             where,
             "an approval is answered yes or no, True or False, or by a mapping of `approved`, `by` and `reason`",
-            "write True, or 'no, and why', or {'approved': False, 'reason': '...'}",
+            "answer True, or 'no, because ...', or {'approved': False, 'reason': '...'}",
         )
     )
 

@@ -66,8 +66,8 @@ def filled(schema: Any, seed: object, name: str = "value", where: str = "a JSON 
             return value
         why = f"what was tried does not fit: {told(fault)}"
     raise ExecutionError(
-        Problem("X408", "no answer can be made up for this JSON Schema", where, why,
-                "bind a callable to the node, or give the session an llm: Session(recipe, llm=...)")
+        Problem("X408", "no sample value can be generated for this JSON Schema", where, why,
+                "bind a callable to the node, or pass an llm: Session(recipe, llm=...)")
     )  # fmt: skip
 
 

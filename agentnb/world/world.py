@@ -74,7 +74,7 @@ class World:
                     "R203",
                     f"there is no function {name!r}" if found is None else f"{name!r} is not callable",
                     str(node.place or f"node {node.id!r}"),
-                    f"the session was given: {', '.join(self.tools) or 'no tools'}",
+                    f"the session has: {', '.join(self.tools) or 'no tools'}",
                     did_you_mean(name, self.tools, order) if found is None else order,
                 )
             )
@@ -123,9 +123,9 @@ class World:
         raise ExecutionError(
             Problem(
                 "X301",
-                f"nothing does {effect.kind!r} effects",
+                f"no handler for effects of kind {effect.kind!r}",
                 f"node {work.node.id!r}",
-                "this session knows tool, agent, llm, human and approval, and what a node binds itself",
+                "this session handles tool, agent, llm, human and approval effects, and those that a node binds",
                 "use one of them",
             )
         )
@@ -209,8 +209,8 @@ def _script(answers: Any) -> Script | None:
         else "give a list, or a mapping from node to it"
     )
     raise ExecutionError(
-        Problem("X305", f"{with_article(type(answers).__name__)} is no script of answers", "answers=...",
-                "a script is a list in the order of asking, or a mapping from node to a list or one value", order)
+        Problem("X305", f"{with_article(type(answers).__name__)} is not a script of answers", "answers=...",
+                "a script is a list in the order of the questions, or a mapping from node to a list or a value", order)
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def test_a_key_that_looks_like_a_known_one_is_a_problem():
 
 
 def test_where_all_keys_are_known_any_other_is_a_problem():
-    assert [problem.do for problem in checked(("elsewhere",), complete=True)] == ["name one of them"]
+    assert [problem.do for problem in checked(("elsewhere",), complete=True)] == ["use one of them"]
     assert [problem.why for problem in checked(("a",), known=[], complete=True)] == ["the known keys are: none"]
 
 

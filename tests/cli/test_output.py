@@ -94,7 +94,7 @@ def test_whatever_stands_on_the_board_is_printed_as_json(capsys, monkeypatch):
     monkeypatch.setattr(script, "_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, err) == (0, "")
-    board = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))["board"]
+    board = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))["board"]
     found = board["odd"]
     assert (found["half"], found["\\udfff"], found["nan"], found["far"]) == ("\\ud800", 1, None, ["-inf"])
     assert (int(found["long"], 16), found["set"]) == (10**5000, [1])

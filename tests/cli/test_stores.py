@@ -42,7 +42,7 @@ def document(capsys, *words):
     """Return the document that a command prints where all is well."""
     code, out, err = called(capsys, *words, "--json")
     assert (code, err) == (0, "")
-    return json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    return json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
 
 
 def files(folder):

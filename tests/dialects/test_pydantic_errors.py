@@ -170,7 +170,7 @@ def test_a_dialect_can_have_its_own_words_and_places():
         Zoo.model_validate(written.content)
     unknown, missing = [*unknown_keys(written), *schema_problems(caught.value, written)]
     assert (unknown.what, unknown.why, unknown.do) == (
-        "unknown key 'it' does nothing",
+        "unknown key 'it' has no effect",
         "there is nothing like it",
         "forget it",
     )

@@ -23,18 +23,18 @@ def test_areas_that_are_no_regions_stand_where_their_owner_does_and_hold_the_reg
     nodes = [
         Node("loop", "loop", bodies=("body",)),
         Node("risky", "tool", scope="body"),
-        Node("mend", "loop", scope="body", bodies=("inner",)),
+        Node("fix", "loop", scope="body", bodies=("inner",)),
         Node("try", "tool", scope="inner"),
     ]
-    regions = {"body": Region("body", ("risky",), "", "loop"), "inner": Region("inner", ("try",), "", "mend")}
-    meta = {"areas": {"handler": Region("handler", ("mend",), "if it fails", "risky")}, "area_of": {"mend": "handler"}}
-    shown = picture(recipe(nodes, [Edge("risky", "mend", "error")], regions=regions, meta=meta))
+    regions = {"body": Region("body", ("risky",), "", "loop"), "inner": Region("inner", ("try",), "", "fix")}
+    meta = {"areas": {"handler": Region("handler", ("fix",), "if it fails", "risky")}, "area_of": {"fix": "handler"}}
+    shown = picture(recipe(nodes, [Edge("risky", "fix", "error")], regions=regions, meta=meta))
     names = {area.scope: area.name for area in shown.areas}
     assert [(area.scope, area.parent) for area in shown.areas] == [
         ("body", ""), ("handler", names["body"]), ("inner", names["handler"]),
     ]  # fmt: skip
-    assert {box.id: box.area for box in shown.boxes if box.id}["mend"] == names["handler"]
-    assert [link.ends for link in shown.links if link.kind == "enter"] == [("loop", "risky"), ("mend", "try")]
+    assert {box.id: box.area for box in shown.boxes if box.id}["fix"] == names["handler"]
+    assert [link.ends for link in shown.links if link.kind == "enter"] == [("loop", "risky"), ("fix", "try")]
 
 
 def meeting(**more):

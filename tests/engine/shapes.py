@@ -121,13 +121,13 @@ def _count(name):
 
 
 def _fails_first(work):
-    if "mended" not in work.board:
+    if "fixed" not in work.board:
         raise ValueError("not yet")
     return _count("c")(work)
 
 
 def _mend(work):
-    return {"log": [*work.board["log"], "mend"], "mended": True}
+    return {"log": [*work.board["log"], "fix"], "fixed": True}
 
 
 DIAMOND = Shape(
@@ -136,7 +136,7 @@ DIAMOND = Shape(
         leaf("b", _count("b")),
         leaf("c", _fails_first),
         leaf("d", _count("d")),
-        leaf("mend", _mend),
+        leaf("fix", _mend),
     ],
     edges=[
         Edge("a", "b"),
@@ -144,14 +144,14 @@ DIAMOND = Shape(
         Edge("a", "b"),
         Edge("b", "d"),
         Edge("c", "d"),
-        Edge("c", "mend", "error"),
-        Edge("mend", "c"),
+        Edge("c", "fix", "error"),
+        Edge("fix", "c"),
     ],
     entry=("a",),
     routing="all",
     # c fails with b and d waiting behind it: its handler comes before them, the retried c after.
-    steps=["a", "b", "c error", "mend", "b", "d", "c", "d", "d"],
-    end={"log": ["a", "b", "mend", "b", "d", "c", "d", "d"], "a": 1, "b": 2, "mended": True, "d": 3, "c": 1},
+    steps=["a", "b", "c error", "fix", "b", "d", "c", "d", "d"],
+    end={"log": ["a", "b", "fix", "b", "d", "c", "d", "d"], "a": 1, "b": 2, "fixed": True, "d": 3, "c": 1},
 )
 
 

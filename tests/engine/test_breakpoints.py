@@ -206,9 +206,9 @@ def refused(nodes=("check", "chose", "done"), edges=(("check", "done"),), **clau
     [
         ({"node": "check", "side": "befor"}, "X120", "did you mean 'before'?"),
         ({"node": "check", "side": None}, "X120", "write one of: before, after"),
-        ({"node": "check", "on_hit": 0}, "X120", "give a whole number from 1 on"),
-        ({"node": "check", "on_hit": True}, "X120", "give a whole number from 1 on"),
-        ({"node": "check", "on_hit": "2"}, "X120", "give a whole number from 1 on"),
+        ({"node": "check", "on_hit": 0}, "X120", "pass an integer of at least 1"),
+        ({"node": "check", "on_hit": True}, "X120", "pass an integer of at least 1"),
+        ({"node": "check", "on_hit": "2"}, "X120", "pass an integer of at least 1"),
         ({"edge": "check -> done"}, "X120", "write edge=('check', 'done')"),
         ({"edge": "check"}, "X120", "write edge=('SOURCE', 'TARGET')"),
         ({"edge": ("check",)}, "X120", "write edge=('SOURCE', 'TARGET')"),
@@ -216,7 +216,7 @@ def refused(nodes=("check", "chose", "done"), edges=(("check", "done"),), **clau
         ({"edge": ([], {})}, "X120", "write edge=('SOURCE', 'TARGET')"),
         ({"node": ["check"]}, "X101", "did you mean 'check'?"),
         ({"edge": ("chek", "done")}, "X101", "did you mean 'check'?"),
-        ({"edge": ("check", "chose")}, "X119", "name one of them"),
+        ({"edge": ("check", "chose")}, "X119", "use one of them"),
         ({"edge": ("done", "check")}, "X119", "write edge=('check', 'done')"),
         ({"step": "x"}, "X120", "pass a whole number"),
         ({"step": True}, "X120", "pass a whole number"),
@@ -414,7 +414,7 @@ async def later(board):
 def test_a_condition_whose_answer_is_none_is_warned_of_once(answer):
     run = session(counting(), {"n": 0})
     point = run.breakpoints.add(when=lambda _board: answer())
-    with pytest.warns(UserWarning, match=r"breakpoint 1 .* never stops: X314: .* gives no answer") as caught:
+    with pytest.warns(UserWarning, match=r"breakpoint 1 .* never stops: X314: .* has no truth value") as caught:
         run.run()
     assert (run.status, point.hits, len(caught)) == ("finished", 0, 1)
     assert "X314" in point.failed

@@ -73,7 +73,7 @@ def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():
     assert [(one.node, one.why) for one in frontier_of(run)] == [
         ("b", "edge 'a' -> 'b'"),
         ("d", "edge 'b' -> 'd'"),
-        ("c", "edge 'mend' -> 'c'"),
+        ("c", "edge 'fix' -> 'c'"),
     ]
 
 

@@ -167,6 +167,6 @@ def test_what_refuses_to_be_compared_is_not_the_same():
 
 
 def test_where_an_object_lies_is_no_part_of_a_message():
-    assert says_the_same("<Thing at 0x7f001122> is no number", "<Thing at 0x7faabbcc> is no number")
+    assert says_the_same("<Thing at 0x7f001122> is not a number", "<Thing at 0x7faabbcc> is not a number")
     assert not says_the_same("<Thing at 0x7f001122>", "<Other at 0x7f001122>")
     assert not says_the_same("0x1", "0x2")

@@ -199,4 +199,4 @@ def test_the_error_target_comes_before_what_was_waiting():
     run = begun("diamond")
     for _ in range(3):
         step(run)
-    assert [run.node_of(number) for number in run.frontier()] == ["mend", "b", "d"]
+    assert [run.node_of(number) for number in run.frontier()] == ["fix", "b", "d"]

@@ -36,8 +36,8 @@ def test_a_node_that_moved_elsewhere_is_told():
 def test_a_node_that_was_never_run_may_go():
     run = go(started(), 2)
     recipe = run.plan.recipe
-    fewer = {name: node for name, node in recipe.nodes.items() if name != "mend"}
-    edges = tuple(edge for edge in recipe.edges if "mend" not in (edge.source, edge.target))
+    fewer = {name: node for name, node in recipe.nodes.items() if name != "fix"}
+    edges = tuple(edge for edge in recipe.edges if "fix" not in (edge.source, edge.target))
     plan = Plan(Recipe("fewer", "graph", fewer, edges, recipe.entry, regions=recipe.regions), KINDS, None)
     again = revive(plan, json.loads(json.dumps(dump(run))))
     assert go(again, 1).position == 3

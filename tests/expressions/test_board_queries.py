@@ -45,7 +45,7 @@ def test_a_key_that_comes_later_is_read_from_then_on():
     numbered = as_question("task#2.data")
     with pytest.raises(ExecutionError, match="X314") as raised:
         numbered(BOARD)
-    assert "nothing lies at this path" in raised.value.problems[0].why
+    assert "the board has no value at this path" in raised.value.problems[0].why
     assert numbered({"task#2": {"data": 1}}) == 1
 
 

@@ -78,9 +78,9 @@ def test_a_schema_may_be_frozen():
         ({"properties": {"a": {"minLength": "3"}}}, ("properties", "a", "minLength"), "integer"),
         ({"properties": {"a": {"pattern": "("}}}, ("properties", "a", "pattern"), "regex"),
         ({"$schema": 3}, ("$schema",), "text"),
-        ([], (), "list is no JSON Schema"),
-        (None, (), "NoneType is no JSON Schema"),
-        ("object", (), "str is no JSON Schema"),
+        ([], (), "list is not a JSON Schema"),
+        (None, (), "NoneType is not a JSON Schema"),
+        ("object", (), "str is not a JSON Schema"),
     ],
 )
 def test_what_is_wrong_with_the_schema_itself(schema, path, word):

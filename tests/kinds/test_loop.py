@@ -105,14 +105,14 @@ def test_a_loop_in_a_loop():
 
 def test_a_failure_in_the_body_stands_there_and_goes_on_in_the_same_round():
     def fragile(board):
-        if board["n"] == 1 and not board.get("mended"):
+        if board["n"] == 1 and not board.get("fixed"):
             raise ValueError("once")
         return {"n": board["n"] + 1}
 
     run = session(looping(graph("add", add=fragile), times=3), {"n": 0})
     run.run()
     assert (run.status, run.current, run.board["n"]) == ("failed", "add", 1)
-    run.edit({"mended": True}).run()
+    run.edit({"fixed": True}).run()
     assert (run.status, run.board["n"]) == ("finished", 3)
 
 

@@ -22,9 +22,9 @@ def test_a_fence_is_noted() -> None:
 def test_an_answer_that_a_person_has_edited_is_what_is_read() -> None:
     session = executor("words").session("go")
     session.step(3)
-    session.edit({"answer": json.dumps({"tool_name": "none", "response": "mended"})})
+    session.edit({"answer": json.dumps({"tool_name": "none", "response": "fixed"})})
     session.run()
-    assert session.board["result"]["response"] == "mended"
+    assert session.board["result"]["response"] == "fixed"
 
 
 def test_what_cannot_be_read_is_the_steps_failure_and_the_run_goes_on() -> None:

@@ -1,4 +1,4 @@
-"""test_scores: what a judge may answer an evaluator, and what is no score."""
+"""test_scores: what a judge may answer an evaluator, and what is not a score."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_an_unhandled_one_names_both(tmp_path):
 
 
 def test_it_may_be_handled_inside(tmp_path):
-    inner = ["{id: bad, type: tool, uses: raising, on_error: {to: mend}}", noop("mend", a="9")]
+    inner = ["{id: bad, type: tool, uses: raising, on_error: {to: fix}}", noop("fix", a="9")]
     assert nested(tmp_path, inner, node=", on_error: {to: rescue}").state["a"] == 9
 
 

@@ -29,20 +29,20 @@ FAILS_AS_IT_LEAVES = recipe(
     [
         Node("outer", "subgraph", bodies=("around",)),
         Node("inner", "subgraph", scope="around", bodies=("inside",)),
-        does("mend", Op("set", "b", 1), scope="around"),
+        does("fix", Op("set", "b", 1), scope="around"),
         does("leaf", scope="inside"),
         does("last"),
     ],
-    [Edge("inner", "mend", "error"), Edge("inner", "mend", when=BOOM), Edge("outer", "last")],
+    [Edge("inner", "fix", "error"), Edge("inner", "fix", when=BOOM), Edge("outer", "last")],
     [("around", ("inner",), "outer"), ("inside", ("leaf",), "inner")],
 )
 LOOP_WITHOUT_AN_END = recipe(
     [
         Node("loop", "loop", params={"until": NEVER, "max": 2}, bodies=("body",)),
         does("leaf", Op("count", "a"), scope="body"),
-        does("mend", Op("count", "b")),
+        does("fix", Op("count", "b")),
     ],
-    [Edge("loop", "mend", "error"), Edge("mend", "loop", when=Ask("less", "b", 1))],
+    [Edge("loop", "fix", "error"), Edge("fix", "loop", when=Ask("less", "b", 1))],
     [("body", ("leaf",), "loop")],
 )
 JOIN_IN_A_BODY = recipe(

@@ -40,5 +40,5 @@ def live(test):
 
 
 async def until(holds):
-    while not holds():  # noqa: ASYNC110  (what a plain thread or run has come to is no event of a loop)
+    while not holds():  # noqa: ASYNC110  (what a plain thread or run has come to is not an event of a loop)
         await asyncio.sleep(0.001)

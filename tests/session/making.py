@@ -49,10 +49,10 @@ def asking():
 
 
 def broken(error=None):
-    """Return a line whose middle node fails until the board has `mended`."""
+    """Return a line whose middle node fails until the board has `fixed`."""
 
     def middle(board):
-        if not board.get("mended"):
+        if not board.get("fixed"):
             raise error or ValueError("it broke")
         return {"middle": "fine"}
 

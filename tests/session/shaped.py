@@ -44,7 +44,7 @@ def _in_one_order() -> Shape:
     def later(does):
         async def second(work):
             await work.loop()
-            while work.run.position < 2:  # noqa: ASYNC110  (the first one's step is no event of a loop)
+            while work.run.position < 2:  # noqa: ASYNC110  (the first one's step is not an event of a loop)
                 await asyncio.sleep(0)
             return does(work)
 

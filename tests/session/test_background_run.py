@@ -205,7 +205,7 @@ def test_a_failure_is_told_as_always():
         run.start()
         await run.wait()
         assert (run.status, run.current, run.error.code) == ("failed", "middle", "X100")
-        run.edit({"mended": True}).start()
+        run.edit({"fixed": True}).start()
         await run.wait()
         assert run.status == "finished"
 

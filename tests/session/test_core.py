@@ -27,7 +27,7 @@ def test_hooks_are_told_of_each_moment():
         ("end", "failed"),
     ]
     told.clear()
-    run.edit({"mended": True})
+    run.edit({"fixed": True})
     run.run()
     assert told == [("step", "middle", "ok"), ("step", "last", "ok"), ("end", "finished")]
 

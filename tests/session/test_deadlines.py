@@ -63,21 +63,21 @@ def test_when_the_time_is_up_the_next_run_goes_on_with_a_failed_step():
     run.run()
     assert path(run) == ["ask error", "late"]
     step = run.trace.steps[0]
-    assert (step.status, step.error) == ("error", "TimeoutError: nobody has answered 'ask' within 1000 s")
-    assert run.trace.frames.calls["error"][0] == "TimeoutError: nobody has answered 'ask' within 1000 s"
+    assert (step.status, step.error) == ("error", "TimeoutError: has no answer 'ask' within 1000 s")
+    assert run.trace.frames.calls["error"][0] == "TimeoutError: has no answer 'ask' within 1000 s"
 
 
 @pytest.mark.parametrize("timeouts", ["own", "error"])
 def test_a_recipe_says_whether_a_time_out_takes_the_error_edges_too(timeouts):
-    nodes = {"ask": Node("ask", "human", params={"timeout": LONG}), "mend": Node("mend", "noop")}
-    recipe = Recipe("t", "test", nodes, (Edge("ask", "mend", "error"),), ("ask",), timeouts=timeouts)
+    nodes = {"ask": Node("ask", "human", params={"timeout": LONG}), "fix": Node("fix", "noop")}
+    recipe = Recipe("t", "test", nodes, (Edge("ask", "fix", "error"),), ("ask",), timeouts=timeouts)
     watch = Watch()
     run = Session(recipe, clock=watch)
     run.run()
     watch.go_on(LONG)
     run.run()
     if timeouts == "error":
-        assert (run.status, path(run)) == ("finished", ["ask error", "mend"])
+        assert (run.status, path(run)) == ("finished", ["ask error", "fix"])
     else:
         assert (run.status, path(run)) == ("failed", ["ask error"])
 

@@ -17,7 +17,7 @@ from agentnb.dialects.polaris import (
     SystemInfo,
     system,
 )
-from tests.dialects.polaris.making import Plan, Result, execute, fail, mend, note, plan, refused, tell, work
+from tests.dialects.polaris.making import Plan, Result, execute, fail, fix, note, plan, refused, tell, work
 
 
 def recorded():
@@ -103,10 +103,10 @@ def test_parallel_branches_and_no_event_of_their_join():
 
 def test_a_failure_that_is_handled_and_one_that_is_not():
     graph = Graph().add_system(plan)
-    graph.add_error_handler(graph.add_system_node(fail), mend, resume=True).add_system(fail)
+    graph.add_error_handler(graph.add_system_node(fail), fix, resume=True).add_system(fail)
     _, seen = run(graph)
     assert lines(seen)[3:] == [
-        "SystemStart fail", "SystemError fail", "SystemStart mend", "SystemComplete mend", "SystemStart fail_2",
+        "SystemStart fail", "SystemError fail", "SystemStart fix", "SystemComplete fix", "SystemStart fail_2",
         "SystemError fail_2", "GraphFailure fail_2",
     ]  # fmt: skip
     assert [event.error for event in seen if event.error] == ["ValueError: it broke"] * 3

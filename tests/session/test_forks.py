@@ -141,7 +141,7 @@ def test_the_tree_shows_all_sessions_and_where_one_is():
 def test_a_fork_of_a_failed_run_can_be_mended_alone():
     run = session(broken())
     run.run()
-    fork = run.fork(edit={"mended": True})
+    fork = run.fork(edit={"fixed": True})
     fork.run()
     assert (fork.status, run.status) == ("finished", "failed")
 

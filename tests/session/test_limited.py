@@ -117,17 +117,17 @@ def test_depth_counts_along_a_fork_and_not_along_another_way():
 
 def test_an_event_of_another_way_has_begun_there_and_not_here():
     def fails(work):
-        return {"seen": work.board["mended"]}
+        return {"seen": work.board["fixed"]}
 
     run = listening(leaf("on", fails, on=("go",)), budget={"max_events": 2})
-    run.edit({"mended": 1}).emit("go").emit("go")
+    run.edit({"fixed": 1}).emit("go").emit("go")
     run.run()
     assert (run.position, run.status.used["max_events"]) == (2, 2)
-    fork = run.fork(at=0, edit={"mended": ABSENT})
+    fork = run.fork(at=0, edit={"fixed": ABSENT})
     assert [fork.retry().status for _ in range(3)] == ["error"] * 3
     fork.skip()
     assert fork.status.used["max_events"] == 1  # there the second one began in step 2
-    fork.edit({"mended": 1}).run()
+    fork.edit({"fixed": 1}).run()
     assert (path(fork)[3:], dict(fork.status.left)) == (["on skipped", "on"], {"max_events": 0})
 
 

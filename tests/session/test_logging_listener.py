@@ -107,8 +107,8 @@ def test_a_failure_that_nodes_around_it_fall_by_is_told_once():
         raise ValueError("no")
 
     made = looping(graph("a", a=breaks), times=1)
-    made.add_node("mend", kind="noop")
-    made.add_edge("again", "mend", kind="error")
+    made.add_node("fix", kind="noop")
+    made.add_edge("again", "fix", kind="error")
     with logging_to("WARNING") as lines:
         run = session(made)
         run.run()

@@ -120,7 +120,7 @@ def test_a_run_that_stands_at_a_failure():
     run.retry()
     assert (run.status, run.position) == ("failed", 3)
     finds_nothing(run)
-    run.edit({"mended": True})
+    run.edit({"fixed": True})
     run.run()
     assert run.status == "finished"
     finds_nothing(run)

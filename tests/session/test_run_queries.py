@@ -12,7 +12,7 @@ def test_a_failure_is_told_at_its_step_alone():
     run = session(broken())
     run.run()
     assert [run.goto(k).status for k in range(3)] == ["ready", "paused", "failed"]
-    run.edit({"mended": True})
+    run.edit({"fixed": True})
     assert run.status == "failed"
     run.retry()
     assert run.status == "paused"
@@ -23,7 +23,7 @@ def test_a_fork_of_a_failed_run_stands_at_the_failure_too():
     run.run()
     fork = run.fork()
     assert (fork.status, fork.error.code, type(fork.cause)) == ("failed", "X100", ValueError)
-    fork.edit({"mended": True}).run()
+    fork.edit({"fixed": True}).run()
     assert (fork.status, run.status) == ("finished", "failed")
 
 

@@ -21,7 +21,7 @@ def test_retry_is_a_new_step():
     run = session(broken())
     run.run()
     assert run.retry().status == "error"
-    step = run.edit({"mended": True}).retry()
+    step = run.edit({"fixed": True}).retry()
     assert (step.node_id, step.status, run.status) == ("middle", "ok", "paused")
     assert path(run) == ["first", "middle error", "middle error", "middle"]
 

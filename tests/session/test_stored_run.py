@@ -93,7 +93,7 @@ def test_a_missing_entry_is_noticed(tmp_path):
     with sqlite3.connect(tmp_path / "runs.db") as connection:
         connection.execute("DELETE FROM agentnb_entries WHERE step = 4")
     connection.close()
-    with pytest.warns(UserWarning, match="L435.* after step 3"):
+    with pytest.warns(UserWarning, match="L435.* opens at step 3"):
         assert len(nb.open(tmp_path / "runs.db", "run").trace) == 3
 
 

@@ -12,7 +12,7 @@ from tests.session.gates import live
 from tests.session.shaped import ENDS, session_of, went
 
 UNTIL_NODE = {
-    "diamond": ("mend", 3), "cycle": ("done", 5), "branches": ("rescue", 6), "nested": ("look", 3),
+    "diamond": ("fix", 3), "cycle": ("done", 5), "branches": ("rescue", 6), "nested": ("look", 3),
     "reactive": ("count", 1),
 }  # fmt: skip
 UNTIL_HOLDS = {
@@ -44,7 +44,7 @@ def ran(name):
 
 
 def by_hand(name):
-    """The nodes of the steps that are made one by one; what a failure cancels beside it is no step to be made."""
+    """The nodes of the steps that are made one by one; what a failure cancels beside it is not a step to be made."""
     return [step.split()[0] for step in shape_of(name).steps if "cancelled" not in step]
 
 

@@ -31,7 +31,7 @@ LED = {"diamond": ("b", ("d",)), "cycle": ("again", ("ask",)), "branches": ("fir
        "nested": ("inside", ("think",)), "reactive": ("count", ())}  # fmt: skip
 CLOSED_NOW = "none of its ways in is open now"
 NOT = {
-    "diamond": ("mend", CLOSED_NOW, "'c' has not run"),
+    "diamond": ("fix", CLOSED_NOW, "'c' has not run"),
     "cycle": ("done", CLOSED_NOW, "in step 1 it led to 'again'"),
     "branches": ("right", CLOSED_NOW, "'second' has not run"),
     "nested": ("after", CLOSED_NOW, "step 2 went into it, and it has not been left"),
@@ -39,9 +39,9 @@ NOT = {
 }
 NEXT = {"diamond": "d", "cycle": "done", "branches": "first", "nested": "look", "reactive": "count"}
 CLOSED = {"branches": "first", "nested": "look"}  # a node in a region that is not open at the start
-EDGE = {"diamond": (("c", "mend"), 3), "cycle": (("ask", "done"), 5), "branches": (("first", "left"), 3),
+EDGE = {"diamond": (("c", "fix"), 3), "cycle": (("ask", "done"), 5), "branches": (("first", "left"), 3),
         "nested": (("think", "look"), 3)}  # fmt: skip
-KEY = {"diamond": ("mended", 4), "cycle": ("asked", 1), "branches": ("rescued", None), "nested": ("sees", 4),
+KEY = {"diamond": ("fixed", 4), "cycle": ("asked", 1), "branches": ("rescued", None), "nested": ("sees", 4),
        "reactive": ("count", 2)}  # fmt: skip
 FAILS = {"diamond": 3, "branches": 5, "reactive": 1}  # of branches: with what is cancelled beside it
 KINDS = {"answer": "human", "approval": "approval", "call": "tool"}

@@ -68,14 +68,14 @@ def test_error_edges_and_failures():
     def fails(work):
         raise ValueError("it broke")
 
-    nodes = [leaf("a", fails), leaf("b", fails), leaf("late", fails), leaf("mend", lambda work: {})]
-    edges = [Edge("a", "mend", "error"), Edge("mend", "b"), Edge("b", "late", "timeout"), Edge("b", "a")]
+    nodes = [leaf("a", fails), leaf("b", fails), leaf("late", fails), leaf("fix", lambda work: {})]
+    edges = [Edge("a", "fix", "error"), Edge("fix", "b"), Edge("b", "late", "timeout"), Edge("b", "a")]
     run = session_of("fails", Shape(nodes, edges, ("a",), [], {}))
     run.step(3)
-    assert (run.status, run.why_not("mend").ways[0].said) == ("failed", "taken in step 1")
+    assert (run.status, run.why_not("fix").ways[0].said) == ("failed", "taken in step 1")
     assert run.why_not("late").ways[0].said == "step 3 did not take too long"
     assert run.why_not("a").ways[0].said == "step 3 failed: it broke"
-    assert run.why_not("mend", 0).ways[0].said == "'a' has not run"
+    assert run.why_not("fix", 0).ways[0].said == "'a' has not run"
     run.goto(2)
     assert said(run, "b") == "it is next"
 

@@ -1,4 +1,4 @@
-"""trouble: stores that fail in the middle of a run, in each way that stores do, and are mended again."""
+"""trouble: stores that fail in the middle of a run, in each way that stores do, and are fixed again."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Store:
         try:
             yield
         finally:
-            self.mend()
+            self.fix()
 
     def breaks(self) -> None: ...
 
-    def mend(self) -> None: ...
+    def fix(self) -> None: ...
 
 
 class Full(Store):
@@ -50,7 +50,7 @@ class Full(Store):
     def breaks(self) -> None:
         self._pages("page_count", 0)
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._pages("page_count", 1 << 20)
 
     def _pages(self, name: str, more: int) -> None:
@@ -68,7 +68,7 @@ class Locked(Store):
         self._other = sqlite3.connect(self.log._link.database.path, isolation_level=None, check_same_thread=False)
         self._other.execute("BEGIN IMMEDIATE")
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._other.close()
 
 
@@ -80,7 +80,7 @@ class ReadOnly(Store):
     def breaks(self) -> None:
         self._rights(0o400, 0o500)
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._rights(0o600, 0o700)
 
     def _rights(self, file: int, folder: int) -> None:
@@ -105,7 +105,7 @@ class Gone(Store):
     def breaks(self) -> None:
         self._server.stop(at_once=True)
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._server.start()
 
 

@@ -159,7 +159,7 @@ def test_a_run_that_is_not_there_is_told(store):
 def test_entries_follow_the_last_one(store):
     store.log.create(row(), some(1, 3))
     for entries in (some(3, 3), some(5, 5), some(1, 4), some(5, 6)):
-        assert "somebody else has written" in refused("L411", store.log.append, "one", entries, status="failed")
+        assert "another session has written" in refused("L411", store.log.append, "one", entries, status="failed")
     refused("L411", store.log.create, row("two"), some(2, 2))
     with pytest.raises(AssertionError):
         store.log.append("one", [*some(4, 4), *some(6, 6)])

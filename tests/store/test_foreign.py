@@ -1,4 +1,4 @@
-"""test_foreign: a file that is no store of ours, or no whole one, is told and left as it is."""
+"""test_foreign: a file that is not a store of ours, or no whole one, is told and was not changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(log, path):
     path.write_text("name: triage\n" * 100)
     before = everything(path.parent)
     for act in (log.runs, lambda: log.create(row())):
-        assert "left as it is" in refused("L416", act)
+        assert "was not changed" in refused("L416", act)
         assert everything(path.parent) == before
 
 

@@ -110,7 +110,7 @@ def test_who_takes_a_run_meanwhile_keeps_it(log, other, postgres_url):
     refused("L411", log.append, "one", some(2, 2))
     refused("L411", log.tell, "one", steps=7)
     thief.close()
-    assert "somebody else has written" in refused("L411", log.append, "one", some(2, 2))
+    assert "another session has written" in refused("L411", log.append, "one", some(2, 2))
     assert log.run("one").writer is None
     log.append("one", some(3, 3))
 

@@ -81,7 +81,7 @@ def test_what_would_be_written_to_a_file_that_is_gone_is_refused(log, path):
     for each in path.parent.glob("runs.db*"):
         shutil.move(each, aside)
     for _ in range(2):
-        assert "put the file back" in refused("L426", log.append, "one", some(2, 2))
+        assert "restore the file" in refused("L426", log.append, "one", some(2, 2))
         refused("L410", log.runs)
     assert [each.name for each in path.parent.iterdir()] == ["aside"]
     for each in aside.iterdir():

@@ -47,12 +47,12 @@ def counter():
         deep["x"].append(1)
         return {"n": work.board["n"] + 1}
 
-    nodes = [node("count", count), node("route", route, "router"), node("mend", lambda work: {"n": 8, "log": ABSENT})]
+    nodes = [node("count", count), node("route", route, "router"), node("fix", lambda work: {"n": 8, "log": ABSENT})]
     nodes += [node("inside", inside, "subgraph", bodies=("body",)), node("leaf", leaf, scope="body")]
     edges = [
         Edge("count", "route"),
-        Edge("count", "mend", "error"),
-        Edge("mend", "count"),
+        Edge("count", "fix", "error"),
+        Edge("fix", "count"),
         Edge("route", "inside", "route"),
         Edge("route", "count", "route"),
         Edge("inside", "count", "conditional", lambda board: board["n"] < 1000, "n < 1000"),

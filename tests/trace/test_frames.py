@@ -112,7 +112,7 @@ def test_edges_name_the_condition_and_its_value():
     edges = SimulationTrace.of(go(started(), 22)).frames.edges.set_index("step")
     assert edges.loc[2, ["source", "target", "kind", "value"]].tolist() == ["route", "count", "route", 1]
     assert edges.loc[9, ["kind", "condition", "value"]].tolist() == ["conditional", "n < 1000", True]
-    assert edges.loc[21, ["target", "kind"]].tolist() == ["mend", "error"]
+    assert edges.loc[21, ["target", "kind"]].tolist() == ["fix", "error"]
     assert edges.loc[1, "value"] is pd.NA
     assert [value is pd.NA for value in edges.condition] == [not isinstance(value, str) for value in edges.condition]
     assert edges.loc[1, "condition"] is pd.NA

@@ -182,7 +182,7 @@ def test_a_node_that_fails_again_does_not_hold_the_loop():
             for _ in range(5):
                 await asyncio.sleep(0)
                 beats += 1
-            if "mended" not in board:
+            if "fixed" not in board:
                 raise ValueError("not yet")
             return {"done": True}
 
@@ -190,7 +190,7 @@ def test_a_node_that_fails_again_does_not_hold_the_loop():
         graph.add_node("slow", function=slow)
         session = nb.Session(nb.load(graph))
         await session.astep()
-        session.edit({"mended": True})
+        session.edit({"fixed": True})
         desk, done = Desk(session, lambda: None), asyncio.Event()
         desk.ask(Request("retry", done=done.set))
         await done.wait()

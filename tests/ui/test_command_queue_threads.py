@@ -31,7 +31,7 @@ def gated(times=3):
 
 
 async def until(holds):
-    while not holds():  # noqa: ASYNC110  (what a session has come to is no event of a loop)
+    while not holds():  # noqa: ASYNC110  (what a session has come to is not an event of a loop)
         await asyncio.sleep(0.001)
 
 

@@ -96,7 +96,7 @@ class Person:
             "status": str(mirror.status).replace("_", " "), "said": said(mirror), "step": mirror.position,
             "length": len(mirror.trace), "able": ",".join(sorted(verb for verb in BAR if able[verb])), "problems": 0,
         }  # fmt: skip
-        if mirror.recipe.reactive is None:  # of those, an event may be next, which is no node
+        if mirror.recipe.reactive is None:  # of those, an event may be next, which is not a node
             wanted["current"] = mirror.current or ""
         root = self.root.element_handle()
         try:

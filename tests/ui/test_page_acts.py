@@ -67,7 +67,7 @@ def test_what_a_skipped_node_would_have_written_is_looked_at_before_it_is_sent(f
     box.fill("{sent")
     failed.button("Skip with this").click()
     assert failed.sent() == []
-    assert "This is no JSON" in failed.page.locator(".agentnb-remedy .agentnb-wrong").inner_text()
+    assert "This is not JSON" in failed.page.locator(".agentnb-remedy .agentnb-wrong").inner_text()
     box.fill('{"sent": "by hand"}')
     failed.button("Skip with this").click()
     failed.obey()
@@ -145,7 +145,7 @@ def test_an_event_needs_a_type_and_json(team):
     assert "Name a type" not in pane.inner_text()
     pane.get_by_label("payload, as JSON").fill("{goal}")
     send.click()
-    assert "This is no JSON" in pane.inner_text()
+    assert "This is not JSON" in pane.inner_text()
     assert (team.sent(), team.session.events) == ([], ())
 
 

@@ -61,7 +61,7 @@ def test_a_key_that_is_not_there_yet_takes_json_and_nothing_else(on):
     box.fill("maybe")
     part.get_by_role("button", name="Save").click()
     assert on.sent() == []
-    assert "This is no JSON" in part.inner_text()
+    assert "This is not JSON" in part.inner_text()
     box.fill('{"refund": true}')
     part.get_by_role("button", name="Save").click()
     on.obey()
@@ -91,7 +91,7 @@ def test_what_is_no_number_is_said_at_its_place(on):
     part.get_by_label("value of decision").fill("many")
     part.get_by_role("button", name="Save").click()
     assert on.sent() == []
-    assert "This is no number" in part.inner_text()
+    assert "This is not a number" in part.inner_text()
 
 
 def test_what_the_recipe_declares_is_said_at_its_place_and_nothing_is_written(host):

@@ -122,7 +122,7 @@ def test_what_is_no_number_goes_nowhere_and_is_said_at_its_place(calling, button
     card(calling).get_by_text("1 setting").click()  # folded away, it is opened again where it is wrong
     calling.button(button).click()
     assert calling.sent() == []
-    assert "This is no number" in card(calling).inner_text()
+    assert "This is not a number" in card(calling).inner_text()
     assert box.get_attribute("aria-invalid") == "true"
     assert box.evaluate("box => box === document.activeElement")
 
@@ -168,7 +168,7 @@ def test_a_number_is_asked_for_and_nothing_else_is_taken(host):
     box.fill("many")
     box.press("Enter")
     assert on.sent() == []
-    assert "This is no number" in card(on).inner_text()
+    assert "This is not a number" in card(on).inner_text()
     box.fill("3")
     box.press("Enter")
     on.obey()

@@ -177,15 +177,15 @@ class Runtime(Watching, Decisions, Packed, Stored):
             if missing is not None:
                 known = [tool.name for tool in self._all_tools()]
                 raise MissingToolError(
-                    Problem("R233", f"{each.name!r} names the tool {missing!r}, and there is none", "Runtime()",
+                    Problem("R233", f"{each.name!r} names the tool {missing!r}, which does not exist", "Runtime()",
                             f"registered tools: {', '.join(known) or 'none'}",
                             did_you_mean(missing, known, "register it with @tool, or pass Runtime(graph, tools=[...])"))
                 )  # fmt: skip
         asks = next((each.name for each in asking), None)
         if asks is not None and self.party.llm is None:
             raise MissingProviderError(
-                Problem("R328", f"{asks!r} asks a model, and there is none", "Runtime()",
-                        "an llm_behavior is answered by a model first", "give one: Runtime(graph, llm_provider=...)")
+                Problem("R328", f"{asks!r} asks a model, but there is none", "Runtime()",
+                        "an llm_behavior is answered by a model first", "pass one: Runtime(graph, llm_provider=...)")
             )  # fmt: skip
 
     @property
@@ -313,8 +313,8 @@ def _check_place(persist_to: Any, store: Any) -> None:
     """X512: a runtime gets two places to store its run."""
     if persist_to is not None and store is not None:
         raise InvalidRuntimeConfiguration(
-            Problem("X512", "persist_to and store are both given", "Runtime()", "a run is kept in one place",
-                    "leave one of them out")
+            Problem("X512", "persist_to and store are both given", "Runtime()", "a run is stored in one place",
+                    "pass only one of them")
         )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def recipe_of_behaviors(
         raise RegistrationError(
             Problem("R329", f"two behaviors have the name {twice!r}", f"behavior {twice!r}",
                     "a step is named by its behavior, and a run could not tell which of them it was",
-                    "give one of them another name, or call clear_registry() before they are registered once more")
+                    "give one of them another name, or call clear_registry() before registering them again")
         )  # fmt: skip
     matcher = (Rationed if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
     nodes = {each.name: _node(each, party) for each in behaviors}

@@ -190,14 +190,14 @@ class AgentRuntime:
                 Problem("X420", f"the run of {self.recipe.name!r} has used up {limit}",
                         f"after step {session.position}",
                         f"{limit} is {getattr(session.limits.budget, limit, None)}; next would be {session.current!r}",
-                        "allow more, or mend the loop that does not end")
+                        "raise the limit, or fix the loop that does not end")
             )  # fmt: skip
         state = {key: thaw(value) for key, value in session.engine.root.scope.seen().items()}
         missing = [name for name in self.recipe.outputs if name not in state]
         if missing:
             raise AgentRuntimeError(
                 Problem("X421", f"outputs are missing: {', '.join(missing)}", f"agent {self.recipe.name!r}",
-                        "its graph declares them, and no node has written them", "write them by a node's map, or add "
+                        "its graph declares them, and no node wrote them", "write them by a node's map, or add "
                         "them to state.shape")
             )  # fmt: skip
         memory = getattr(self.recipe.begin, "memory", None)

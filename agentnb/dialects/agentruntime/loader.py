@@ -150,7 +150,7 @@ def _edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Pro
 def _not_followed(what: str, node: str, where: str) -> Problem:
     """R119: an edge out of a loop's body is not followed."""
     return Problem("R119", f"{what} is not followed", where, f"{node!r} is the body of a loop: after it comes the loop",
-                   "lead the way from the loop", "warning")  # fmt: skip
+                   "add the edge to the loop instead", "warning")  # fmt: skip
 
 
 def _regions(graphs: list[Level], found: Mapping[str, Node], name: str) -> dict[str, Region]:
@@ -173,7 +173,7 @@ def _unused(definition: AgentDefinition, source: Source, graphs: list[Level]) ->
     for name in definition.subgraphs:
         if name not in used:
             yield Problem("R183", f"subgraph {name!r} is never run", str(source.place(("subgraphs", name), key=True)),
-                          "no node that a run can come to names it", "run it by a node of type subgraph, or remove it",
+                          "no reachable node refers to it", "run it by a node of type subgraph, or remove it",
                           "warning")  # fmt: skip
 
 
@@ -186,9 +186,9 @@ def _tool_problems(definition: AgentDefinition, source: Source) -> Iterator[Prob
     last = {tool.id: number for number, tool in enumerate(definition.tools)}
     for number, tool in enumerate(definition.tools):
         if last[tool.id] != number:
-            yield Problem("R240", f"tool {tool.id!r} is there twice; the last one counts",
+            yield Problem("R240", f"tool {tool.id!r} is defined twice; the last definition is used",
                           str(source.place(("tools", number, "id"))),
-                          f"another tool of this id stands at {source.place(('tools', last[tool.id], 'id'))}",
+                          f"the other definition is at {source.place(('tools', last[tool.id], 'id'))}",
                           "remove one of them, or give it another id", "warning")  # fmt: skip
     for number, tool in enumerate(definition.tools):
         if tool.kind == "subgraph" and tool.impl not in graphs:
@@ -255,7 +255,7 @@ def _provider_warnings(definition: AgentDefinition, source: Source) -> Iterator[
                           did_you_mean(kind, kinds, "write one of them as its 'type'"), "warning")  # fmt: skip
         for word in settings:
             if word not in WORDS:
-                yield Problem("R243", f"setting {word!r} of provider {name!r} is not known and does nothing",
+                yield Problem("R243", f"setting {word!r} of provider {name!r} is not known and has no effect",
                               str(source.place((*path, word), key=True)),
                               f"the settings are: {', '.join(sorted(WORDS))}",
                               did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`"),

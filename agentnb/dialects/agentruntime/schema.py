@@ -130,7 +130,7 @@ class ToolConfig(Part):
     def _can_be_a_class(self) -> Self:
         if self.mode == "class" and self.kind not in ("python", "langchain"):
             message = f"'mode: class' is for tools of kind python and langchain; this one's is {self.kind}"
-            raise needs(message, "remove 'mode', or mend 'kind'")
+            raise needs(message, "remove 'mode', or fix 'kind'")
         return self
 
 
@@ -353,7 +353,7 @@ def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     if definition.meta.defaults.tracing is not None:
         place = source.place(("meta", "defaults", "tracing"), key=True)
         problems.append(
-            Problem("R170", "'tracing' does nothing", str(place), "every session keeps its whole trace: session.trace",
+            Problem("R170", "'tracing' has no effect", str(place), "every session keeps its whole trace: session.trace",
                     "remove it", "warning")
         )  # fmt: skip
     return definition, problems

@@ -65,7 +65,7 @@ class GraphExecutor:
         means 50, and below 0 counts as 0. An agent that no node uses causes a warning.
 
         Raises:
-            ExecutionError: X117, the recipe is something else; X202, `max_steps` is no number.
+            ExecutionError: X117, the recipe is something else; X202, `max_steps` is not a number.
             RecipeError: the recipe has errors, or `validate_inputs` finds the state wrong.
         """
         found = _recipe_of(recipe)
@@ -215,8 +215,8 @@ def _recipe_of(recipe: Any) -> Recipe:
     if not (isinstance(recipe, Mapping) or recognise(recipe)):
         path = repr(str(recipe)) if isinstance(recipe, str | os.PathLike) and str(recipe).count("\n") == 0 else "..."
         raise ExecutionError(
-            Problem("X117", f"{with_article(type(recipe).__name__)} is no recipe", "GraphExecutor(recipe)",
-                    "it runs a RecipeDefinition, a dict of one, or what load() returns",
+            Problem("X117", f"{with_article(type(recipe).__name__)} is not a recipe", "GraphExecutor(recipe)",
+                    "it runs a RecipeDefinition, a dict of one, or a recipe from load()",
                     f"write GraphExecutor(agentnb.load({path}), ...)")
         )  # fmt: skip
     source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")

@@ -351,7 +351,7 @@ def json_values(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
     except ValueError as error:  # of pydantic, and of the codec of its texts
         problems = [
             Problem("R244", f"the value of {path_of(path)} is {with_article(class_name(value))}",
-                    f"<{class_name(model)}>, {path_of(path)}", "a recipe holds what JSON can hold",
+                    f"<{class_name(model)}>, {path_of(path)}", "a recipe holds only JSON values",
                     "write it as text, a number, a list or a dict")
             for path, value in _unwritable(model.model_dump(by_alias=True, **options), part)
         ]  # fmt: skip

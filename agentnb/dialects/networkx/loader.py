@@ -164,7 +164,7 @@ class _Loading:
         if kind == "loop" and all(given.get(word) is None for word in ("times", "while", "until")):
             self.problems.append(
                 Problem("R113", "attribute 'until' is missing", str(place),
-                        "a loop goes on so many 'times', 'while' a condition holds, or 'until' one does",
+                        "a loop needs 'times', 'while' or 'until'",
                         "add one of the three")
             )  # fmt: skip
 

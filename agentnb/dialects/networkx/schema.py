@@ -25,7 +25,7 @@ class Unfit(Exception):
 def text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):
-        raise Unfit("a text is needed here", "write it as one text")
+        raise Unfit("a string is required here", "write it as one text")
     return value
 
 

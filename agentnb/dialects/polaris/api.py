@@ -113,7 +113,9 @@ class GraphExecutor:
         found = "EmptyGraph" if found is None and graph.is_empty else found
         if found is not None:
             what = (
-                "the graph is empty" if found == "EmptyGraph" else f"{with_article(type(graph).__name__)} is no graph"
+                "the graph is empty"
+                if found == "EmptyGraph"
+                else f"{with_article(type(graph).__name__)} is not a graph"
             )
             raise ExecutionError(
                 Problem("X456", what, "GraphExecutor.execute(graph)", "a run begins at the first node of a Graph",

@@ -129,7 +129,7 @@ def _one_line(task: Any) -> str:
     """Return a task as one line, whatever its type."""
     try:
         return safe_repr(task)
-    except Exception:  # noqa: BLE001  (it is no text, and its own code fails)
+    except Exception:  # noqa: BLE001  (it is not a text, and its own code fails)
         return f"that is {with_article(type(task).__name__)}"
 
 
@@ -167,7 +167,8 @@ def registry_of(tools: Any) -> ToolRegistry:
 def _no_tools(tools: Any) -> Problem:
     """R114: a value is not valid there."""
     return Problem("R114", f"the tools are {with_article(type(tools).__name__)}", "AgentExecutor(config, llm, tools)",
-                   "they are a ToolRegistry, a mapping from names, or a list", "give one of these")  # fmt: skip
+                   "expected a ToolRegistry, a mapping from names to tools, or a list",
+                   "give one of these")  # fmt: skip
 
 
 def result_of(session: Session) -> AgentResult:

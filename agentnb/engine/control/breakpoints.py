@@ -147,8 +147,8 @@ class Breakpoints:
         clauses = {name: words.get(name) for name in CLAUSES}
         if all(value is None for value in clauses.values()):
             raise ExecutionError(
-                Problem("X116", "this breakpoint has nothing to wait for", ADD,
-                        "every clause is left out", f"give one of: {', '.join(clauses)}")
+                Problem("X116", "this breakpoint has no clause", ADD,
+                        "all clauses are missing", f"give one of: {', '.join(clauses)}")
             )  # fmt: skip
         given = {"side": "before", "on_hit": 1, "once": False, **words, **clauses}
         problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(given)]
@@ -179,7 +179,7 @@ class Breakpoints:
         if edge is not None and not pair:
             parts = [part.strip() for part in edge.split("->")] if isinstance(edge, str) else []
             form = (parts[0], parts[1]) if len(parts) == 2 else ("SOURCE", "TARGET")
-            yield Problem("X120", f"{safe_repr(edge)} is no edge", ADD,
+            yield Problem("X120", f"{safe_repr(edge)} is not an edge", ADD,
                           "an edge is a pair: the node that it leaves, and the "
                           "node that it leads to", f"write edge={form!r}")  # fmt: skip
         names = self.nodes()
@@ -188,7 +188,7 @@ class Breakpoints:
         for name in unknown:
             yield Problem("X101", f"there is no node {safe_repr(name)}", ADD,
                           f"the recipe's nodes are: {', '.join(names)}",
-                          did_you_mean(name, names, "name one of them"))  # fmt: skip
+                          did_you_mean(name, names, "use one of them"))  # fmt: skip
         if pair and self.edges is not None and not any(name in unknown for name in edge):
             yield from _check_edge(tuple(edge), self.edges())
 
@@ -203,7 +203,7 @@ class Breakpoints:
             raise ExecutionError(
                 Problem("X109", f"there is no breakpoint {safe_repr(which)}", "session.breakpoints",
                         f"there are: {', '.join(f'{row.id} ({row})' for row in self) or 'none'}",
-                        "name one of them by its id or its node")
+                        "use one of them by its id or its node")
             )  # fmt: skip
         for row in gone:
             del self.rows[row.id]
@@ -281,7 +281,7 @@ def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Proble
         return
     source, target = edge
     leads = sorted(to for by, to in there if by == source)
-    order = f"write edge={(target, source)!r}" if (target, source) in there else "name one of them"
+    order = f"write edge={(target, source)!r}" if (target, source) in there else "use one of them"
     yield Problem("X119", f"there is no edge {source!r} -> {target!r}", ADD,
                   f"edges lead from {source!r} to: {', '.join(leads) or 'no node'}",
                   did_you_mean(str(target), leads, order))  # fmt: skip
@@ -295,8 +295,8 @@ def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
                       "a breakpoint stops before it or after it",
                       did_you_mean(safe_str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
     if not _is_count(on_hit, 1):
-        yield Problem("X120", f"on_hit={safe_repr(on_hit)} is no number of times", ADD,
-                      "it stops from that time on that it is met", "give a whole number from 1 on")  # fmt: skip
+        yield Problem("X120", f"on_hit={safe_repr(on_hit)} is not a number of hits", ADD,
+                      "it stops from that hit on", "pass an integer of at least 1")  # fmt: skip
     if step is not None and not _is_count(step, 0):
         yield Problem("X120", f"step={safe_repr(step)} is not a step number", ADD,
                       "steps are numbered from 1; 0 is before the first", "pass a whole number")  # fmt: skip

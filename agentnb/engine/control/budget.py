@@ -49,7 +49,7 @@ class Budget:
 
     @classmethod
     def of(cls, limits: Mapping[str, Any] | None, recipe: Mapping[str, Any]) -> Budget:
-        """Return the recipe's limits overridden by `limits`; an infinite one is no limit.
+        """Return the recipe's limits overridden by `limits`; an infinite one is not a limit.
 
         Raises:
             ExecutionError: X201, a limit has an unknown name; X202, it is not a number of 0 or more; X203, it is a
@@ -59,7 +59,7 @@ class Budget:
         if limits is not None and not isinstance(limits, Mapping):
             raise ExecutionError(
                 Problem("X204", f"the budget is {with_article(type(limits).__name__)}, not a mapping", "budget",
-                        "a budget says which limit has which value", "pass a dict: {'max_steps': 100}")
+                        "a budget maps limits to values", "pass a dict: {'max_steps': 100}")
             )  # fmt: skip
         wanted = {**recipe, **(limits or {})}
         problems = list(_check_limits(wanted, [field.name for field in fields(cls)]))
@@ -77,11 +77,11 @@ def _check_limits(wanted: Mapping[str, Any], names: list[str]) -> Iterator[Probl
         if name not in names or value is None:
             continue
         if not _is_limit(value):
-            yield Problem("X202", f"{safe_repr(value)} is no limit", f"budget, {name}",
-                          "a limit is a number of 0 or more, or None", "give a number")  # fmt: skip
+            yield Problem("X202", f"{safe_repr(value)} is not a limit", f"budget, {name}",
+                          "a limit is a number >= 0, or None", "give a number")  # fmt: skip
         elif name not in MEASURED and not _is_whole(value):
-            yield Problem("X203", f"{safe_repr(value)} is no limit of things that are counted", f"budget, {name}",
-                          f"{name} counts whole things", f"give {int(value)} or {int(value) + 1}")  # fmt: skip
+            yield Problem("X203", f"{safe_repr(value)} is not a whole number", f"budget, {name}",
+                          f"{name} is a count", f"give {int(value)} or {int(value) + 1}")  # fmt: skip
 
 
 def _is_limit(value: Any) -> bool:

@@ -139,7 +139,7 @@ def set_next(run: Run, node: str) -> None:
                 "X107",
                 f"{node!r} cannot be next here",
                 f"region {region!r}",
-                "it stands inside a node whose frame is not open, so it would have no board",
+                "it is inside a node whose frame is not open, so it would have no scope",
                 f"set the next node to {run.plan.recipe.regions[region].owner!r}, and step into it",
             )
         )
@@ -170,7 +170,7 @@ def _queued_activation(run: Run, number: int) -> Activation:
         node = run.plan.nodes[number].node.id
         raise ExecutionError(
             Problem("X123", f"{node!r} cannot be next here", f"node {node!r}",
-                    "events set it off, and no event waits for it where the run stands",
+                    "it is triggered by events, and no event is queued for it at this step",
                     "emit the event: session.emit(type, payload)")
         )  # fmt: skip
     return run.activation(found)

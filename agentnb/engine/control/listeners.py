@@ -73,8 +73,8 @@ class Hooks:
         """
         if moment not in self.rows:
             raise ExecutionError(
-                Problem("X114", f"there is no moment {moment!r} to listen to", "hooks",
-                        f"the moments are: {', '.join(MOMENTS)}", did_you_mean(moment, MOMENTS, "use one of them"))
+                Problem("X114", f"there is no hook {moment!r}", "hooks",
+                        f"the hooks are: {', '.join(MOMENTS)}", did_you_mean(moment, MOMENTS, "use one of them"))
             )  # fmt: skip
         check_listener(listener, f"a listener of {moment!r}")
         self.rows[moment].append(listener)
@@ -96,8 +96,8 @@ class Hooks:
         if not isinstance(hooks, Mapping):
             if not callable(getattr(hooks, "tell", None)):
                 raise ExecutionError(
-                    Problem("X114", f"{with_article(class_name(hooks))} is no hooks", "hooks=...",
-                            "hooks are a mapping from a moment to listeners, or a HooksAPI of schedules",
+                    Problem("X114", f"{with_article(class_name(hooks))} is not a mapping of hooks", "hooks=...",
+                            "hooks map a hook name to listeners, or are a HooksAPI of schedules",
                             "write Session(recipe, hooks={'step': listener})")
                 )  # fmt: skip
             self.schedules = hooks

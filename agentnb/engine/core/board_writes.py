@@ -29,6 +29,6 @@ def closed(scope: Scope, path: Path) -> BoardError:
             f"{'.'.join(map(str, path))!r} cannot be written now",
             f"scope {scope.name!r}",
             f"{scope.open} child scope(s) of it are open and read through it",
-            "write it when the branch or subgraph has ended, or inside it",
+            "write it after the branch or subgraph has ended, or inside it",
         )
     )

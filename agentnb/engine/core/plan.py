@@ -167,7 +167,7 @@ class Plan:
                     f"there is no node {node!r}",
                     f"recipe {self.recipe.name!r}",
                     f"its nodes are: {', '.join(self.index)}",
-                    did_you_mean(node, self.index, "name one of them"),
+                    did_you_mean(node, self.index, "use one of them"),
                 )
             )
         return number
@@ -176,8 +176,8 @@ class Plan:
 def _unknown_kind(node: Node, kinds: Mapping[str, Kind]) -> Problem:
     return Problem(
         "R204",
-        f"nothing here runs nodes of kind {node.kind!r}",
+        f"no implementation runs nodes of kind {node.kind!r}",
         str(node.place or f"node {node.id!r}"),
-        f"the kinds that run are: {', '.join(kinds)}",
+        f"the kinds that can run are: {', '.join(kinds)}",
         did_you_mean(node.kind, kinds, "use another kind, or only draw and check this recipe"),
     )

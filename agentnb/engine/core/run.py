@@ -229,7 +229,7 @@ class Run:
 
     def _code_of(self, scope: Scope, path: Path) -> int:
         """Return the code of a path in a scope."""
-        return self.code(scope, path[0]) if len(path) == 1 else self.tables.code(scope.id, path)  # type: ignore[arg-type]  # `code` refuses what is no text
+        return self.code(scope, path[0]) if len(path) == 1 else self.tables.code(scope.id, path)  # type: ignore[arg-type]  # `code` refuses what is not a text
 
     def write(self, scope: Scope, path: Path, value: Any, *, in_place: bool = False) -> None:
         """Write one value: its row first, then the board, so that `repair` can undo it at any moment.

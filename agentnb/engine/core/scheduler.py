@@ -64,8 +64,8 @@ def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
                 "X104",
                 f"the condition {edge.condition or 'of the edge'!r} failed: {type(error).__name__}: {error}",
                 str(edge.place or f"edge {edge.source!r} -> {edge.target!r}"),
-                "a route is taken only when its condition could be worked out",
-                "make sure that the keys it reads are on the board, or mend the condition",
+                "a route is taken only if its condition can be evaluated",
+                "make sure the keys it reads are on the board, or fix the condition",
             )
         ) from error
 
@@ -239,7 +239,7 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
         raise ExecutionError(
             Problem(
                 "X103",
-                f"node {act.node.id!r} would open frame {act.frame.depth + 1} inside one another",
+                f"node {act.node.id!r} would open frame {act.frame.depth + 1}, nested too deep",
                 str(act.node.node.place or f"node {act.node.id!r}"),
                 f"frames may be nested {run.max_frames} deep",
                 "allow more: budget={'max_frames': ...} or GraphExecutor(max_recursion_depth=...); or nest less",

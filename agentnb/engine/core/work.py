@@ -339,7 +339,7 @@ class Work:
                     f"a late attempt to {what} was refused",
                     f"node {self.node.id!r}",
                     "this step had already ended: it was cancelled or had timed out",
-                    "let the function return before its time-out, or give it more time",
+                    "return before the time-out, or raise the time-out",
                 )
             )
 

@@ -350,14 +350,14 @@ async def _ask_person(run: Run, effect: Effect, since: int) -> Any:
         hold.ends_at(since + round(effect.timeout * 1e9), run.ns)
     held = await hold
     if held.late:
-        raise TimeoutError(f"nobody has answered {effect.name!r} within {effect.timeout:g} s")
+        raise TimeoutError(f"{effect.name!r} has no answer within {effect.timeout:g} s")
     if not held.answered:
         raise ExecutionError(
             Problem(
                 "X106",
-                f"nobody has answered {effect.name!r}",
+                f"{effect.name!r} has no answer",
                 f"the {effect.kind} of node {effect.name!r}",
-                "the step went on without an answer",
+                "the step continued without an answer",
                 "call session.answer(value)",
             )
         )

@@ -229,10 +229,10 @@ class Inside(Coroutine[Any, Any, Any]):
             raise ExecutionError(
                 Problem(
                     "X122",
-                    f"{self._work.node.id!r} is held inside its code, in another thread than this one",
+                    f"{self._work.node.id!r} is paused inside its code in another thread",
                     f"after step {self._work.run.position}",
-                    "a node that was stepped into goes on in the thread in which it began",
-                    "go on from that thread; or call session.stop(), and step here",
+                    "a node that was stepped into continues in the thread in which it began",
+                    "continue from that thread, or call session.stop() and step here",
                 )
             )
 

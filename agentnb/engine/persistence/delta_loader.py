@@ -321,7 +321,7 @@ def check_version(version: Any) -> None:
     """
     if isinstance(version, int) and version > VERSION:
         raise StoreError(
-            Problem("L403", "a newer agentnb wrote this", "the document",
+            Problem("L403", "this was written by a newer agentnb", "the document",
                     f"it has version {safe_str(version)}, this one reads "
                     f"up to {VERSION}", "install a newer agentnb: pip install --upgrade agentnb")
         )  # fmt: skip

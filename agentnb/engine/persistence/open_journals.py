@@ -42,7 +42,7 @@ def check_alone(journal: Journal) -> None:
             gc.collect()  # it may belong to an unreferenced session
     raise StoreError(
         Problem("L453", f"another session of this process writes run {journal.run_id!r}", journal.log.url,
-                "only one may write a run, else what they do would be mixed", "close() it, then open the run anew")
+                "only one session may write a run", "close() it, then open the run again")
     )  # fmt: skip
 
 

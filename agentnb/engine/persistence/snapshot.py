@@ -115,9 +115,9 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
     if missing or moved:
         told = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
         raise StoreError(
-            Problem("L404", "this run was recorded with another recipe, and does not fit this one",
+            Problem("L404", "this run was recorded with a different recipe",
                     f"recipe {plan.recipe.name!r}", "; ".join(told + sorted(set(moved))),
-                    "open it with the recipe that it was recorded with, or without any to read it")
+                    "open it with the recipe it was recorded with, or without a recipe to read it")
         )  # fmt: skip
 
 

@@ -57,8 +57,8 @@ class ToolCall:
                        _arguments(words.get("arguments")), str(call.get("signature") or ""))  # fmt: skip
         if not isinstance(call, ToolCall) or not _is_call(call):
             raise LLMError(
-                Problem("X366", f"{safe_repr(call, 200)} is no call of a tool", "tool_calls of an LLMResponse",
-                        "a call has the name of a tool, and arguments that are a JSON object",
+                Problem("X366", f"{safe_repr(call, 200)} is not a tool call", "tool_calls of an LLMResponse",
+                        "a tool call has a name, and arguments that are a JSON object",
                         'write ToolCall("id-1", "search", {"q": "rain"}), or a mapping of its id, name and arguments')
             )  # fmt: skip
         return call
@@ -234,9 +234,9 @@ def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
         return
     names = ", ".join(repr(getattr(call, "name", "?")) for call in calls)
     raise LLMError(
-        Problem("X363", f"the model asks for a call of {names}, and nobody here calls it", f"node {node!r}",
-                "this node takes the model's text; tools that are sent through `kwargs` are not known to it",
-                "take the tools out of `kwargs`, or let an agent with tools ask: an AgentConfig with "
+        Problem("X363", f"the model requested a call of {names}, which this node cannot make", f"node {node!r}",
+                "this node uses the model's text; it does not know tools that are sent through `kwargs`",
+                "remove the tools from `kwargs`, or use an agent with tools: an AgentConfig with "
                 "llm={..., 'native_tools': True}"),
         usage=getattr(response, "usage", None),
     )  # fmt: skip
@@ -313,7 +313,7 @@ def as_client(llm: Any) -> LLMClient:
     raise ExecutionError(
         Problem(
             "X303",
-            f"{safe_repr(llm)} is no model",
+            f"{safe_repr(llm)} is not a model",
             "llm=...",
             GENERATES if generates else f"{with_article(class_name(llm))} was given",
             "give a client, a text provider:model, a callable of the request, a list of answers, or a mapping by node",

@@ -146,9 +146,9 @@ class _PieceReceiver:
         text = "" if response.content is None else in_words(response.content)
         if isinstance(response.content, str) and not text.startswith(so_far):
             raise AgentRuntimeError(
-                Problem("X466", "a model told other pieces than its answer has", "a stream of its answer",
-                        f"{len(so_far)} characters were told, and the answer does not begin with them",
-                        "mend the client: `request.tell` is given the text of the answer, in order")
+                Problem("X466", "the streamed text differs from the model's answer", "a stream of its answer",
+                        f"{len(so_far)} characters were streamed, and the answer does not begin with them",
+                        "fix the client: pass `request.tell` the text of the answer in order")
             )  # fmt: skip
         return text[len(so_far) :] if isinstance(response.content, str) or not told else ""
 

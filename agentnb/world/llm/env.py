@@ -143,7 +143,7 @@ def _of_env(name: str, where: str, problems: list[Problem]) -> str | None:
             "X333",
             f"the environment variable {name!r} is not set" if text is None else f"{name!r} is set, but empty",
             where,
-            f"{{{{env.{name}}}}} stands for its text",
+            f"{{{{env.{name}}}}} is replaced by its value",
             did_you_mean(name, os.environ, f"set {name} before Python starts, or in it: os.environ[{name!r}] = ..."),
         )
     )

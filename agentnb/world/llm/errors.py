@@ -18,7 +18,7 @@ LONGEST: Final = 500  # characters of a server's message
 _AGAIN: Final = {408, 409, 425, 429}
 _SECONDS: Final = re.compile(r"(\d+(?:\.\d+)?)s")
 _DO: Final = {
-    400: "mend the request: its messages, its settings, its schema",
+    400: "fix the request: its messages, its settings, its schema",
     404: "check the model's name and the base_url",
     429: "wait and try again: give the node a retry with a backoff, or run fewer at a time",
 }
@@ -47,8 +47,8 @@ def failure_of(
         return _refused(error, status, name, where, variables)
     if isinstance(error, Unreadable | ValueError) or (status is not None and not _told_in_stream(error)):
         return LLMError(
-            Problem("X338", f"{name} answered what cannot be read: {said(error)}", where,
-                    "it is not what its protocol says", "try again; check that base_url is of such a server"),
+            Problem("X338", f"{name} sent a response that cannot be parsed: {said(error)}", where,
+                    "it does not follow the protocol", "try again; check that base_url points to such a server"),
             status=status, again=True,
         )  # fmt: skip
     if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
@@ -58,13 +58,13 @@ def failure_of(
         return unfit(name, error)
     if _told_in_stream(error):
         return LLMError(
-            Problem("X336", f"{name} broke off with an error: {said(error)}", where, _kind(error),
+            Problem("X336", f"{name} ended the stream with an error: {said(error)}", where, _kind(error),
                     "try again: give the node a retry with a backoff"),
             status=status, again=True,
         )  # fmt: skip
     return LLMError(
         Problem("X337", f"the connection to {name} failed: {said(error)}", where,
-                "the server was not reached, or the connection was cut before its answer was whole",
+                "the server was not reached, or the connection was lost before the answer was complete",
                 "check that it runs and the base_url, then try again"),
         again=True,
     )  # fmt: skip
@@ -74,7 +74,7 @@ def unfit(name: str, error: Exception) -> AgentRuntimeError:
     """Return the error to raise for settings that a vendor's package refuses before it sends anything."""
     return AgentRuntimeError(
         Problem("X334", f"{name} cannot be asked: {said(error)}", f"settings of {name!r}",
-                "its package does not take such a setting", "mend `kwargs` or `client_kwargs`")
+                "its package does not accept such a setting", "fix `kwargs` or `client_kwargs`")
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _refused(error: Exception, status: int, name: str, where: str, variables: Se
     elif refuses_format(error):
         do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
     else:
-        do = _DO.get(status, "try again later" if again else "mend the request")
+        do = _DO.get(status, "try again later" if again else "fix the request")
     problem = Problem("X336", f"{name} answered {status}: {said(error)}", where, why, do)
     return LLMError(problem, status=status, again=again, retry_after=wait)
 

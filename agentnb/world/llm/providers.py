@@ -47,9 +47,9 @@ def client_of(
     if kind not in PROVIDERS:
         known = [*PROVIDERS, SIMULATED]
         raise AgentRuntimeError(
-            Problem("X330", f"{kind!r} is no provider of models", where or f"llm {llm!r}",
-                    f"the providers are: {', '.join(known)}; they are written as provider:model",
-                    did_you_mean(kind, known, "name one of them, or give settings={'type': ...}"))
+            Problem("X330", f"{kind!r} is not a provider of models", where or f"llm {llm!r}",
+                    f"the providers are: {', '.join(known)}; write provider:model",
+                    did_you_mean(kind, known, "use one of them, or give settings={'type': ...}"))
         )  # fmt: skip
     return PROVIDERS[kind](model or None, settings, temperature=temperature, provider=name or kind, where=where)
 

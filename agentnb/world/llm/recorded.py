@@ -28,7 +28,7 @@ class RecordedClient:
         trace: a SimulationTrace, live or from a file, or a session. It is read once, now.
         strict: refuse a request whose messages are not the recorded ones; else it is answered all the same.
 
-    Raises: ExecutionError: X343, it is no trace
+    Raises: ExecutionError: X343, it is not a trace
     """
 
     made_up = True  # no model is called
@@ -66,8 +66,8 @@ def _calls_of(trace: Any) -> dict[str, list[Any]]:
     reading = getattr(trace, "reading", None)
     if not callable(reading):
         raise ExecutionError(
-            Problem("X343", f"{with_article(type(trace).__name__)} is no trace", f"{_WHERE}(trace)",
-                    "recorded answers stand in a run's trace",
+            Problem("X343", f"{with_article(type(trace).__name__)} is not a trace", f"{_WHERE}(trace)",
+                    "recorded answers come from a trace",
                     "give session.trace, or SimulationTrace.read(path)")
         )  # fmt: skip
     read = reading()
@@ -84,7 +84,7 @@ def _nothing_left(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[An
     why = f"it was asked {request.of_node + 1} times and the trace has {had} of its answers"
     if not had:
         why = f"the trace has answers for: {', '.join(nodes) or 'no node'}"
-    order = "record the run anew, or give the session another model"
+    order = "record the run again, or give the session another model"
     return ExecutionError(
         Problem("X340", f"the trace has no answer left for node {request.node!r}", _WHERE, why,
                 order if had else did_you_mean(request.node, nodes, order))
@@ -97,8 +97,8 @@ def _failed(request: LLMRequest, error: str) -> Exception:
         return TimeoutError(message)
     return LLMError(
         Problem("X342", f"the recorded call of node {request.node!r} failed: {message or kind}", _WHERE,
-                f"it was a {kind}; it is answered as it was then",
-                "record the run anew, or give the session another model")
+                f"it raised {kind}; the recording is repeated",
+                "record the run again, or give the session another model")
     )  # fmt: skip
 
 
@@ -112,9 +112,9 @@ def _compare(request: LLMRequest, call: Any) -> None:
         )
         if then != now:
             raise ExecutionError(
-                Problem("X341", f"node {request.node!r} asks something else than was recorded", _WHERE,
+                Problem("X341", f"node {request.node!r} sent a request that differs from the recording", _WHERE,
                         f"message {number + 1} was {_told(then)}, and is {_told(now)}",
-                        "record the run anew, or give strict=False to be answered all the same")
+                        "record the run again, or pass strict=False to use the answer anyway")
             )  # fmt: skip
 
 

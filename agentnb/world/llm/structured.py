@@ -109,7 +109,7 @@ def _among_words(text: str) -> Any:
 
 
 def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refused)
@@ -152,7 +152,7 @@ def _check(value: Any) -> None:
             if isinstance(item, Mapping):
                 strange = [key for key in item if not isinstance(key, str)]
                 if strange:
-                    raise ValueError(f"the key {safe_repr(strange[0])} is no text")
+                    raise ValueError(f"the key {safe_repr(strange[0])} is not a string")
                 waiting += [(key, depth) for key in item]
                 item = item.values()
             waiting += [(part, depth + 1) for part in item]
@@ -161,6 +161,6 @@ def _check(value: Any) -> None:
                 raise ValueError("the answer has half of a surrogate pair")
         elif isinstance(item, float):
             if not math.isfinite(item):
-                raise ValueError(f"{item} is no JSON number")
+                raise ValueError(f"{item} is not a JSON number")
         elif item is not None and not isinstance(item, int):
-            raise ValueError(f"{with_article(type(item).__name__)} is no JSON value")
+            raise ValueError(f"{with_article(type(item).__name__)} is not a JSON value")

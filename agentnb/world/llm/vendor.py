@@ -303,9 +303,9 @@ class VendorClient(ABC):
         model = request.model or self.model
         if not model:
             raise AgentRuntimeError(
-                Problem("X335", f"no model of {self.provider!r} is named",
+                Problem("X335", f"no model of {self.provider!r} was specified",
                         f"{self._where}, asked by node {request.node!r}",
-                        "neither the request nor the settings say which model to ask",
+                        "neither the request nor the settings name a model",
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
         check_settings({k: v for k, v in given.items() if k in OF_REQUESTS}, f"node {request.node!r}")
@@ -329,7 +329,7 @@ class VendorClient(ABC):
         if reply.refused and not content and reply.value is None and not reply.calls:
             raise LLMError(
                 Problem("X344", f"{self._name(ask)} gave no answer: {reply.refused}", self._name(ask),
-                        "the model, or a filter of its server, refused", "ask in other words, or another model"),
+                        "the model, or a filter of its server, refused", "rephrase the request, or use another model"),
                 usage=self._usage(reply),
             )  # fmt: skip
         if not reply.ended:
@@ -341,9 +341,9 @@ class VendorClient(ABC):
         calls = tuple(self._call(found, number, reply, ask) for number, found in enumerate(reply.calls.values()))
         if reply.value is None and ask.schema is None and not calls and not content.strip():
             raise LLMError(
-                Problem("X364", f"{self._name(ask)} answered nothing", self._name(ask),
+                Problem("X364", f"{self._name(ask)} sent an empty answer", self._name(ask),
                         _ended(reply, "there is neither text nor a call of a tool"),
-                        "allow more max_tokens, ask in other words, or ask another model"),
+                        "raise max_tokens, rephrase the request, or use another model"),
                 again=True, usage=self._usage(reply),
             )  # fmt: skip
         return LLMResponse(content, reply.model or ask.model, self._usage(reply), calls, reply.finish, self.provider)
@@ -362,9 +362,9 @@ class VendorClient(ABC):
                 why = f"{type(error).__name__}: {error}"
         if not isinstance(arguments, Mapping):
             raise LLMError(
-                Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be read",
+                Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be parsed",
                         self._name(ask), _ended(reply, why),
-                        "ask again, allow more max_tokens, or ask another model"),
+                        "try again, raise max_tokens, or use another model"),
                 again=True, usage=self._usage(reply),
             )  # fmt: skip
         name = ask.names.get(found.name, found.name)
@@ -375,8 +375,8 @@ class VendorClient(ABC):
             return json_in(text)
         except ValueError as error:
             raise LLMError(
-                Problem("X339", f"{self._name(ask)} did not answer with the JSON it was asked for", self._name(ask),
-                        str(error), "ask again, allow more max_tokens, or ask a model that keeps to a schema"),
+                Problem("X339", f"{self._name(ask)} did not answer with the requested JSON", self._name(ask),
+                        str(error), "try again, raise max_tokens, or use a model that supports schemas"),
                 again=True, usage=usage,
             ) from None  # fmt: skip
 
@@ -404,7 +404,7 @@ class VendorClient(ABC):
         if self.needs_key and not found and not self._settings.get("client_kwargs", {}).get("api_key"):
             names = " or ".join(self.variables)
             raise AgentRuntimeError(
-                Problem("X332", f"there is no key for {self.provider!r}", self._where,
+                Problem("X332", f"there is no API key for {self.provider!r}", self._where,
                         f"neither its settings nor the environment ({names}) hold one",
                         f'set {self.variables[0]}, or settings={{"api_key": "{{{{env.NAME}}}}"}}')
             )  # fmt: skip

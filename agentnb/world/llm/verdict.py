@@ -109,5 +109,5 @@ def _number(value: Any) -> float:
     except (OverflowError, ValueError):  # a whole number of hundreds of digits; a signalling NaN
         score = math.inf
     if not math.isfinite(score):
-        raise ValueError("the score is no finite number")
+        raise ValueError("the score is not a finite number")
     return score

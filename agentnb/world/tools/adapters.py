@@ -47,7 +47,7 @@ def _made(spec: ToolSpec, cls: Any, init: Any) -> Any:
     """R161: the object that a tool's `impl` names cannot be used as one."""
     if not inspect.isclass(cls):
         raise RecipeError(
-            _wrong(spec, f"{spec.impl!r} is no class, and the tool's mode is class",
+            _wrong(spec, f"{spec.impl!r} is not a class, and the tool's mode is class",
                    f"it is {with_article(type(cls).__name__)}",
                    "name a class after the '#', or leave `mode` out")
         )  # fmt: skip
@@ -95,8 +95,8 @@ def _invoked(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, 
         if key in given:
             return given[key]
         raise ExecutionError(
-            Problem("X352", f"tool {spec.id!r} is given no {key!r}", str(spec.place or f"tool {spec.id!r}"),
-                    f"its `input_key` is {key!r}, and it got: {', '.join(given) or 'nothing'}",
+            Problem("X352", f"tool {spec.id!r} received no {key!r}", str(spec.place or f"tool {spec.id!r}"),
+                    f"its `input_key` is {key!r}, and it received: {', '.join(given) or 'nothing'}",
                     did_you_mean(key, given, f"give {key!r} in the node's inputs, or in the tool's config"))
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ def tool(function: Any = None, /, **words: Any) -> Any:
 
     Its name is the function's, its description the docstring's first paragraph, its parameters those of the hints, with
     what the Args section or `Annotated[..., "text"]` says of each. The tool is called with one dict, converts it by the
-    hints (a text "3" for an int is 3) and refuses what is no parameter; it is async where the function is.
+    hints (a text "3" for an int is 3) and refuses what is not a parameter; it is async where the function is.
 
     Args:
         words: of a ToolConfig, in place of what the function says of itself.
@@ -64,8 +64,8 @@ def _marked(function: Any, words: dict[str, Any]) -> Any:
     except AttributeError:
         raise RecipeError(Problem(
             "R191",
-            f"{config.name!r} cannot be made a tool: nothing can be noted on {with_article(type(function).__name__)}",
-            f"function {config.name!r}", "the decorator notes the tool on the function itself",
-            "give it to the registry as it is: register_tool(name, function)",
+            f"{config.name!r} cannot be a tool: no attribute is settable on {with_article(type(function).__name__)}",
+            f"function {config.name!r}", "the decorator stores the tool on the function itself",
+            "register it directly: register_tool(name, function)",
         )) from None  # fmt: skip
     return function

@@ -173,7 +173,7 @@ def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, 
 
     if not callable(function) or isinstance(function, type):
         raise RecipeError(
-            _wrong(function, f"{with_article(type(function).__name__)} is no function", "", "give a function")
+            _wrong(function, f"{with_article(type(function).__name__)} is not a function", "", "give a function")
         )
     if is_generator(function):
         raise RecipeError(_wrong(function, "it is a generator function", GENERATES, COLLECT))
@@ -181,7 +181,7 @@ def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, 
         parameters = list(inspect.signature(function).parameters.values())
         hints = typing.get_type_hints(_plain(function), include_extras=True)
     except (TypeError, ValueError, NameError, AttributeError, SyntaxError) as error:
-        raise RecipeError(_wrong(function, "its hints cannot be read", str(error), "mend its signature")) from None
+        raise RecipeError(_wrong(function, "its hints cannot be read", str(error), "fix its signature")) from None
     problems = [_uncallable(function, each) for each in parameters]
     if any(problems):
         raise RecipeError(*filter(None, problems))

@@ -91,7 +91,9 @@ def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         found.append((fault, "requests go to http:// and https:// alone", "write a whole address: https://host/path"))
     method = given.get("method", "GET")
     if not isinstance(method, str) or not method.isascii() or not method.isalpha():
-        found.append((f"{str(method)[:60]!r} is no method", "it is a word such as GET or POST", "write one of these"))
+        found.append(
+            (f"{str(method)[:60]!r} is not a method", "it is a word such as GET or POST", "write one of these")
+        )
     found += [
         (f"`{word}` is {with_article(type(given[word]).__name__)}", "it holds names and values", "write a mapping")
         for word in _MERGED if not isinstance(given.get(word) or {}, Mapping)
@@ -99,7 +101,7 @@ def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     if not found and any(_bad_header(name, value) for name, value in (given.get("headers") or {}).items()):
         found.append(("a header cannot be sent", "names are plain words, values one line", "see `headers`"))
     if given.get("json") is not None and given.get("body") is not None:
-        found.append(("it has `json` and `body`", "a request has one body", "leave one of them out"))
+        found.append(("it has `json` and `body`", "a request has one body", "pass only one of them"))
     seconds = given.get("timeout")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
         found.append((f"its timeout is {str(seconds)[:60]!r}", "it is a number of seconds above 0", "write a number"))

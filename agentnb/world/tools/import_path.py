@@ -127,8 +127,8 @@ class Modules:
         if self.allowed.own is not None or self.allowed.folders or "\0" in written:
             raise _unreadable(spec, "this cannot be the path of a file")
         raise RecipeError(
-            Problem("R156", f"tool {spec.id!r} comes from the file {_cut(written)!r}, and the recipe has no folder",
-                    _where(spec), "the recipe was given as text or as a mapping, so there is no place to look from",
+            Problem("R156", f"tool {spec.id!r} comes from the file {_cut(written)!r}, but the recipe has no folder",
+                    _where(spec), "the recipe was given as text or as a mapping, so there is no folder to search",
                     f"load it from its file, or allow the folder that the tools are in: {how_to_allow('FOLDER')}")
         )  # fmt: skip
 
@@ -224,7 +224,7 @@ def _split(spec: ToolSpec) -> tuple[str, str]:
     """Return the path and the attribute of an `impl`."""
     path, _, attr = spec.impl.rpartition("#")
     if not path or not attr.isidentifier() or (attr.startswith("__") and attr.endswith("__")):
-        raise _unreadable(spec, f"{attr!r} is no name" if path else "it has no '#'")
+        raise _unreadable(spec, f"{attr!r} is not a name" if path else "it has no '#'")
     return path, attr
 
 
@@ -243,7 +243,7 @@ def _cut(text: str) -> str:
 def _unreadable(spec: ToolSpec, why: str) -> RecipeError:
     """R155: a tool's impl cannot be parsed."""
     return RecipeError(
-        Problem("R155", f"the impl of tool {spec.id!r} cannot be read: {_cut(spec.impl)!r}", _where(spec), why,
+        Problem("R155", f"the impl of tool {spec.id!r} cannot be parsed: {_cut(spec.impl)!r}", _where(spec), why,
                 "write module.py#name (from the recipe's folder), or package.module#name (of an allowed package)")
     )  # fmt: skip
 
@@ -253,7 +253,7 @@ def _no_attribute(spec: ToolSpec, attr: str, known: list[str]) -> RecipeError:
     return RecipeError(
         Problem("R160", f"there is no {_cut(attr)!r} in {_cut(spec.impl.rpartition('#')[0])!r}", _where(spec),
                 f"it has: {', '.join(known[:12]) or 'nothing public'}",
-                did_you_mean(attr, known, "name what the module defines after the '#'"))
+                did_you_mean(attr, known, "write a name the module defines after the '#'"))
     )  # fmt: skip
 
 
@@ -326,7 +326,7 @@ def _broken(spec: ToolSpec, error: BaseException, file: Path | None) -> Problem:
     line = _line(error, file)
     module = spec.impl.rpartition("#")[0]
     told = error_line(error).splitlines()[0]
-    order = "mend the module"
+    order = "fix the module"
     if isinstance(error, ModuleNotFoundError):
         sibling = file is not None and error.name is not None and _is_file(file.with_name(f"{error.name}.py"))
         order = f"write `from .{error.name} import ...` for a file beside it" if sibling else f"install {error.name!r}"

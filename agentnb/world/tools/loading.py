@@ -122,7 +122,8 @@ def _own_code(spec: ToolSpec, allowed: Allowed) -> bool:
 
 def _no_tool(id: str, value: Any) -> Problem:
     """R161: an object passed as a tool cannot be used as one."""
-    return Problem("R161", f"what is given for tool {id!r} is of type {type(value).__name__}", f"tools={{{id!r}: ...}}",
+    return Problem("R161", f"the object passed for tool {id!r} is of type {type(value).__name__}",
+                   f"tools={{{id!r}: ...}}",
                    "a tool is a callable, or an object with `invoke`", "pass a function")  # fmt: skip
 
 

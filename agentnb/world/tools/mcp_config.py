@@ -203,6 +203,6 @@ def _command(spec: ToolSpec, command: str, args: tuple[str, ...], cwd: Path, all
     raise RecipeError(
         Problem("R165", f"mcp tool {spec.id!r} starts {safe_repr(command, 200)}, which is not allowed",
                 str(spec.place or f"tool {spec.id!r}"),
-                "a recipe may start programs and Python scripts of its own folder; others have to be allowed",
+                "a recipe may start programs and Python scripts of its own folder; others must be allowed",
                 f"if you trust the recipe, allow it: {how_to_allow(safe_str(command, 200))}")
     )  # fmt: skip

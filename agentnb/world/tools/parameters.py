@@ -123,7 +123,7 @@ def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
         return
     schema, kinds = Schema(source), source.get("type", "object")
     for fault in schema.own_faults():
-        yield _wrong("an input schema is no JSON Schema", place(where, fault.path), fault.message, "mend it there")
+        yield _wrong("an input schema is not a JSON Schema", place(where, fault.path), fault.message, "fix it there")
     for fault in schema.lost():
         yield _wrong("an input schema refers to what is not in it", place(where, fault.path), fault.message,
                      "put it under '$defs': nothing is fetched")  # fmt: skip

@@ -108,7 +108,7 @@ def _unfit(words: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """R190: a rule of a parameter has an invalid value."""
     kind = words.get("type")
     if not isinstance(kind, str) or kind not in TYPES:
-        what = "a parameter has no type" if kind is None else f"{safe_repr(kind)} is no type of a parameter"
+        what = "a parameter has no type" if kind is None else f"{safe_repr(kind)} is not a type of a parameter"
         yield _wrong(
             what, where, f"its types are: {', '.join(TYPES)}", did_you_mean(str(kind), TYPES, "write one of these")
         )
@@ -123,7 +123,9 @@ def _unfit(words: Mapping[str, Any], where: str) -> Iterator[Problem]:
                 f"`{word}` is {safe_repr(length)}", where, "it counts characters", "write a whole number from 0 on"
             )
     if words.get("objectSchema") is not None and not isinstance(words["objectSchema"], Mapping):
-        yield _wrong("`objectSchema` is no mapping", where, "it describes parameters by their names", "write a mapping")
+        yield _wrong(
+            "`objectSchema` is not a mapping", where, "it describes parameters by their names", "write a mapping"
+        )
 
 
 def _pattern(given: Any, where: str) -> tuple[str | None, list[Problem]]:

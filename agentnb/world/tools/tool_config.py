@@ -177,13 +177,13 @@ def _from_mapping(cls: type[ToolConfig], name: str | None, given: Mapping[Any, A
         own = _CAMEL.get(word, word) if isinstance(word, str) else word
         if own not in known:
             do = did_you_mean(str(word), known, "put settings of its own into `config`")
-            why = f"its words are: {', '.join(sorted(known))}"
+            why = f"its keys are: {', '.join(sorted(known))}"
             problems.append(
-                Problem("R112", f"{safe_repr(word)} is no word of a tool", f"tool {safe_repr(name)}", why, do)
+                Problem("R112", f"{safe_repr(word)} is not a field of a tool", f"tool {safe_repr(name)}", why, do)
             )
         elif own in words and own != "name":
             problems.append(
-                _wrong(name, f"`{own}` is given twice", "it is written in two ways", "leave one of them out")
+                _wrong(name, f"`{own}` is given twice", "it is written in two ways", "pass only one of them")
             )
         elif value is not None and own != "name":
             words[own] = value
@@ -212,7 +212,7 @@ def _unfit(config: ToolConfig) -> Iterator[Problem]:
     """R114: a value is not valid there."""
     name = config.name
     if not isinstance(name, str) or not name.strip():
-        yield _wrong(name, f"{safe_repr(name)} is no name of a tool", "a model calls it by its name", "write a text")
+        yield _wrong(name, f"{safe_repr(name)} is not a name of a tool", "a model calls it by its name", "write a text")
     for word in ("description", "type"):
         if not isinstance(getattr(config, word), str):
             yield _wrong(

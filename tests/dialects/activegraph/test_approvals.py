@@ -20,8 +20,8 @@ def order(event, graph, ctx):
 
 
 @on("looked")
-def mend(event, graph, ctx):
-    graph.propose_patch(event.payload["id"], "update", {"state": "mended"}, rationale="it is torn")
+def fix(event, graph, ctx):
+    graph.propose_patch(event.payload["id"], "update", {"state": "fixed"}, rationale="it is torn")
 
 
 @on("object.created", where={"object.type": "order"})
@@ -33,7 +33,7 @@ SHOP = {"policy": Policy(requires_approval=["order"]), "name": "shop"}
 
 
 def shop(**options):
-    return runtime(order, mend, send, **{**SHOP, **options})
+    return runtime(order, fix, send, **{**SHOP, **options})
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def test_what_waits_for_leave_is_pending_while_the_run_is_idle(waits):
     first, second = session.pending
     assert (first.id, first.kind, first.node, first.name) == ("approval_001", "approval", "order", "order")
     assert (first.arguments["data"], first.arguments["reason"]) == ({"copies": 2}, "the last one is out")
-    assert (second.id, second.kind, second.node, second.name) == ("patch_001", "approval", "mend", "book#1")
-    assert (second.arguments["op"], second.arguments["value"]) == ("update", {"state": "mended"})
+    assert (second.id, second.kind, second.node, second.name) == ("patch_001", "approval", "fix", "book#1")
+    assert (second.arguments["op"], second.arguments["value"]) == ("update", {"state": "fixed"})
     assert [one.arguments["prompt"] for one in session.pending] == [
         "May this 'order' be created? the last one is out",
         "May the data of 'book#1' be changed? it is torn",
@@ -80,8 +80,8 @@ def test_a_session_approves_as_the_runtime_does(waits):
 
 
 def test_a_patch_is_applied_or_rejected(waits):
-    waits.session.approve("mend", by="ann")
-    assert waits.graph.get_object("book#1").data == {"state": "mended"}
+    waits.session.approve("fix", by="ann")
+    assert waits.graph.get_object("book#1").data == {"state": "fixed"}
     (applied,) = told(waits, "patch.applied")
     assert (applied.actor, applied.payload["approved_by"], applied.caused_by) == (
         "ann",
@@ -165,7 +165,7 @@ def test_a_run_that_was_kept_waits_for_the_same_leave(waits, tmp_path):
     path = waits.save_state(tmp_path / "shop.db")
     waits.session.change("approval_001", arguments={"data": {"copies": 9}})
     waits.session.close()
-    loaded = Runtime.load(path, behaviors=[order, mend, send], **SHOP)
+    loaded = Runtime.load(path, behaviors=[order, fix, send], **SHOP)
     assert [one.id for one in loaded.session.pending] == ["approval_001", "patch_001"]
     loaded.session.approve("approval_001", by="ann")
     loaded.run_until_idle()
@@ -212,7 +212,7 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
     shown = [asked(one) for one in session.pending]
     assert [(one["kind"], one["node"], one["options"]) for one in shown] == [
         ("approval", "order", ["yes", "no"]),
-        ("approval", "mend", ["yes", "no"]),
+        ("approval", "fix", ["yes", "no"]),
     ]
     assert [(field["label"], field["as"]) for field in shown[1]["arguments"]] == [
         ("what", "fixed"),

@@ -110,10 +110,10 @@ def test_failures_are_told_of_by_everybody_who_may_fail_and_surely_by_who_has():
         pass
 
     @on("behavior.failed")
-    def mend(event, graph, ctx):
+    def fix(event, graph, ctx):
         pass
 
-    run = Runtime(Graph(), behaviors=[breaks, works, mend])
+    run = Runtime(Graph(), behaviors=[breaks, works, fix])
     before = run.draw().text
     assert before.count("-> behavior.failed (its code names it)") == 3
     run.session.emit("go")

@@ -39,7 +39,7 @@ def think(answers, **words):
 
 
 def test_a_client_of_agentnb_answers_too():
-    behavior, answers = think(['{"text": "from JSON"}', "no JSON"], output_schema=Note)
+    behavior, answers = think(['{"text": "from JSON"}', "not JSON"], output_schema=Note)
     team = runtime(behavior, llm_provider=answers)
     team.run_goal("one")
     team.run_goal("two")

@@ -69,7 +69,7 @@ def test_a_fence_is_read_of_a_provider_that_has_read_nothing():
     assert asked(Package(), output_schema=Note).graph.objects("note")[0].data["text"] == "fenced"
 
 
-@pytest.mark.parametrize(("text", "reason"), [("no JSON", "llm.parse_error"), ("[1]", "llm.schema_violation"),
+@pytest.mark.parametrize(("text", "reason"), [("not JSON", "llm.parse_error"), ("[1]", "llm.schema_violation"),
                                               ('{"text": ', "llm.parse_error")])  # fmt: skip
 def test_what_is_no_such_answer_fails_and_says_how(text, reason):
     (error,) = asked(lambda request: text, output_schema=Note).errors

@@ -200,7 +200,9 @@ def test_a_broken_file_is_told_and_stays_as_it_is(tmp_path, broken):
 
 
 def test_a_broken_table_is_told(tmp_path):
-    (tmp_path / "kept.db").write_text("this is no database, and it is longer than a header of one would ever be" * 20)
+    (tmp_path / "kept.db").write_text(
+        "this is not a database, and it is longer than a header of one would ever be" * 20
+    )
     with pytest.raises(AgentRuntimeError, match="X423"):
         agent_of(tmp_path, "sqlite").run({"said": "one"})
 

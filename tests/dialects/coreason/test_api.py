@@ -212,7 +212,7 @@ def test_a_failing_agent_is_an_error_step_and_raises():
 
 def test_a_draft_that_runs_into_a_missing_node_fails_there_and_keeps_the_steps_before():
     executor = GraphExecutor(recipe(["a"], [("a", "gone")], topology={"status": "draft"}), {})
-    with pytest.raises(ExecutionError, match="'gone' is not there yet"):
+    with pytest.raises(ExecutionError, match="'gone' does not exist yet"):
         asyncio.run(executor.run())
     assert [(step.node_id, step.status) for step in executor.trace.steps] == [("a", "ok"), ("gone", "error")]
 

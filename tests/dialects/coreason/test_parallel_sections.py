@@ -194,15 +194,15 @@ def test_a_rescue_that_leads_there_keeps_what_it_writes():
     assert found.notes == ()
 
 
-# ----------------------------------------------------------------------------------------------- what is no section
+# ----------------------------------------------------------------------------------------------- what is not a section
 
 
 def unfit(nodes, edges):
-    """Return why the fork of a recipe is no section, and where that is told."""
+    """Return why the fork of a recipe is not a section, and where that is told."""
     recipe = parallel(nodes, edges)
     assert not inside(recipe)
     (problem,) = [problem for problem in recipe.check() if problem.code == "R137"]
-    assert problem.what == "the ways from 'f' cannot run in parallel; its first edge alone is taken"
+    assert problem.what == "the branches of 'f' cannot run in parallel; only its first edge is taken"
     assert problem.severity == "warning"
     assert "R118" in told(recipe)
     return problem.why, problem.where.removeprefix("<dict>, topology.")
@@ -211,7 +211,7 @@ def unfit(nodes, edges):
 def test_two_ways_that_meet_where_the_third_does_not():
     edges = [("f", "a"), ("f", "b"), ("f", "c"), ("a", "k"), ("b", "k"), ("k", "j"), ("c", "j")]
     why, where = unfit(["f", "a", "b", "c", "k", "j"], edges)
-    assert why.startswith("the ways from 'a' and 'b' both come to 'k' (the edge 'b' -> 'k')")
+    assert why.startswith("the branches of 'a' and 'b' both come to 'k' (the edge 'b' -> 'k')")
     assert where == "edges[4]"
 
 

@@ -70,7 +70,7 @@ def test_a_closed_part_takes_no_other_key():
 
 
 class Board(Mapping):
-    """A Mapping that is no dict, as a session's board is."""
+    """A Mapping that is not a dict, as a session's board is."""
 
     def __init__(self, **values):
         self.values_ = values

@@ -233,8 +233,8 @@ def test_fallbacks_that_lead_round_are_told_once():
     nodes = [falls("a", "b"), falls("b", "c"), falls("c", "b"), falls("d", "d"), falls("e", "f"), "f"]
     told = [problem for problem in load(content(nodes, [("a", "d"), ("d", "e")])).check() if problem.code == "R142"]
     assert [problem.what for problem in told] == [
-        "fallbacks lead round: b -> c -> b",
-        "fallbacks lead round: d -> d",
+        "fallbacks form a cycle: b -> c -> b",
+        "fallbacks form a cycle: d -> d",
     ]
     assert told[0].where == "<dict>, topology.nodes[1].recovery.fallback_node_id"
 

@@ -37,8 +37,8 @@ def fail(plan: Out[Plan]) -> Result:
 
 
 @system
-def mend(plan: Out[Plan]) -> Result:
-    return Result(f"mended {plan.goal}")
+def fix(plan: Out[Plan]) -> Result:
+    return Result(f"fixed {plan.goal}")
 
 
 @system

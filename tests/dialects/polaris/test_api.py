@@ -23,7 +23,7 @@ from tests.dialects.polaris.making import (
     Result,
     execute,
     fail,
-    mend,
+    fix,
     nested,
     note,
     nothing,
@@ -47,7 +47,7 @@ def test_a_result_has_the_outputs_the_nodes_that_ran_and_the_trace():
 
 def test_failed_systems_that_are_handled_and_their_handlers_count():
     graph = Graph().add_system(plan)
-    graph.add_error_handler(graph.add_system_node(fail), mend, resume=True).add_system(note)
+    graph.add_error_handler(graph.add_system_node(fail), fix, resume=True).add_system(note)
     assert execute(graph).nodes_executed == 4
 
 
@@ -117,7 +117,7 @@ def test_the_limits_are_the_executors():
     session = GraphExecutor(default_max_iterations=3).session(endless())
     session.run()
     assert (session.status, session.error.code) == ("failed", "X401")
-    assert "has run 3 times without an end" in session.error.what
+    assert "has run 3 times without ending" in session.error.what
     assert [step.node_id for step in session.trace.steps].count("work") == 3
     assert execute(nested(64)).nodes_executed == 66
     assert refused(nested(65))[0] == "RecursionLimitExceeded"

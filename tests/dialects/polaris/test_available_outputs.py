@@ -3,7 +3,7 @@ from __future__ import annotations
 from agentnb.dialects.polaris import Graph
 from agentnb.dialects.polaris.parts.available_outputs import Flow, Outputs
 from agentnb.dialects.polaris.parts.levels import Levels
-from tests.dialects.polaris.making import Plan, Result, fail, mend, note, plan, tell
+from tests.dialects.polaris.making import Plan, Result, fail, fix, note, plan, tell
 
 
 def flow_of(graph):
@@ -15,10 +15,10 @@ def kinds(flow):
 
 
 def test_what_may_be_there_before_a_node_is_what_any_way_to_it_may_produce():
-    graph = Graph().given(int).add_system(plan).add_conditional_branch("ask", Plan, bool, tell, note).add_system(mend)
+    graph = Graph().given(int).add_system(plan).add_conditional_branch("ask", Plan, bool, tell, note).add_system(fix)
     assert kinds(flow_of(graph)) == {
         "plan": {int}, "ask": {int, Plan}, "tell": {int, Plan}, "note": {int, Plan},
-        "mend": {int, Plan, Result, str},
+        "fix": {int, Plan, Result, str},
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects.polaris import ConditionalEdge, Graph, JoinNode, LoopNode, Out, ParallelNode, SwitchNode
 from agentnb.errors import RecipeError
-from tests.dialects.polaris.making import Plan, fail, mend, note, nothing, plan, tell, work
+from tests.dialects.polaris.making import Plan, fail, fix, note, nothing, plan, tell, work
 
 
 def edges(graph):
@@ -73,7 +73,7 @@ def whole():
     graph.add_parallel("both", [work, lambda g: g.add_conditional_branch("ask", Plan, bool, tell, note)])
     graph.add_loop("again", Plan, bool, lambda g: g.add_system(work).add_loop_n("twice", 2, tell))
     risky = graph.add_system_node(fail)
-    return graph.set_timeout(risky, 9).add_error_handler(risky, mend).add_timeout_handler(risky, mend)
+    return graph.set_timeout(risky, 9).add_error_handler(risky, fix).add_timeout_handler(risky, fix)
 
 
 @pytest.mark.parametrize("of", [lambda graph: [(e.source, e.target) for e in graph.edges if e.sort != "loop_back"],
@@ -132,9 +132,9 @@ def test_cases_are_a_mapping_or_pairs_in_their_order():
 def test_a_handler_is_reached_by_its_edge_alone_and_what_is_added_next_follows_the_node_before():
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
-    graph.add_error_handler(risky, lambda g: g.add_system(mend), resume=True).add_system(tell)
-    assert edges(graph)[1:] == [("fail", "mend", "error"), ("fail", "tell", "sequential")]
-    assert (graph.edges[1].resume, graph.edges[1].last) == (True, "mend")
+    graph.add_error_handler(risky, lambda g: g.add_system(fix), resume=True).add_system(tell)
+    assert edges(graph)[1:] == [("fail", "fix", "error"), ("fail", "tell", "sequential")]
+    assert (graph.edges[1].resume, graph.edges[1].last) == (True, "fix")
 
 
 def test_an_empty_handler_is_none():
@@ -157,7 +157,7 @@ def test_time_outs_are_seconds_or_a_timedelta_and_retries_are_all_attempts():
 def test_what_is_said_of_a_system_needs_one(verb, id):
     graph = Graph().add_system(work).add_loop_n("again", 2, tell)
     with pytest.raises(RecipeError) as caught:
-        getattr(graph, verb)(id, 1 if verb.startswith("set") else mend)
+        getattr(graph, verb)(id, 1 if verb.startswith("set") else fix)
     problem = caught.value.problems[0]
     assert problem.code == "R144"
     assert repr(id) in problem.what
@@ -198,7 +198,7 @@ def test_it_shows_itself_as_its_drawing_whatever_is_wrong_with_it():
 def test_handlers_and_branches_stand_in_clusters_and_their_edges_are_dashed_and_marked():
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
-    graph.set_timeout(risky, 5).add_error_handler(risky, mend)
+    graph.set_timeout(risky, 5).add_error_handler(risky, fix)
     graph.add_timeout_handler(risky, lambda g: g.add_loop_n("again", 2, tell))
     dot = graph.draw(board=False).dot
     clusters = ['label="error of fail"', 'label="time-out of fail"', "label=body"]
@@ -243,14 +243,14 @@ def place_of(graph):
 
 def test_a_ready_made_graph_is_copied_as_it_stands_with_what_its_nodes_name():
     ready = Graph().add_parallel("both", [work, tell]).add_loop("again", Plan, bool, note)
-    ready.add_error_handler("work", mend, resume=True).given(Plan)
+    ready.add_error_handler("work", fix, resume=True).given(Plan)
     graph = Graph().add_system(work).add_loop_n("twice", 2, ready)
     both, again = graph.get_node("both"), graph.get_node("again")
     assert (both.branches, graph.get_node(both.join).sources, again.body_entry) == (["work_2", "tell"],) * 1 + (
         ["work_2", "tell"], "note",
     )  # fmt: skip
     (handler,) = [edge for edge in graph.edges if edge.sort == "error"]
-    assert (handler.source, handler.target, handler.last, handler.resume) == ("work_2", "mend", "mend", True)
+    assert (handler.source, handler.target, handler.last, handler.resume) == ("work_2", "fix", "fix", True)
     assert graph.given_types == [Plan]
     ready.add_system(tell)
     assert graph.get_node("tell_2") is None
@@ -259,9 +259,9 @@ def test_a_ready_made_graph_is_copied_as_it_stands_with_what_its_nodes_name():
 
 def test_a_graph_inside_itself_is_refused():
     graph = Graph("own").add_system(plan)
-    with pytest.raises(RecipeError, match="R149: graph 'own' stands inside itself"):
+    with pytest.raises(RecipeError, match="R149: graph 'own' contains itself"):
         graph.add_loop_n("again", 2, graph)
-    with pytest.raises(RecipeError, match="R149: graph 'own' stands inside itself"):
+    with pytest.raises(RecipeError, match="R149: graph 'own' contains itself"):
         graph.add_loop_n("again", 2, lambda g: g.add_parallel("both", [graph, plan]))
 
 
@@ -277,7 +277,7 @@ def test_a_builder_that_calls_itself_without_end_is_a_problem():
         graph.add_parallel("both", [lambda inner: by_way_of(inner, *range(9))])
 
     for builder in (endless, endless_too):
-        with pytest.raises(RecipeError, match=r"R149: builder '.*' stands inside itself") as caught:
+        with pytest.raises(RecipeError, match=r"R149: builder '.*' contains itself") as caught:
             builder(Graph())
         assert "add_loop" in caught.value.problems[0].do
 
@@ -365,7 +365,7 @@ def unmarked(plan: Out[Plan]) -> str:
     ],
 )
 def test_a_function_that_is_no_builder_is_refused_and_the_marks_are_named(add, builder):
-    with pytest.raises(RecipeError, match=r"R145: '.*' (is no builder|added no node and returned an int)") as caught:
+    with pytest.raises(RecipeError, match=r"R145: '.*' (is not a builder|added no node and returned an int)") as caught:
         add(Graph().add_system(work), builder)
     assert "@system" in caught.value.problems[0].why
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from agentnb.dialects.polaris import Graph
 from agentnb.dialects.polaris.parts.levels import Levels
 from agentnb.dialects.polaris.schema import SequentialEdge
-from tests.dialects.polaris.making import Plan, fail, mend, note, plan, tell, work
+from tests.dialects.polaris.making import Plan, fail, fix, note, plan, tell, work
 
 
 def test_each_node_stands_in_the_subgraph_that_it_is_walked_to_in():
@@ -26,14 +26,14 @@ def test_each_node_stands_in_the_subgraph_that_it_is_walked_to_in():
 def test_a_handler_stands_where_its_system_does_and_only_the_first_of_a_sort_counts():
     def body(graph):
         risky = graph.add_system_node(fail)
-        graph.add_error_handler(risky, lambda g: g.add_system(mend).add_system(tell))
+        graph.add_error_handler(risky, lambda g: g.add_system(fix).add_system(tell))
         graph.add_error_handler(risky, note).add_timeout_handler(risky, plan)
 
     levels = Levels(Graph().add_loop_n("again", 2, body))
     assert [(handler.edge.sort, handler.nodes) for handler in levels.handlers] == [
-        ("error", ["mend", "tell"]), ("timeout", ["plan"]),
+        ("error", ["fix", "tell"]), ("timeout", ["plan"]),
     ]  # fmt: skip
-    assert {levels.of[id] for id in ("fail", "mend", "tell", "plan")} == {"again.body"}
+    assert {levels.of[id] for id in ("fail", "fix", "tell", "plan")} == {"again.body"}
     assert "note" not in levels.of
 
 

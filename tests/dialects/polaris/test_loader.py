@@ -12,7 +12,7 @@ from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
 from agentnb.dialects.polaris.loader import load, recipe_of_graph, recognise, types_given
 from agentnb.dialects.polaris.schema import SequentialEdge
 from agentnb.sources import Source
-from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, mend, note, path, plan, tell, work
+from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
 
 
 def session_of(graph, **options):
@@ -42,8 +42,8 @@ def test_nodes_read_and_write_the_keys_of_their_types():
 def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
     graph = Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 2, work)
     graph.add_conditional_branch("ask", Plan, lambda plan: plan.done > 5, note, tell)
-    graph.add_switch("route", Result, lambda result: result.text, {"tea 2": note}, mend)
-    graph.add_parallel("both", [mend, note]).add_system(tell)
+    graph.add_switch("route", Result, lambda result: result.text, {"tea 2": note}, fix)
+    graph.add_parallel("both", [fix, note]).add_system(tell)
     session = session_of(graph)
     boards = [dict(session.board)]
     while session.step() is not None:
@@ -67,18 +67,18 @@ def test_in_the_middle_of_branches_the_frames_show_and_the_other_branch_can_be_c
         Graph()
         .add_system(plan)
         .add_parallel(
-            "both", [lambda g: g.add_system(tell).add_system(note), lambda g: g.add_system(mend).add_system(work)]
+            "both", [lambda g: g.add_system(tell).add_system(note), lambda g: g.add_system(fix).add_system(work)]
         )
     )
     session = session_of(graph)
     session.step(3)
-    assert [(entry.node, entry.branch, entry.depth) for entry in session.frontier] == [("note", 0, 1), ("mend", 1, 1)]
+    assert [(entry.node, entry.branch, entry.depth) for entry in session.frontier] == [("note", 0, 1), ("fix", 1, 1)]
     assert session.stack[-1].region == "both.branch 1"
-    session.set_next("mend").step()
+    session.set_next("fix").step()
     assert session.trace.steps[-1].branch == 1
-    assert session.back().current == "mend"
+    assert session.back().current == "fix"
     session.run()
-    assert session.board[RESULT] == Result("mended tea")
+    assert session.board[RESULT] == Result("fixed tea")
     assert session.replay().ok
 
 
@@ -115,42 +115,42 @@ def test_branches_that_a_failure_has_cancelled_run_again_when_it_is_tried_again(
 def failing(resume):
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
-    return graph.add_error_handler(risky, lambda g: g.add_system(mend).add_system(note), resume=resume).add_system(tell)
+    return graph.add_error_handler(risky, lambda g: g.add_system(fix).add_system(note), resume=resume).add_system(tell)
 
 
 def test_behind_a_handler_the_level_ends():
     session = session_of(failing(resume=False))
     session.run()
-    assert (path(session), session.status) == (["plan", "fail error", "mend", "note"], "finished")
+    assert (path(session), session.status) == (["plan", "fail error", "fix", "note"], "finished")
 
 
 def test_with_resume_the_run_goes_on_after_the_failed_system():
     session = session_of(failing(resume=True))
     session.run()
-    assert path(session) == ["plan", "fail error", "mend", "note", "tell"]
+    assert path(session) == ["plan", "fail error", "fix", "note", "tell"]
 
 
 def test_behind_a_handler_in_a_body_the_loop_goes_on_with_its_next_round():
     def body(graph):
         risky = graph.add_system_node(fail)
-        graph.add_error_handler(risky, mend).add_system(note)
+        graph.add_error_handler(risky, fix).add_system(note)
 
     session = session_of(Graph().add_system(plan).add_loop_n("again", 2, body).add_system(tell))
     session.run()
-    rounds = ["fail error", "mend"]
+    rounds = ["fail error", "fix"]
     assert path(session) == ["plan", "again enter", *rounds, "again again", *rounds, "again leave", "tell"]
 
 
 def test_a_handler_may_fail_and_have_a_handler_of_its_own():
     def handler(graph):
         risky = graph.add_system_node(fail)
-        graph.add_error_handler(risky, mend, resume=True).add_system(note)
+        graph.add_error_handler(risky, fix, resume=True).add_system(note)
 
     graph = Graph().add_system(plan)
     graph.add_error_handler(graph.add_system_node(fail), handler, resume=True).add_system(tell)
     session = session_of(graph)
     session.run()
-    assert path(session) == ["plan", "fail error", "fail_2 error", "mend", "note", "tell"]
+    assert path(session) == ["plan", "fail error", "fail_2 error", "fix", "note", "tell"]
 
 
 def test_a_failure_that_nothing_handles_goes_through_every_control_node_around_it():
@@ -270,7 +270,7 @@ def test_a_kept_run_goes_on_in_a_session_that_is_opened(tmp_path):
 def handled(graph):
     """Build a branch in which a system fails, whose handler has two nodes, and that goes on behind it."""
     failed = graph.add_system_node(fail)
-    graph.add_error_handler(failed, lambda g: g.add_system(mend).add_system(note), resume=True).add_system(tell)
+    graph.add_error_handler(failed, lambda g: g.add_system(fix).add_system(note), resume=True).add_system(tell)
 
 
 def test_a_kept_run_goes_on_from_every_step(tmp_path):

@@ -8,7 +8,7 @@ from agentnb.dialects.polaris.parts.validation import CODES
 from agentnb.dialects.polaris.schema import JoinNode, SequentialEdge
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from tests.dialects.polaris.making import Plan, Result, fail, mend, note, nothing, plan, tell, work
+from tests.dialects.polaris.making import Plan, Result, fail, fix, note, nothing, plan, tell, work
 
 
 def errors(graph):
@@ -137,7 +137,7 @@ def test_a_loop_may_read_what_its_body_has_produced_in_the_round_before():
 
 
 def test_two_branches_that_produce_one_type_are_warned_of_once_a_type():
-    graph = Graph().add_system(plan).add_parallel("both", [tell, mend, tell, note])
+    graph = Graph().add_system(plan).add_parallel("both", [tell, fix, tell, note])
     assert warnings(graph) == [("ConflictingParallelOutputs", "both")]
     assert graph.validate().warnings[0].details["output_type"] is Result
     assert load(graph).notes[0].code == "R197"
@@ -209,7 +209,7 @@ def test_nodes_that_nothing_leads_to_are_warned_of():
 def test_a_second_handler_is_never_taken():
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
-    graph.add_error_handler(risky, mend).add_error_handler(risky, tell)
+    graph.add_error_handler(risky, fix).add_error_handler(risky, tell)
     assert warnings(graph) == [("HandlerNeverTaken", "tell")]
 
 

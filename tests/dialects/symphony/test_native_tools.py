@@ -145,12 +145,12 @@ def test_at_max_calls_the_last_calls_are_made_and_nobody_is_asked_again() -> Non
         "ok",
         None,
     ],
-    ids=["broken JSON", "a list", "no name", "a name that is no text", "a text", "nothing"],
+    ids=["broken JSON", "a list", "no name", "a name that is not a string", "a text", "nothing"],
 )
 def test_what_is_no_call_of_a_tool_is_an_error(call) -> None:
     done = executor({"content": "", "tool_calls": [call]}).execute_task("t")
     assert not done.success
-    assert "is no call of a tool" in done.error
+    assert "is not a tool call" in done.error
 
 
 def test_a_function_may_answer_in_openais_form() -> None:
@@ -346,7 +346,7 @@ def test_through_openais_protocol(streams, serve) -> None:
 def test_broken_arguments_of_a_server_are_a_failure_in_words(serve) -> None:
     done = executor(llm=client(OpenAI, serve(OpenAI.calls(("ok", '{"n": '))))).execute_task("t")
     assert not done.success
-    assert "arguments that cannot be read" in done.error
+    assert "arguments that cannot be parsed" in done.error
 
 
 def test_the_option_is_read_in_both_spellings_and_is_a_truth_value() -> None:
@@ -385,4 +385,4 @@ def test_a_recorded_client_that_is_strict_notices_another_call_or_another_answer
     config = AgentConfig(name="Helper", task="Help people", tools=["ok", "bad", "throws"], llm=NATIVE, max_calls=4)
     again = AgentExecutor(config, llm=RecordedClient(first.trace, strict=True), tools=tools).session("t")
     again.run()
-    assert "asks something else than was recorded" in again.board["result"]["error"]
+    assert "sent a request that differs from the recording" in again.board["result"]["error"]

@@ -149,7 +149,7 @@ def test_a_rate_limit_says_how_long_to_wait_and_is_not_tried_again_here(protocol
         (of_json({"error": {"message": "overloaded"}}, status=503), True, "overloaded"),
         (of_json({"error": {"message": "no such key"}}, status=401), False, "check the key"),
         (of_json({"error": {"message": "no such model"}}, status=404), False, "model's name"),
-        (of_json({"error": {"message": "temperature"}}, status=400), False, "mend the request"),
+        (of_json({"error": {"message": "temperature"}}, status=400), False, "fix the request"),
     ],
     ids=["500", "503", "401", "404", "400"],
 )
@@ -212,7 +212,7 @@ def test_a_server_that_is_not_there_is_told(protocol, serve):
 )
 def test_what_is_no_answer_of_the_protocol_is_told(protocol, answer, serve):
     server = serve(answer)
-    with pytest.raises(LLMError, match=r"X338: .* answered what cannot be read") as raised:
+    with pytest.raises(LLMError, match=r"X338: .* sent a response that cannot be parsed") as raised:
         ask(client(protocol, server))
     assert (raised.value.again, len(server.asked)) == (True, 1)
 
@@ -246,7 +246,7 @@ def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_that_is_not_the_json_asked_for_is_told(protocol, serve):
-    with pytest.raises(LLMError, match=r"X339.*\n.*\n.*no JSON in the answer") as raised:
+    with pytest.raises(LLMError, match=r"X339.*\n.*\n.*the answer is not JSON") as raised:
         ask(client(protocol, serve(protocol.whole("I would rather not."))), request(settings={"schema": SCHEMA}))
     assert (raised.value.again, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
 
@@ -277,7 +277,7 @@ def test_what_is_never_awaited_asks_nobody(serve):
 def test_a_missing_key_is_told_when_the_client_is_made(kind, monkeypatch):
     for name in PROVIDERS[kind].variables:
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(AgentRuntimeError, match=rf"X332: there is no key for '{kind}'") as raised:
+    with pytest.raises(AgentRuntimeError, match=rf"X332: there is no API key for '{kind}'") as raised:
         client_of(f"{kind}:m")
     assert PROVIDERS[kind].variables[0] in str(raised.value)
 

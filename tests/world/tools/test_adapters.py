@@ -128,7 +128,7 @@ class Picky:
 @pytest.mark.parametrize(
     ("made", "found", "config", "said"),
     [
-        (spec("m.py#x", mode="class"), len, {}, "is no class"),
+        (spec("m.py#x", mode="class"), len, {}, "is not a class"),
         (spec("m.py#x", mode="class"), Search, {"init": [1]}, "`init` of tool 't' is a list"),
         (spec("m.py#x", mode="class"), Search, {"init": {"least": 1}}, "cannot be made"),
         (spec("m.py#x", mode="class"), Picky, {"init": {"path": "p"}}, "cannot be made"),

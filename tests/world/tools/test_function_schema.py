@@ -162,8 +162,8 @@ def test_methods_and_partials_are_functions_too():
         (starred, "`*xs` takes any number of values"),
         (worded, "`**words` takes any number of values"),
         (selfish, "it is a method: 'self' would be a parameter"),
-        (Shop, "a type is no function"),
-        (5, "an int is no function"),
+        (Shop, "a type is not a function"),
+        (5, "an int is not a function"),
     ],
 )
 def test_what_cannot_be_a_tool_says_why(function, what):

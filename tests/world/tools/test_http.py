@@ -244,7 +244,7 @@ def test_a_name_and_password_in_the_address_are_sent_as_such(url):
         ({"params": "a=b"}, "`params` is a str"),
         ({"headers": {"X-A": "b\r\nX-C: d"}}, "a header cannot be sent"),
         ({"headers": {"X A": "b"}}, "a header cannot be sent"),
-        ({"method": "GET /x"}, "'GET /x' is no method"),
+        ({"method": "GET /x"}, "'GET /x' is not a method"),
         ({"json": {}, "body": ""}, "it has `json` and `body`"),
         ({"timeout": 0}, "its timeout is '0'"),
         ({"timeout": "5"}, "its timeout is '5'"),

@@ -147,7 +147,7 @@ def test_a_handler_of_a_model_brings_its_schema():
         ({"retryCount": True}, "R114", "`retry_count` is True"),
         ({"repeatable": 1}, "R114", "`repeatable` is 1"),
         ({"config": []}, "R114", "`config` is a list"),
-        ({"retries": 5}, "R112", "'retries' is no word of a tool"),
+        ({"retries": 5}, "R112", "'retries' is not a field of a tool"),
         ({"retryCount": 1, "retry_count": 1}, "R114", "`retry_count` is given twice"),
         ({"inputSchema": 5}, "R190", "an input schema is an int"),
         ({"config": {"inputSchema": {"a": "text"}}}, "R190", "an input schema has only: 'a'"),
@@ -160,8 +160,8 @@ def test_a_mistake_says_so(given, code, what):
 def test_all_mistakes_are_told_at_once():
     assert len(problems({"retries": 5, "timeout": -1, "inputSchema": {"a": {}, "b": {}}, "handler": 5})) == 5
     assert [problem.what for problem in ToolConfig("", timeout=-1).check()] == [
-        "'' is no name of a tool",
+        "'' is not a name of a tool",
         "`timeout` is -1",
     ]
-    with pytest.raises(RecipeError, match="5 is no name"):
+    with pytest.raises(RecipeError, match="5 is not a name"):
         ToolConfig.of(None, {"name": 5})

@@ -58,8 +58,8 @@ class LogWriter:
         if known[1] is not payload:
             if known != (event.type, payload):
                 raise StoreError(
-                    Problem("L468", f"{event.id!r} is in the log already, as another event", self._place,
-                            "a log of the activegraph package can only be added to",
+                    Problem("L468", f"{event.id!r} is already in the log as a different event", self._place,
+                            "a log of the activegraph package is append-only",
                             "fork the run at the event before: runtime.fork(EVENT_ID)")
                 )  # fmt: skip
             return
@@ -102,7 +102,7 @@ class Continued(Session):
 
     writer: LogWriter | None = None
 
-    def ready_to_keep(self, *, mends: bool = False) -> None:
+    def ready_to_keep(self, *, fixes: bool = False) -> None:
         """Check that the next events can be added to the log.
 
         L470: a run of the package is to continue from an earlier step, or to be changed without an event.
@@ -111,7 +111,7 @@ class Continued(Session):
             ExecutionError: L470, it is at an earlier step.
             StoreError: the log cannot be written.
         """
-        super().ready_to_keep(mends=mends)
+        super().ready_to_keep(fixes=fixes)
         if self.writer is None:
             return
         self.writer.flush()
@@ -121,7 +121,7 @@ class Continued(Session):
 
     def _act(self, verb: str, *, lands: bool = True) -> None:
         if self.writer is not None and verb in ("edit()", "skip()"):
-            raise self._only_added_to(f"{verb} is no event",
+            raise self._only_added_to(f"{verb} is not an event",
                                       "use runtime.graph.patch_object(...), or fork it and edit the fork")  # fmt: skip
         super()._act(verb, lands=lands)
 
@@ -171,7 +171,7 @@ class Continued(Session):
 
     def _only_added_to(self, why: str, do: str) -> ExecutionError:
         return ExecutionError(
-            Problem("L470", "a log of the activegraph package can only be added to", f"run {self.run_id!r}", why, do)
+            Problem("L470", "a log of the activegraph package is append-only", f"run {self.run_id!r}", why, do)
         )
 
 

@@ -26,7 +26,7 @@ def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> KeptLo
     """Return a run from its store; without an id the one that was written last. The store is not changed.
 
     Raises:
-        StoreError: L410, there is nothing; L461, it is no store of the package; L462, a newer package wrote it; L463,
+        StoreError: L410, there is nothing; L461, not a store of the package; L462, a newer package wrote it; L463,
             an event cannot be read; L464, there is no such run; or the store cannot be read.
     """
     try:
@@ -86,7 +86,7 @@ def _tables(look: Look) -> set[str]:
 def _no_store(shown: str, why: str) -> StoreError:
     """L461: this is not a store of activegraph."""
     return StoreError(
-        Problem("L461", "this is no store of the activegraph package", shown, why,
+        Problem("L461", "this is not a store of the activegraph package", shown, why,
                 "name the file or URL that its Runtime was given as persist_to=; runs of agentnb open with nb.open")
     )  # fmt: skip
 
@@ -159,7 +159,7 @@ def _event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> 
     try:
         payload = json.loads(text)
     except ValueError as error:
-        raise broken(shown, run_id, repr(id), "payload", f"its payload is no JSON: {error}") from None
+        raise broken(shown, run_id, repr(id), "payload", f"its payload is not JSON: {error}") from None
     except TypeError:
         raise broken(shown, run_id, repr(id), "payload", f"its payload is {_named(text)}, no JSON text") from None
     except RecursionError:  # a parser's own limit of depth

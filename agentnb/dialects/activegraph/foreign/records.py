@@ -56,12 +56,12 @@ def broken(shown: str, run_id: str, event: str, path: str, why: str) -> StoreErr
     where = f"{shown}, run {run_id!r}, event {event}" + (f", {path}" if path else "")
     return StoreError(
         Problem("L463", f"event {event} cannot be read", where, why,
-                "open another run of the store, or mend that row in a copy of it")
+                "open another run of the store, or repair that row in a copy of the store")
     )  # fmt: skip
 
 
 def moment(text: str) -> datetime | None:
-    """Return a time as the package writes it; None for a text that is no time."""
+    """Return a time as the package writes it; None for a text that is not a time."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

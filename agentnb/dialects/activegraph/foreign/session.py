@@ -188,7 +188,7 @@ def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -
         run_id: which run; left out, the one that was written last. `session.runs` lists them.
 
     Raises:
-        StoreError: L410, there is nothing; L461, it is no store of the package; L462, another version of the package
+        StoreError: L410, there is nothing; L461, it is not a store of the package; L462, another version of the package
             wrote it; L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
     """
     return Recorded.of(where, read_log(where, run_id), {})
@@ -198,10 +198,10 @@ def _read_only(kept: KeptLog) -> Problem:
     """L450: this run can only be read."""
     return Problem(
         "L450",
-        "this run can only be looked at: it is a log of the activegraph package",
+        "this run is read-only: it is a log of the activegraph package",
         f"{kept.shown}, run {kept.run.run_id!r}",
-        "a log says what has happened; what its behaviors do stands in the program that made it",
-        "go through it with step(), back() and goto(); to go on, load it with that program's Runtime",
+        "a log records what happened; the behaviors are in the program that wrote it",
+        "move through it with step(), back() and goto(); to continue it, load it with that program's Runtime",
     )
 
 

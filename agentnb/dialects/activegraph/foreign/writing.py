@@ -110,8 +110,9 @@ def _write(change: Change, log: KeptLog) -> None:
     run, now = log.run, datetime.now(UTC).isoformat(timespec="seconds")
     if change.rows("SELECT 1 FROM runs WHERE run_id = ?", run.run_id):
         raise StoreError(
-            Problem("L465", f"this store has a run {run.run_id!r} already", change.shown, "a run is written once",
-                    "give it another id, to_activegraph(path, run_id=...), or name another store")
+            Problem("L465", f"this store has a run {run.run_id!r} already", change.shown,
+                    "each run id can be written once",
+                    "give it another id, to_activegraph(path, run_id=...), or use another store")
         )  # fmt: skip
     if change.kind == "sqlite":
         _to_file(change, log, now)
@@ -142,8 +143,8 @@ def _to_server(change: Change, log: KeptLog) -> None:
     """
     if log.events and log.events[0].type == SNAPSHOT:
         raise StoreError(
-            Problem("L467", f"run {log.run.run_id!r} begins with a kept state", change.shown,
-                    "on a PostgreSQL server the package has no place for such states", "name a file: run.db")
+            Problem("L467", f"run {log.run.run_id!r} begins with a snapshot", change.shown,
+                    "on a PostgreSQL server the package cannot store snapshots", "name a file: run.db")
         )  # fmt: skip
     rows = [_row(log.run.run_id, event) for event in log.events]
     last = EPOCH
@@ -165,7 +166,8 @@ def append_events(change: Change, run_id: str, last: str | None, events: Sequenc
     if last is not None and rows and rows[0][0] != last:
         raise StoreError(
             Problem("L469", f"another program has written run {run_id!r}", change.shown,
-                    f"its last event should be {last!r}, and is {rows[0][0]!r}", "load the run again, and go on there")
+                    f"its last event should be {last!r}, and is {rows[0][0]!r}",
+                    "load the run again and continue there")
         )  # fmt: skip
     if change.kind == "sqlite":
         ((seq,),) = change.rows(_LAST_EVENT if "events_archive" not in change.tables() else _LAST)
@@ -195,8 +197,8 @@ def _make(change: Change) -> None:
     asked = "SELECT value FROM meta WHERE key = 'schema_version'"
     if not tables >= _OURS or change.rows(asked) != [(SCHEMA,)]:
         raise StoreError(
-            Problem("L461", "this is no store of the activegraph package", change.shown,
-                    "it is another program's, or its tables have another version", "name a file that is not there yet")
+            Problem("L461", "this is not a store of the activegraph package", change.shown,
+                    "it is another program's, or its tables have another version", "use a path that does not exist yet")
         )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ class Decisions:
         if found is None:
             waiting = ", ".join(each.id for each in self.pending_approvals()) or "none"
             raise ApprovalNotFoundError(
-                Problem("X513", f"no approval {approval_id!r} waits", "Runtime", f"those that wait are: {waiting}",
+                Problem("X513", f"no approval {approval_id!r} is pending", "Runtime", f"pending approvals: {waiting}",
                         "look at runtime.pending_approvals()")
             )  # fmt: skip
         return found

@@ -90,7 +90,7 @@ class Approvals:
         """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
 
         Raises:
-            ExecutionError: X126, something else of it is changed, or the data is no mapping.
+            ExecutionError: X126, something else of it is changed, or the data is not a mapping.
             ReservedFieldError: X506, the data has a field of the graph's own.
         """
         what, (word,) = leave.arguments["what"], leave.free
@@ -168,7 +168,7 @@ def _check_changed(leave: Leave, word: str, arguments: Mapping[str, Any]) -> Non
     """
     other = [name for name, value in arguments.items() if name != word and leave.arguments.get(name) != value]
     if other or not isinstance(arguments.get(word), Mapping):
-        what = f"{other[0]!r} cannot be changed" if other else f"{word!r} is no mapping of fields"
+        what = f"{other[0]!r} cannot be changed" if other else f"{word!r} is not a mapping of fields"
         raise ExecutionError(
             Problem("X126", f"{what} where leave is asked for {leave.name!r}", f"{leave.id!r} of {leave.node!r}",
                     f"a person decides on this very {leave.arguments['what']}: only its {word!r} may be another",

@@ -115,8 +115,8 @@ def check_view(spec: Any, where: str) -> None:
     unknown = next((word for word in spec or () if word not in _VIEW), None)
     if unknown is not None:
         raise InvalidArgumentType(
-            Problem("X519", f"a view knows no {safe_repr(unknown)}", f"{where}, view",
-                    f"its words are: {', '.join(_VIEW)}",
+            Problem("X519", f"a view has no key {safe_repr(unknown)}", f"{where}, view",
+                    f"its keys are: {', '.join(_VIEW)}",
                     did_you_mean(safe_str(unknown), _VIEW, "use one of them"))
         )  # fmt: skip
     for word in ("depth", "recent_events"):

@@ -130,8 +130,8 @@ def check_kind(name: str, fn: Callable[..., Any], what: str = "behavior") -> Non
     if is_async(fn) or is_generator(fn):
         raise RegistrationError(
             Problem("R330", f"{name!r} is async or a generator", f"{what} {name!r}",
-                    f"a {what} is called as part of a step, and nothing would run what such a call returns",
-                    "write it as a plain function; what takes long can be called in a tool")
+                    f"a {what} is called as part of a step, and nothing would await or iterate its result",
+                    "write a plain function; call slow code in a tool")
         )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def check_signature(fn: Any, params: tuple[str, ...], decorator: str, *, setting
 
 
 def check_schema(given: Any, word: str) -> None:
-    """Raise for a value that cannot be a schema: it is no pydantic model, or has no JSON Schema.
+    """Raise for a value that cannot be a schema: it is not a pydantic model, or has no JSON Schema.
 
     Raises:
         TypeError: it cannot.

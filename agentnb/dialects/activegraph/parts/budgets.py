@@ -91,7 +91,7 @@ def limits_of(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
     X511: a budget names a limit that there is not.
 
     Raises:
-        InvalidRuntimeConfiguration: X511, there is no such limit; X202, a cost is no number.
+        InvalidRuntimeConfiguration: X511, there is no such limit; X202, a cost is not a number.
     """
     given = limits.limits if isinstance(limits, Budget) else dict(limits or {})
     for name in given:
@@ -110,8 +110,8 @@ def _dollars(value: Any) -> Decimal:
         return Decimal(str(value))
     except InvalidOperation:
         raise InvalidRuntimeConfiguration(
-            Problem("X202", f"{safe_repr(value)} is no limit", "budget, max_cost_usd",
-                    "a limit is a number of 0 or more, or None", "give a number")
+            Problem("X202", f"{safe_repr(value)} is not a limit", "budget, max_cost_usd",
+                    "a limit is a number >= 0, or None", "give a number")
         ) from None  # fmt: skip
 
 

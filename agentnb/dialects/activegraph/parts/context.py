@@ -248,8 +248,8 @@ class Context:
         from agentnb.dialects.activegraph.errors import GraphError
 
         raise GraphError(
-            Problem("X509", f"nothing here makes vectors of {len(texts)} texts", f"behavior {self._name!r}",
-                    "embeddings are no part of this dialect", "call a model of embeddings in a tool")
+            Problem("X509", f"embeddings of {len(texts)} texts are not available", f"behavior {self._name!r}",
+                    "this dialect does not support embeddings", "call an embedding model in a tool")
         )  # fmt: skip
 
 

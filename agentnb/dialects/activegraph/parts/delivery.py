@@ -74,8 +74,8 @@ class Delivery:
         kept, name = work.event, self.behavior.name
         if kept is None:
             raise GraphError(
-                Problem("X510", f"{name!r} has no event to answer to", f"behavior {name!r}",
-                        "a behavior runs when an event sets it off", "emit the event: session.emit(type, payload)")
+                Problem("X510", f"{name!r} has no event to handle", f"behavior {name!r}",
+                        "a behavior runs when an event triggers it", "emit the event: session.emit(type, payload)")
             )  # fmt: skip
         ledger = ledger_of(work.run)
         ledger.begin(work)

@@ -148,9 +148,9 @@ def _plain(value: Any, path: str, walk: Walk) -> Any:
             return next(plain(value) for plain in (int, float, str) if isinstance(value, plain))
     name = class_name(value.value if isinstance(value, Opaque) else value)
     raise NonSerializableEventError(
-        Problem("X501", f"the field {path.strip('.')!r} is {with_article(name)}, which JSON cannot say",
-                "an event's payload", "what is told is kept as JSON, so that it can be read back anywhere",
-                "tell a plain value: model.model_dump(), dataclasses.asdict(value) or str(value)")
+        Problem("X501", f"the field {path.strip('.')!r} is {with_article(name)}, which JSON cannot represent",
+                "an event's payload", "payloads are stored as JSON so that they can be read anywhere",
+                "emit a plain value: model.model_dump(), dataclasses.asdict(value) or str(value)")
     )  # fmt: skip
 
 

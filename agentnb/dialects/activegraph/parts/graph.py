@@ -142,8 +142,8 @@ class Graph:
         ledger = self._raw
         if event.id in ledger.event_ids():
             raise DuplicateEventError(
-                Problem("X507", f"there is an event {event.id!r} already", "graph.emit()", "an id names one event",
-                        "take the next one: Event(graph.ids.event(), ...)")
+                Problem("X507", f"event {event.id!r} already exists", "graph.emit()", "event ids are unique",
+                        "use the next id: Event(graph.ids.event(), ...)")
             )  # fmt: skip
         kept = self.hand().tell(event.type, event.payload, actor=event.actor, cause=event.caused_by,
                                 frame=event.frame_id, id_=event.id, when=time_of(event.timestamp))  # fmt: skip

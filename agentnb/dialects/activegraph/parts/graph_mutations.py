@@ -192,7 +192,8 @@ class Hand(ABC):
         if patch["status"] != "proposed":
             raise InvalidPatchLifecycleState(
                 Problem("X505", f"patch {patch_id!r} cannot be {what}: it is {patch['status']}", f"patch {patch_id!r}",
-                        "a proposed patch is decided once", "look at graph.get_patch(id), or propose another one")
+                        "a proposed patch can be decided only once",
+                        "look at graph.get_patch(id), or propose a new patch")
             )  # fmt: skip
         return patch
 
@@ -280,8 +281,8 @@ def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
     if RESERVED in data:
         raise ReservedFieldError(
             Problem("X506", f"the field {RESERVED!r} cannot be given", f"graph.{method}()",
-                    "where a thing comes from is written by the graph itself, so that it can be relied on",
-                    f"say actor=, caused_by= or evidence=, or call the field something else than {RESERVED!r}")
+                    "the graph writes provenance itself, so that it can be trusted",
+                    f"pass actor=, caused_by= or evidence=, or use another field name than {RESERVED!r}")
         )  # fmt: skip
     return data
 

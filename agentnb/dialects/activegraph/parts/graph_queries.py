@@ -86,7 +86,7 @@ def direction_of(given: str, *known: str) -> str:
     if found not in known:
         raise GraphError(
             Problem("X517", f"there is no direction {given!r}", "direction", f"the directions are: {', '.join(known)}",
-                    did_you_mean(str(given), known, "name one of them"))
+                    did_you_mean(str(given), known, "use one of them"))
         )  # fmt: skip
     return found
 

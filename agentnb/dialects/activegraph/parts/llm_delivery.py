@@ -81,7 +81,7 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
         max_tool_turns: how often it may be asked in one delivery.
 
     Raises:
-        TypeError: the function does not take the four, or the schema is no pydantic model.
+        TypeError: the function does not take the four, or the schema is not a pydantic model.
     """
     check_schema(output_schema, "output_schema")
 

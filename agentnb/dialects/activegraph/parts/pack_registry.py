@@ -74,7 +74,7 @@ class Packed:
         if known is not None:
             raise PackVersionConflictError(
                 Problem("R324", f"pack {pack.name!r} is loaded in another version: {known.version!r}",
-                        f"pack {pack.name!r}", "a runtime has one version of a pack",
+                        f"pack {pack.name!r}", "a runtime can load only one version of a pack",
                         "load it into another runtime")
             )  # fmt: skip
         made = self._take(pack, settings)
@@ -151,7 +151,7 @@ class Packed:
         if twice:
             owner = taken.get(("object_types", twice[0])) or taken.get(("relation_types", twice[0])) or pack.name
             raise PackConflictError(
-                Problem("R325", f"{twice[0]!r} of pack {pack.name!r} is a name that is taken", f"pack {pack.name!r}",
+                Problem("R325", f"{twice[0]!r} of pack {pack.name!r} is already defined", f"pack {pack.name!r}",
                         f"pack {owner!r} has one of that name", "give it another name")
             )  # fmt: skip
 
@@ -197,11 +197,11 @@ def _named(name: str, known: list[Any], what: str, missing: type[Exception], sev
     if not found:
         raise missing(Problem("R326", f"there is no {what} {name!r}", "Runtime",
                               f"there are: {', '.join(names) or 'none'}",
-                              did_you_mean(name, names, "name one of them")))  # fmt: skip
+                              did_you_mean(name, names, "use one of them")))  # fmt: skip
     if len(found) > 1:
         told = ", ".join(each.name for each in found)
         raise several(Problem("R327", f"the {what} name {name!r} is ambiguous: {told}", "Runtime",
-                              "several have that short name", "write the whole name"))  # fmt: skip
+                              "several packs define that short name", "use the full name"))  # fmt: skip
     return found[0]
 
 

@@ -160,7 +160,7 @@ class Pack(_Frozen):
             names = [each.name for each in getattr(self, part) if hasattr(each, "name")]
             twice = next((name for name, count in Counter(names).items() if count > 1), None)
             if twice is not None:
-                raise _invalid(f"duplicate {kind} name {twice!r}", where, "rename one of them")
+                raise _invalid(f"duplicate {kind} name {twice!r}", where, "reuse one of them")
         for kind, given, known in (
             ("behavior", self.behaviors, registering.get_registry()),
             ("tool", self.tools, tools.get_tool_registry()),
@@ -400,8 +400,8 @@ class Schemas:
 
 def _violation(what: str, pack: str) -> PackSchemaViolation:
     return PackSchemaViolation(
-        Problem("R323", what, f"pack {pack!r}", "what is of a pack's type is as the pack says",
-                "give what the schema asks for")
+        Problem("R323", what, f"pack {pack!r}", "objects of a pack's type must match its schema",
+                "pass data that matches the schema")
     )  # fmt: skip
 
 

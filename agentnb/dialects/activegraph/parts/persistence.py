@@ -64,8 +64,8 @@ class Stored:
         kept = _place_of(session)
         if kept is not None and path is not None and not kept[1](path):
             raise InvalidRuntimeConfiguration(
-                Problem("X514", "this run is kept in another place already", "runtime.save_state()",
-                        f"it is kept in {kept[0]}", "leave the path out, or call session.save(path)")
+                Problem("X514", "this run is already stored elsewhere", "runtime.save_state()",
+                        f"it is stored in {kept[0]}", "leave the path out, or call session.save(path)")
             )  # fmt: skip
         if kept is None:
             if path is None:
@@ -224,7 +224,7 @@ class Stored:
         )
         raise ReplayDivergenceError(
             Problem("L460", f"step {first.step}, {first.node!r}: {told}", f"event {where or '?'}",
-                    "behaviors are run again on what is recorded, and should do what they did",
+                    "behaviors run again on the recorded events and must do the same",
                     "load with the behaviors that the run was made with, or without replay_strict"),
             event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
         )  # fmt: skip

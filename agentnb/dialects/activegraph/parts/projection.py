@@ -47,7 +47,7 @@ def _part(payload: Any, name: str, *keys: str) -> Any:
         return found
     raise GraphError(
         Problem("X502", f"it tells no {name!r} with {', '.join(keys) or 'anything'}", "an event of the graph's own",
-                "what the graph holds follows from what its events tell",
+                "the graph is built from its events",
                 f"tell {{{name!r}: {{...}}}}, or call the graph's own method")
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def _id(payload: Any, name: str = "id") -> str:
     if not isinstance(found, str):
         raise GraphError(
             Problem("X502", f"it tells no {name!r}", "an event of the graph's own",
-                    "what the graph holds follows from what its events tell",
+                    "the graph is built from its events",
                     f"tell {{{name!r}: 'the id of what it is about'}}, or call the graph's own method")
         )  # fmt: skip
     return found
@@ -130,7 +130,7 @@ def patched(found: Any, patch: Any) -> Any:
 def check_kept(key: str, value: Any) -> None:
     """Raise for a value on the board that is not part of a graph.
 
-    X518: a value put on the board of behaviors is no object, relation, patch or approval.
+    X518: a value put on the board of behaviors is not an object, relation, patch or approval.
 
     Raises:
         GraphError: X518, it is none of these.
@@ -144,8 +144,8 @@ def check_kept(key: str, value: Any) -> None:
     ):  # fmt: skip
         return
     raise GraphError(
-        Problem("X518", f"{key!r} would be none of what a graph holds", f"the board, {key!r}",
-                "on it lie objects, relations, patches and approvals, each under its id and whole",
+        Problem("X518", f"{key!r} would not be an object, relation, patch or approval", f"the board, {key!r}",
+                "the board holds whole objects, relations, patches and approvals, each under its id",
                 "change a field of an object, {'task#1.data.state': 'open'}, or make one: runtime.graph.add_object()")
     )  # fmt: skip
 
@@ -168,7 +168,7 @@ def check_op(op: Any) -> None:
         raise InvalidPatchOperation(
             Problem("X503", f"a patch cannot {safe_repr(op)}", "a patch's op",
                     "a patch either updates or replaces data",
-                    "write 'update' to merge fields, 'replace' to put others in their place")
+                    "write 'update' to merge fields, 'replace' to replace all data")
         )  # fmt: skip
 
 

@@ -70,9 +70,9 @@ def check(where: Where | None) -> None:
     unknown = next((name for name in asked if name not in OPERATORS), None)
     if unknown is not None:
         raise InternalEvaluatorError(
-            Problem("X504", f"`where` knows no operator {safe_repr(unknown)}", "a where clause",
+            Problem("X504", f"`where` has no operator {safe_repr(unknown)}", "a where clause",
                     f"its operators are: {' '.join(OPERATORS)}",
-                    did_you_mean(str(unknown), OPERATORS, "name the path itself: {'a.b': value}"))
+                    did_you_mean(str(unknown), OPERATORS, "use the path itself: {'a.b': value}"))
         )  # fmt: skip
 
 

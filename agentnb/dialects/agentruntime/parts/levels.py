@@ -135,9 +135,9 @@ def _twice(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]
     for number, node in enumerate(config.nodes):
         if first.setdefault(node.id, number) != number:
             place = source.place((*path, "nodes", number, "id"))
-            yield Problem("R106", f"node id {node.id!r} is there twice", str(place),
+            yield Problem("R106", f"node id {node.id!r} is used twice", str(place),
                           "an id names one node of its graph",
-                          "rename one of the two, and the edges that mean it")  # fmt: skip
+                          "rename one of the two and its edges")  # fmt: skip
 
 
 def _unknown(config: GraphConfig, path: Path, source: Source, definition: AgentDefinition) -> Iterator[Problem]:
@@ -171,8 +171,8 @@ def _circle(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem
     found = _cycle(onward)
     if found:
         yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.place((*path, "edges"))),
-                      "edges and the bodies of loops lead one way; to go back takes a router or a loop",
-                      "lead the way back by a router's case")  # fmt: skip
+                      "edges and loop bodies lead forward; to go back, use a router or a loop",
+                      "go back through a router's case")  # fmt: skip
 
 
 def _nested(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
@@ -182,7 +182,7 @@ def _nested(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     if found:
         yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(found)}",
                       str(source.place(("subgraphs", found[0]), key=True)),
-                      "a subgraph that contains itself would never end", "take one of them out")  # fmt: skip
+                      "a subgraph that contains itself would never end", "remove one of them")  # fmt: skip
 
 
 def _cycle(onward: Mapping[str, list[str]]) -> list[str]:

@@ -68,14 +68,14 @@ class Memory:
         """Return an initial state with the earlier messages at the front of its own.
 
         Raises:
-            AgentRuntimeError: X422, `messages` is no list; X423, what is stored cannot be read; X362, the recipe must
+            AgentRuntimeError: X422, `messages` is not a list; X423, the stored text cannot be read; X362, the recipe may
                 not keep its memory there.
         """
         messages = state.get(MESSAGES)
         if messages is not None and not isinstance(messages, list | tuple):
             raise AgentRuntimeError(
                 Problem("X422", f"state.{MESSAGES} is {with_article(type(messages).__name__)}", "memory",
-                        "the memory keeps the conversation there, as a list of messages",
+                        "the memory stores the conversation there as a list of messages",
                         f"make state.{MESSAGES} a list, or leave it out")
             )  # fmt: skip
         before = self.history.read(self.session(inputs, state), _path_values(inputs, state))
@@ -151,7 +151,7 @@ def _place(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
         why, do = f"such a file ends in {', '.join(suffixes)}", f"give it the suffix {suffixes[0]}"
     else:
         return file
-    raise AgentRuntimeError(Problem("X362", f"the memory may not be kept in {path!r}", "memory", why, do))
+    raise AgentRuntimeError(Problem("X362", f"the memory may not be stored in {path!r}", "memory", why, do))
 
 
 class _InMemory:
@@ -301,15 +301,15 @@ def _file_name_part(value: Any) -> str:
 
 def _not_kept(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
-        Problem("X430", "what was said cannot be kept", where, f"{type(error).__name__}: {error}",
-                "see to it that the place can be written to; what was kept before is whole")
+        Problem("X430", "the conversation cannot be stored", where, f"{type(error).__name__}: {error}",
+                "check that the path is writable; what was stored before is intact")
     )  # fmt: skip
 
 
 def _unreadable(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
-        Problem("X423", "what the memory has kept cannot be read", where, f"{type(error).__name__}: {error}",
-                "mend it or move it away; a new one is begun where there is none")
+        Problem("X423", "the stored memory cannot be read", where, f"{type(error).__name__}: {error}",
+                "repair it or move it away; a new one is created when there is none")
     )  # fmt: skip
 
 

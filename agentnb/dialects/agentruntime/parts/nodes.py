@@ -125,7 +125,7 @@ class Nodes:
         found = {"until": until, "tells": True}
         if node.exhausted == "continue":
             return {**found, "times": node.max_iterations}
-        cure = "mend what `until` reads, raise max_iterations, or write on_exhausted: continue"
+        cure = "fix what `until` reads, raise max_iterations, or write on_exhausted: continue"
         return {**found, "max": node.max_iterations, "limit": "max_iterations", "cure": cure}
 
     def _options(self, level: Level, node: ToolNode | LlmNode, tool: ToolConfig | None) -> dict[str, Any]:

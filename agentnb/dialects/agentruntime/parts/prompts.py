@@ -82,7 +82,7 @@ class Prompt:
         return f"<Prompt {self.key} {safe_repr(self.text, 200)}>"
 
     def render(self, context: Mapping[str, Any]) -> str:
-        """Return the text for these names. A lone expression that is undefined is no text, if not strict.
+        """Return the text for these names. A lone expression that is undefined is not a text, if not strict.
 
         Raises: ExecutionError: X321 to X324
         """
@@ -189,7 +189,7 @@ class _Partials:
         told: tuple[str, str, str] | None = None
         if name in self.around:
             circle = " -> ".join([*self.around[self.around.index(name) :], name])
-            told = f"the partials stand in one another: {circle}", "it would never end", "take one of them out"
+            told = f"the partials stand in one another: {circle}", "it would never end", "remove one of them"
         elif len(self.around) == _DEEPEST:
             deep = f"the partials stand in one another {_DEEPEST} deep"
             told = deep, "that is the limit", "put some of them together"
@@ -259,9 +259,9 @@ class _Partials:
             if not _is_passed(match[0]):
                 shown = alone[match.start() :].split("\n", 1)[0]
                 shown = shown if len(shown) <= 40 else f"{shown[:39]}…"
-                yield Problem("R172", f"a partial is named in a way that cannot be read: {shown!r}",
+                yield Problem("R172", f"a reference to a partial cannot be parsed: {shown!r}",
                               self._where(alone, match, path),
-                              "a partial stands alone in its braces, and its name is plain text",
+                              "a reference stands alone in its braces, and the name is plain text",
                               'write {{> name }}, or {{ partial("name", {"x": 1}) }}')  # fmt: skip
                 return  # the following text may belong to it
 
@@ -280,8 +280,8 @@ class _Partials:
         if all(read[0] != "env" for read in reads):
             return []
         return [
-            Problem("R173", f"{path_of(path)} uses 'env' otherwise than alone", str(self.source.place(path)),
-                    "{{env.NAME}} stands for the text of a variable; what is made of a secret cannot be hidden",
+            Problem("R173", f"{path_of(path)} uses 'env' inside a larger expression", str(self.source.place(path)),
+                    "{{env.NAME}} is replaced by the variable's text; a value computed from a secret cannot be masked",
                     "write {{env.NAME}} alone; a key 'env' of the board is state.env")
         ]  # fmt: skip
 
@@ -290,8 +290,8 @@ class _Partials:
         for match in _MARK.finditer(text):
             mark = _mark(match)
             if mark is not None and mark.laid and _names(mark.laid) is None:
-                yield Problem("R174", f"what lies over the board for {mark.name!r} has no names",
-                              self._where(text, match, path), "its keys are names, in quotes",
+                yield Problem("R174", f"the context of partial {mark.name!r} has no names",
+                              self._where(text, match, path), "its keys are quoted names",
                               'write it as {"name": expression}')  # fmt: skip
 
     def _where(self, text: str, match: re.Match[str], path: Path) -> str:

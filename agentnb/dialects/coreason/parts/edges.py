@@ -53,9 +53,9 @@ def twice(written: Written) -> Iterator[Problem]:
     for number, node in written.items("nodes"):
         name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
         if isinstance(name, str) and first[name] != place:
-            yield Problem("R106", f"node id {name!r} is there twice", str(place),
+            yield Problem("R106", f"node id {name!r} is used twice", str(place),
                           f"an id names one node, and {first[name]} has it already",
-                          "rename one of the two, and the edges that mean it")  # fmt: skip
+                          "rename one of the two and its edges")  # fmt: skip
 
 
 def edges_of(written: Written) -> Iterator[Edge]:

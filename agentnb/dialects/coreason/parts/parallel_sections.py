@@ -228,7 +228,7 @@ def _told(edge: Edge) -> str:
 
 def _unfit(name: str, why: str, edge: Edge) -> Problem:
     """R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode."""
-    return Problem("R137", f"the ways from {name!r} cannot run in parallel; its first edge alone is taken",
+    return Problem("R137", f"the branches of {name!r} cannot run in parallel; only its first edge is taken",
                    str(edge.place or f"node {name!r}"), why, _MEND, "warning")  # fmt: skip
 
 

@@ -18,7 +18,7 @@ _ORIGIN: Final = ("generated_by", "generation_rationale", "original_user_intent"
 
 
 def limits(definition: RecipeDefinition) -> dict[str, Any]:
-    """Return the recipe's own budget: steps, and its policy's limits in US dollars and tokens; below 0 is no limit."""
+    """Return the recipe's own budget: steps, and its policy's limits in US dollars and tokens; below 0 means none."""
     policy = definition.policy
     caps = {} if policy is None else {"max_cost_usd": policy.budget_cap_usd, "max_tokens": policy.token_budget}
     return {"max_steps": MAX_STEPS, **{name: cap for name, cap in caps.items() if cap is not None and cap >= 0}}

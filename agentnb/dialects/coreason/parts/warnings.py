@@ -111,7 +111,7 @@ def _shown_only(path: Path, written: Written, at: str = "") -> Problem:
     do = _OWN_AGENT if servers else "see to it yourself where it matters"
     asked = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
     return Problem("R127", f"{asked}{at} is not enforced", str(written.place(path, key=True)),
-                   _BUT.get(word, "it is read and shown, and a run does not ask it"), do, "warning")  # fmt: skip
+                   _BUT.get(word, "it is read and shown, but has no effect on a run"), do, "warning")  # fmt: skip
 
 
 def _no_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
@@ -138,7 +138,7 @@ def _too_small(part: Any, word: str, path: Path, written: Written) -> Iterator[P
     if not value >= 0 or (word in _ABOVE_ZERO and value == 0) or (word in _WAITS and value > LONGEST_WAIT):
         yield Problem(
             "R139",
-            f"{word!r} is {safe_repr(value)}, which counts as none",
+            f"{word!r} is {safe_repr(value)}, which is ignored",
             str(written.place((*path, word))),
             f"it is a number of {least}{most}",
             "give such a number, or leave it out",
@@ -154,7 +154,7 @@ def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Prob
     for name, schema in inner.items():
         fault = None if asks_types_only(schema) else next(Schema(schema).own_faults(), None)
         if fault is not None:
-            yield Problem("R134", f"input {name!r} is described by what is no JSON Schema",
+            yield Problem("R134", f"input {name!r} has a description that is not a JSON Schema",
                           str(written.place((*around, name))), f"{fault.message}; {_describe_treatment(schema)}",
                           f"write a JSON Schema, as {{type: string}}{_LIST if is_required(schema) else ''}",
                           "warning")  # fmt: skip
@@ -180,7 +180,7 @@ def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Prob
             if fault is not None:
                 place = written.place(("topology", "nodes", number, "output_schema"))
                 yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
-                              told(fault), "mend it: the node's step would fail", "warning")  # fmt: skip
+                              told(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
 
 
 def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
@@ -198,8 +198,8 @@ def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Probl
             leads[node.id] = node.recovery.fallback_node_id
             places[node.id] = str(written.place((*path, "fallback_node_id")))
         else:
-            yield Problem("R141", f"the recovery of {node.id!r} falls back to no node",
-                          str(written.place((*path, "behavior"))), "so a run fails with it",
+            yield Problem("R141", f"the recovery of {node.id!r} has no fallback node",
+                          str(written.place((*path, "behavior"))), "so the run fails when this node fails",
                           "name a node by 'fallback_node_id', or choose another behavior", "warning")  # fmt: skip
     done: set[str] = set()
     for start in leads:
@@ -210,9 +210,9 @@ def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Probl
             here = leads[here]
         if here in way:
             circle = list(way)[list(way).index(here) :]
-            yield Problem("R142", f"fallbacks lead round: {' -> '.join([*circle, here])}", places[here],
-                          "while all of them fail, a run goes round until its steps are used up",
-                          "let one of them fail, or fall back to a node outside", "warning")  # fmt: skip
+            yield Problem("R142", f"fallbacks form a cycle: {' -> '.join([*circle, here])}", places[here],
+                          "if all of them fail, the run cycles until its step limit",
+                          "remove one fallback, or fall back to a node outside the cycle", "warning")  # fmt: skip
         done.update(way)
 
 
@@ -234,13 +234,13 @@ def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Probl
     for number, scenario in enumerate(definition.tests):
         if first.setdefault(scenario.id, number) != number:
             twice = written.place(("tests", number, "id"))
-            yield Problem("R143", f"scenario id {scenario.id!r} is there twice", str(twice),
-                          f"tests[{first[scenario.id]}] has it already, and no scenario runs while two have the same",
-                          "give it an id of its own", "warning")  # fmt: skip
+            yield Problem("R143", f"scenario id {scenario.id!r} is used twice", str(twice),
+                          f"tests[{first[scenario.id]}] has the same id; scenarios run only when ids are unique",
+                          "give it a unique id", "warning")  # fmt: skip
         if scenario.validation_logic == "code_eval":
             place = written.place(("tests", number, "validation_logic"))
             yield Problem("R129", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", str(place),
-                          "no code that stands in a recipe is ever run; the other scenarios run",
+                          "code in a recipe is never executed; the other scenarios run",
                           "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
 
 
@@ -249,6 +249,6 @@ def _kept_nowhere(definition: RecipeDefinition, written: Written) -> Iterator[Pr
     state = definition.state
     if state is not None and state.persistence != "ephemeral":
         place = written.place(("state", "persistence"))
-        yield Problem("R130", f"the state is to be kept in {state.persistence!r}", str(place),
-                      "a run is kept only where its session is given a store",
+        yield Problem("R130", f"the state should persist in {state.persistence!r}", str(place),
+                      "a run is stored only if its session has a store",
                       "pass store=... to the Session, a file or a database URL", "warning")  # fmt: skip

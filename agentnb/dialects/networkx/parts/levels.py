@@ -123,8 +123,8 @@ def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
     for node, name in level.ids.items():
         place = level.at(f"nodes[{safe_repr(node)}]")
         if name in taken:
-            yield Problem("R106", f"node id {name!r} is there twice", str(place),
-                          f"an id becomes a text, and {taken[name].path} has this one already",
+            yield Problem("R106", f"node id {name!r} is used twice", str(place),
+                          f"ids are converted to text, and {taken[name].path} has the same text",
                           "rename one of the two")  # fmt: skip
         taken.setdefault(name, place)
 
@@ -132,11 +132,11 @@ def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
 def _unfit(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
     """R114: the inside of a node is not a graph. R108: it contains itself, or is too deep."""
     if not is_graph(graph):
-        return [Problem("R114", f"'graph' is {shown(graph)}", str(place), "the inside of a node is a networkx graph",
+        return [Problem("R114", f"'graph' is {shown(graph)}", str(place), "a node's inner graph is a networkx graph",
                         "give it a DiGraph")]  # fmt: skip
     if any(graph is outer for outer in around):
-        return [Problem("R108", "a graph holds itself", str(place), "it would be endlessly deep",
-                        "give the node a graph of its own")]  # fmt: skip
+        return [Problem("R108", "a graph contains itself", str(place), "the nesting would be infinite",
+                        "give the node a separate graph")]  # fmt: skip
     if len(around) >= MAX_DEPTH:
         return [Problem("R108", f"graphs are nested more than {MAX_DEPTH} deep", str(place),
                         f"the limit is {MAX_DEPTH}", "flatten it")]  # fmt: skip
@@ -145,11 +145,11 @@ def _unfit(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
 
 def _no_ways(graph: Any, place: Place) -> Problem:
     """R131: a graph is undirected."""
-    return Problem("R131", f"the graph is {with_article(class_name(graph))}: its edges have no direction", str(place),
-                   "a run goes from a node to the next", "use networkx.DiGraph or MultiDiGraph")  # fmt: skip
+    return Problem("R131", f"the graph is {with_article(class_name(graph))}: its edges are undirected", str(place),
+                   "a run follows directed edges", "use networkx.DiGraph or MultiDiGraph")  # fmt: skip
 
 
 def _too_many(place: Place) -> Problem:
     """R108: a source is larger, deeper or wider than the limits."""
     return Problem("R108", f"the graphs hold more than {MAX_NODES:,} nodes", str(place),
-                   "a graph counts as often as it is used inside another", "split it")  # fmt: skip
+                   "a nested graph counts once per use", "split it")  # fmt: skip

@@ -231,11 +231,13 @@ class Graph:
         """Set the timeout of each attempt of a system, in seconds or as a timedelta.
 
         Raises:
-            RecipeError: R144, there is no such system; R145, it is no time, or the system is an agent.
+            RecipeError: R144, there is no such system; R145, it is not a time, or the system is an agent.
         """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         fits = _is_number(seconds) and 0 < seconds < inf
-        _check(fits, f"{timeout!r} is no time-out", "set_timeout", "it is a number of seconds above 0, or a timedelta")
+        _check(
+            fits, f"{timeout!r} is not a time-out", "set_timeout", "it is a number of seconds above 0, or a timedelta"
+        )
         node = self._system(node_id, "set_timeout")
         why = "it is many steps, each with a time of its own: AgentConfig(timeout=...) sets that of its model"
         _check(agent_in(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
@@ -306,7 +308,7 @@ class Graph:
         R149: a graph or a builder contains itself.
 
         Raises:
-            RecipeError: R145, it is no builder; R149, it contains itself.
+            RecipeError: R145, it is not a builder; R149, it contains itself.
         """
         inner = Graph(self.name)
         inner._ids, inner._within = self._ids, (*self._within, self)
@@ -326,9 +328,9 @@ class Graph:
 
     def _call(self, builder: Callable[[Graph], Any]) -> None:
         endless = RecipeError(
-            Problem("R149", f"builder {name_of(builder)!r} stands inside itself", f"graph {self.name!r}",
+            Problem("R149", f"builder {name_of(builder)!r} contains itself", f"graph {self.name!r}",
                     f"builders are nested more than {MOST_NESTED} deep: it seems to call itself without end",
-                    "use add_loop for what is to be repeated")
+                    "use add_loop to repeat nodes")
         )  # fmt: skip
         if len(self._within) > MOST_NESTED:
             raise endless
@@ -346,7 +348,7 @@ class Graph:
         """Add copies of the nodes of a ready-made graph; each gets an id that is unused here."""
         if other in self._within:
             raise RecipeError(
-                Problem("R149", f"graph {other.name!r} stands inside itself", f"graph {self.name!r}",
+                Problem("R149", f"graph {other.name!r} contains itself", f"graph {self.name!r}",
                         "a ready-made graph in a branch or a body adds a copy of its nodes",
                         "build the inner graph first, as a Graph of its own, or use add_loop")
             )  # fmt: skip
@@ -381,11 +383,11 @@ class Graph:
         node = self.get_node(node_id)
         if not isinstance(node, SystemNode):
             systems = [each.id for each in self.nodes if isinstance(each, SystemNode)]
-            what = f"there is no node {node_id!r}" if node is None else f"node {node_id!r} is no system"
+            what = f"there is no node {node_id!r}" if node is None else f"node {node_id!r} is not a system"
             raise RecipeError(
                 Problem("R144", what, f"graph {self.name!r}, {verb}({node_id!r})",
-                        f"{verb} is about one system; those of this graph are: {', '.join(systems) or 'none'}",
-                        did_you_mean(str(node_id), systems, "name one of them: add_system_node returns its id"))
+                        f"{verb} takes the id of a system; this graph has: {', '.join(systems) or 'none'}",
+                        did_you_mean(str(node_id), systems, "use one of them: add_system_node returns its id"))
             )  # fmt: skip
         return node
 
@@ -410,7 +412,7 @@ def _check_builder(function: Callable[..., Any]) -> None:
             fits = not read_system(function, {}).takes
         except RecipeError:
             fits = True
-    _check(fits, f"{name_of(function)!r} is no builder", _BUILDS, _TAKES_A_GRAPH)
+    _check(fits, f"{name_of(function)!r} is not a builder", _BUILDS, _TAKES_A_GRAPH)
 
 
 def _check_question(function: Any, where: str, word: str) -> None:
@@ -438,7 +440,7 @@ def _is_number(value: object) -> bool:
 
 def _listed(given: Any, where: str, why: str) -> list[Any]:
     """Return a builder's list argument as a list."""
-    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{safe_repr(given)} is no list", where, why)
+    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{safe_repr(given)} is not a list", where, why)
     return list(given)
 
 
@@ -451,4 +453,4 @@ def _check(holds: bool, what: str, where: str, why: str) -> None:
         RecipeError: R145, it does not hold.
     """
     if not holds:
-        raise RecipeError(Problem("R145", what, where, why, "mend this call"))
+        raise RecipeError(Problem("R145", what, where, why, "fix this call"))

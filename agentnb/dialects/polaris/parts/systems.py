@@ -177,7 +177,7 @@ def _return_types(hint: Any) -> tuple[Any, ...] | None:
 
 def _unfit(name: str, why: str, do: str) -> Problem:
     """R199: a function cannot be called as a system."""
-    return Problem("R199", f"{name!r} is no system", f"system {name!r}", why, do)
+    return Problem("R199", f"{name!r} is not a system", f"system {name!r}", why, do)
 
 
 __all__ = ["Mark", "Out", "Res", "System", "SystemContext", "as_system", "is_system", "name_of", "read_system",

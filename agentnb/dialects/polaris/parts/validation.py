@@ -128,7 +128,7 @@ def check_entry(seen: _Seen) -> Iterator[Finding]:
                         "the first node that is added is where a run begins", "add a system")  # fmt: skip
     elif entry not in seen.nodes:
         yield seen.told("InvalidEntryPoint", entry, f"the entry {entry!r} does not exist",
-                        f"the nodes are: {seen.listed()}", "name one of them")  # fmt: skip
+                        f"the nodes are: {seen.listed()}", "use one of them")  # fmt: skip
 
 
 def check_edges(seen: _Seen) -> Iterator[Finding]:
@@ -138,7 +138,7 @@ def check_edges(seen: _Seen) -> Iterator[Finding]:
             if end not in seen.nodes:
                 verb = "begins" if kind == "InvalidEdgeSource" else "ends"
                 yield seen.told(kind, end, f"edge {edge.id!r} {verb} at {end!r}, which does not exist",
-                                f"the nodes are: {seen.listed()}", "name one of them, or remove the edge",
+                                f"the nodes are: {seen.listed()}", "use one of them, or remove the edge",
                                 edge=edge.id)  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def check_decisions(seen: _Seen) -> Iterator[Finding]:
 
 def _no_branch(seen: _Seen, id: str, name: str, label: str, target: str) -> Finding:
     return seen.told("InvalidBranchTarget", id, f"branch {label!r} of {name!r} begins at {target!r}, which is none",
-                     f"the nodes are: {seen.listed()}", "name one of them", branch=label, target=target)  # fmt: skip
+                     f"the nodes are: {seen.listed()}", "use one of them", branch=label, target=target)  # fmt: skip
 
 
 def check_switches(seen: _Seen) -> Iterator[Finding]:
@@ -181,7 +181,7 @@ def check_switches(seen: _Seen) -> Iterator[Finding]:
             if target not in seen.nodes:
                 yield seen.told("InvalidCaseTarget", node.id,
                         f"case {safe_repr(key)} of {node.name!r} begins at {target!r}, "
-                                "which is not there", f"the nodes are: {seen.listed()}", "name one of them",
+                                "which is not there", f"the nodes are: {seen.listed()}", "use one of them",
                                 case=key, target=target)  # fmt: skip
             if repeated:
                 yield seen.told("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
@@ -190,7 +190,7 @@ def check_switches(seen: _Seen) -> Iterator[Finding]:
         if node.default is not None and node.default not in seen.nodes:
             yield seen.told("InvalidDefaultTarget", node.id, f"the default of {node.name!r} begins at "
                             f"{node.default!r}, which is not there", f"the nodes are: {seen.listed()}",
-                            "name one of them", target=node.default)  # fmt: skip
+                            "use one of them", target=node.default)  # fmt: skip
 
 
 def _repeated(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
@@ -264,7 +264,7 @@ def check_parallels(seen: _Seen) -> Iterator[Finding]:
             for source in node.sources:
                 if source not in seen.nodes:
                     yield seen.told("InvalidJoinSource", node.id, f"join {node.id!r} waits for {source!r}, which is "
-                                    "not there", f"the nodes are: {seen.listed()}", "name one of them",
+                                    "not there", f"the nodes are: {seen.listed()}", "use one of them",
                                     source=source)  # fmt: skip
 
 
@@ -282,7 +282,7 @@ def check_loops(seen: _Seen) -> Iterator[Finding]:
                             "its builder has added no node", "add a system to its body", name=node.name)  # fmt: skip
         elif node.body_entry not in seen.nodes:
             yield seen.told("InvalidLoopBody", node.id, f"the body of {node.name!r} begins at {node.body_entry!r}, "
-                            "which is not there", f"the nodes are: {seen.listed()}", "name one of them",
+                            "which is not there", f"the nodes are: {seen.listed()}", "use one of them",
                             target=node.body_entry)  # fmt: skip
         elif node.termination is not None:
             yield from _predicate(seen, node)
@@ -349,7 +349,7 @@ def check_reached(seen: _Seen) -> Iterator[Finding]:
                             severity="warning")  # fmt: skip
     for id in seen.levels.turns:
         yield seen.told("Cycle", id, f"the nodes behind {id!r} lead back to it", "a run would never come to an end",
-                        "use add_loop for what is to be repeated", severity="warning")  # fmt: skip
+                        "use add_loop to repeat nodes", severity="warning")  # fmt: skip
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -150,7 +150,7 @@ class LLMHandler:
             client: who answers by that name: a client, a callable of the LLMRequest, a list of answers, a text
                 provider:model, or a mapping of settings as above.
 
-        Raises: AgentRuntimeError: X464, there is no name, or no client; X463, it is no configuration;
+        Raises: AgentRuntimeError: X464, there is no name, or no client; X463, it is not a configuration;
             X330 to X334, the provider is not known, its package, key or a variable is missing, or a setting is wrong
         """
         provider = _registered(config, client)
@@ -364,7 +364,8 @@ def _client(given: Any) -> LLMClient:
     is_class = isinstance(given, type)
     if is_class or not (isinstance(given, LLMClient | str | list | tuple | Mapping) or callable(given)):
         raise AgentRuntimeError(
-            Problem("X464", f"a {'class' if is_class else type(given).__name__} answers no requests", "an LLMHandler",
+            Problem("X464", f"a {'class' if is_class else type(given).__name__} cannot answer requests",
+                    "an LLMHandler",
                     "a client, a callable of the LLMRequest, a list of answers or a text provider:model does",
                     "make one of it" if is_class else "give one of these")
         )  # fmt: skip

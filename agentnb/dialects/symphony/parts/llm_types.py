@@ -306,7 +306,7 @@ def config_of(config: Any, where: str = "llm") -> dict[str, Any]:
     found = _mapping(config)
     if found is None:
         raise AgentRuntimeError(
-            Problem("X463", f"{with_article(type(config).__name__)} says nothing of how a model is asked", where,
+            Problem("X463", f"{with_article(type(config).__name__)} is not a model configuration", where,
                     "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a text",
                     'write it so: {"model": "gpt-4o-mini", "temperature": 0.2}')
         )  # fmt: skip
@@ -378,14 +378,15 @@ def _message(message: Any, number: int) -> LLMMessage | Problem:
     elif hasattr(message, "role") and hasattr(message, "content"):
         role, content = message.role, message.content
     else:
-        return Problem("X462", f"{safe_repr(message)} is no message", where,
+        return Problem("X462", f"{safe_repr(message)} is not a message", where,
                        f"it is {with_article(type(message).__name__)}",
                        'write LLMMessage("user", "..."), or {"role": "user", "content": "..."}')  # fmt: skip
     if role not in ROLES:
-        return Problem("X462", f"nobody is known in whose role {safe_repr(role)} a message is said", where,
+        return Problem("X462", f"unknown message role {safe_repr(role)}", where,
                        f"the roles are: {', '.join(ROLES)}",
-                       did_you_mean(str(role), ROLES, "name one of them"))  # fmt: skip
+                       did_you_mean(str(role), ROLES, "use one of them"))  # fmt: skip
     if content is not None and not isinstance(content, str):
         return Problem("X462", f"the content of a message is {safe_repr(content)}", where,
-                       f"it is a text, and no {type(content).__name__}", "write it as a text")  # fmt: skip
+                       f"expected a string, got {with_article(type(content).__name__)}",
+                       "write it as a text")  # fmt: skip
     return message if isinstance(message, LLMMessage) and content is not None else LLMMessage(role, content or "")

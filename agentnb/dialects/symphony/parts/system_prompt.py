@@ -216,5 +216,5 @@ def _own_prompt(text: str, folder: str | Path | None) -> str:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise AgentRuntimeError(
             Problem("X467", f"the system prompt {text.strip()!r} cannot be read", "system_prompt", why,
-                    "give a file of text in UTF-8 that you may read, or write the prompt itself")
+                    "pass the path of a readable UTF-8 text file, or the prompt itself")
         ) from None  # fmt: skip

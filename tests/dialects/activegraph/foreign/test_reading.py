@@ -135,10 +135,10 @@ def test_a_store_without_a_run_is_a_problem(mine):
 @pytest.mark.parametrize(
     ("payload", "said"),
     [
-        ('{"object": ', "no JSON"),
+        ('{"object": ', "not JSON"),
         ("[1, 2]", "a list, no mapping"),
         ("null", "its payload is null, no mapping"),
-        (b"\x80\x81", "no JSON"),
+        (b"\x80\x81", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
