@@ -73,8 +73,8 @@ def held(run_id: str, writer: Writer | None, where: str) -> StoreError:
             f"run {run_id!r} is being written by another session",
             where,
             f"a run has one writer at a time; now it is {who}",
-            "go on there; or close the run there (or end that program) and try again; or keep what was done here in "
-            "another store: session.save('other.db')",
+            "continue there; or close the run there (or end that program) and try again; or save this session to another "
+            "store: session.save('other.db')",
         )
     )
 
@@ -86,10 +86,9 @@ def overtaken(run_id: str, last: int, first: int, where: str) -> StoreError:
             "L411",
             f"another session has written to run {run_id!r}",
             where,
-            f"its last entry is number {last}, and what was to be kept here begins with number {first}: one behind "
-            "the other would make no run",
-            "open the run again to go on from where it stands now, nb.open(...); or keep what was done here in another "
-            "store: session.save('other.db')",
+            f"its last entry is number {last}, but the entries of this session begin at {first}",
+            "reopen the run to continue from its current state, nb.open(...); or save this session to another store: "
+            "session.save('other.db')",
         )
     )
 

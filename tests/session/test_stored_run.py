@@ -77,7 +77,7 @@ def test_a_run_opens_up_to_the_entry_that_is_damaged(body, tmp_path):
     session.step(3)
     session.log.append("run", [Entry(session.log.last("run") + 1, 4, body)])
     for given in (None, recipe):
-        with pytest.warns(UserWarning, match="L435.* as it stood after step 3"):
+        with pytest.warns(UserWarning, match="L435.* opens at step 3"):
             opened = nb.open(tmp_path / "runs.db", "run", recipe=given)
         assert opened.board["n"] == session.board["n"]
         assert len(opened.trace) == 3

@@ -115,7 +115,7 @@ def _read(value: Any, text: str, *, fenced: bool) -> Decision:
         return Decision("other", response=text, why=why, fenced=fenced)
 
     if not isinstance(value, Mapping):
-        return other(f"it is {_sort(value)}, no JSON object")
+        return other(f"it is {_sort(value)}, not a JSON object")
     name = value.get("tool_name")
     name = value.get("toolName") if name is None else name
     if name is None:

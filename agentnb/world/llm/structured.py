@@ -102,7 +102,7 @@ def _among_words(text: str) -> Any:
     if found is not None:
         return found[1]
     if broken is None:
-        raise ValueError("there is no JSON in the answer")
+        raise ValueError("the answer is not JSON")
     if broken.pos >= len(text.rstrip()) or broken.msg.startswith("Unterminated"):
         raise ValueError("the JSON in the answer breaks off")
     raise ValueError(f"the JSON in the answer has a mistake at character {broken.pos + 1}: {broken.msg}")

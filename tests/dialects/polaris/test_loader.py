@@ -50,7 +50,7 @@ def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
         boards.append({key: thaw(value) for key, value in session.engine.root.scope.seen().items()})
     assert path(session) == [
         "plan", "again enter", "work", "again again", "work", "again leave", "ask enter", "tell", "ask leave",
-        "route enter", "note_2", "route leave", "both enter", "mend_2", "note_3", "both leave", "both_join", "tell_2",
+        "route enter", "note_2", "route leave", "both enter", "fix_2", "note_3", "both leave", "both_join", "tell_2",
     ]  # fmt: skip
     assert session.status == "finished"
     assert session.board[PLAN] == Plan("tea", 2)

@@ -137,7 +137,7 @@ def test_a_call_that_failed_fails_again(error, kind):
 
     run = session(talk(), INPUTS, llm=raises)
     run.run()
-    with pytest.raises(kind, match="slow" if kind is TimeoutError else "X342(.|\\n)*was a KeyError"):
+    with pytest.raises(kind, match="slow" if kind is TimeoutError else "X342(.|\\n)*raised KeyError"):
         RecordedClient(run).complete(LLMRequest((), node="ask"))
 
 

@@ -22,7 +22,7 @@ from agentnb.recipe.model import ROOT, Edge, Node, Region, Rescue
 LABEL: Final = "in parallel"
 # The parameter of a choosing node that holds its targets, besides the `routes` of a router.
 _ROUTES: Final = frozenset({"default", "pass_route", "fail_route"})
-_MEND: Final = "let all its ways meet in one node, each by nodes of its own; or choose by a router"
+_MEND: Final = "let all branches meet in one node, each through separate nodes; or choose one with a router"
 
 
 class Sections(NamedTuple):
@@ -193,8 +193,8 @@ class _Fork:
         edge = (apart or edges)[0]
         ends = [each for branch in (first, second) for each in self.ways.walk([branch.edge.target], name)
                 if each in branch.nodes and self.ways.ends(each)]  # fmt: skip
-        other = f"the run may also end at {ends[0]!r}" if ends else f"not every way from {self.name!r} does"
-        both = f"the ways from {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
+        other = f"the run may also end at {ends[0]!r}" if ends else f"not every branch of {self.name!r} does"
+        both = f"the branches of {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
         return f"{both} ({_told(edge)}), and {other}", edge
 
     def _entered(self, branch: _Branch, entry: str) -> Iterator[Fault]:
