@@ -73,8 +73,8 @@ def held(run_id: str, writer: Writer | None, where: str) -> StoreError:
             f"run {run_id!r} is being written by another session",
             where,
             f"a run has one writer at a time; now it is {who}",
-            "continue there; or close the run there (or end that program) and try again; or save this session to another "
-            "store: session.save('other.db')",
+            "continue there; or close the run there (or end that program) and try again; or save this session to "
+            "another store: session.save('other.db')",
         )
     )
 

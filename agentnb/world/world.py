@@ -166,9 +166,9 @@ def _without_model(node: Node) -> ExecutionError:
     return ExecutionError(
         Problem(
             "X302",
-            f"node {node.id!r} asks a model, and the session has none",
+            f"node {node.id!r} asks a model, but the session has none",
             str(node.place or f"node {node.id!r}"),
-            "no llm was given",
+            "no llm was passed",
             "give one: Session(recipe, llm=...), for example a list of scripted answers",
         )
     )

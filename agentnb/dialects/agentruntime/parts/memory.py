@@ -68,8 +68,8 @@ class Memory:
         """Return an initial state with the earlier messages at the front of its own.
 
         Raises:
-            AgentRuntimeError: X422, `messages` is not a list; X423, the stored text cannot be read; X362, the recipe may
-                not keep its memory there.
+            AgentRuntimeError: X422, `messages` is not a list; X423, the stored text cannot be read; X362, the path is
+                not allowed.
         """
         messages = state.get(MESSAGES)
         if messages is not None and not isinstance(messages, list | tuple):
