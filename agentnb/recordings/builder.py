@@ -83,7 +83,9 @@ class RecordedStep:
         inside: the place of the `enter` step of the frame in which it runs; None for the root.
         entered: for `leave`, the place of its `enter` step.
         came_from: the place of the step that led to it; None for an entry, -1 if unknown.
-        branch: the number of the branch in which its frame runs; -1 outside of parallel branches.
+        lanes: for `enter`, how many parallel branches it opens; 0 opens one frame that is no branch.
+        lane: in which branch of the frame around it the step runs, from 0; -1 if that has none.
+        shared: for `enter`, whether its inside writes to the board around it.
         began, ended: nanoseconds since 1970.
         writes: key -> value; ABSENT deletes. Those of an `enter` step begin the board of the frame.
         before: what people did between the previous step and this one.
@@ -95,7 +97,9 @@ class RecordedStep:
     inside: int | None = None
     entered: int | None = None
     came_from: int | None = -1
-    branch: int = -1
+    lanes: int = 0
+    lane: int = -1
+    shared: bool = False
     began: int = 0
     ended: int = 0
     writes: Mapping[str, Any] = field(default_factory=dict)
@@ -160,7 +164,7 @@ class _Builder:
         plan = Plan(recipe, kinds_to_read(recipe), World())
         self.run = run = Run(plan, EffectDispatcher(), clock=FrozenClock(last))
         self.history, self.tables = run.history, run.tables
-        self.frames: dict[int, Any] = {}  # the place of an enter step -> its frame
+        self.frames: dict[tuple[int, int], Any] = {}  # the place of an enter step, and the lane -> the frame
         self.acts: dict[int, int] = {}
         self.led: dict[int, list[int]] = {}  # a step -> the steps that it led to
         for place, step in enumerate(self.steps):
@@ -187,7 +191,7 @@ class _Builder:
         restore(run, self.history.tip)
 
     def _frame(self, step: RecordedStep) -> Any:
-        return self.run.root if step.inside is None else self.frames[step.inside]
+        return self.run.root if step.inside is None else self.frames[step.inside, step.lane]
 
     def _act(self, place: int) -> int:
         """Return the activation of a step; its frame is open, or will be when the step is reached."""
@@ -226,10 +230,11 @@ class _Builder:
             run.write(scope, (key,), [*(() if (seen := scope.get(key)) is ABSENT else seen), freeze(item)])
         hide_found(scope.data)
         if step.phase == "leave" and step.entered is not None:
-            frame = self.frames[step.entered].id
-            history.closed[number] = (frame,)
+            frames = [frame.id for (place_of, _), frame in self.frames.items() if place_of == step.entered]
+            history.closed[number] = tuple(frames)
             history.mark_rare(number)
-            run.close_frame(frame)
+            for frame in frames:
+                run.close_frame(frame)
         self._extras(number, act, step)
         status = OK if step.failure is None else ERROR | (UNCAUGHT if step.uncaught else 0)
         led = self.led.get(place, [])
@@ -256,14 +261,17 @@ class _Builder:
             run.checkpoint()
 
     def _open(self, place: int, step: RecordedStep, number: int) -> Any:
-        parent, tables = self._frame(step), self.tables
-        row = FrameRow(len(tables.frames), parent.id, self.run.plan.index[step.node], step.node, "isolated",
-                       step.branch, len(tables.frames), number)  # fmt: skip
-        tables.frames.append(row)
-        self.history.opened[number] = (row.id,)
+        parent, tables, node = self._frame(step), self.tables, self.run.plan.index[step.node]
+        policy, rows = "shared" if step.shared else "isolated", []
+        for lane in range(step.lanes) if step.lanes else [-1]:
+            id = len(tables.frames)
+            scope = parent.row.scope if step.shared else id
+            tables.frames.append(FrameRow(id, parent.id, node, step.node, policy, lane, scope, number))
+            rows.append(id)
+            self.frames[place, lane] = self.run.open_frame(tables.frames[id])
+        self.history.opened[number] = tuple(rows)
         self.history.mark_rare(number)
-        frame = self.frames[place] = self.run.open_frame(row)
-        return frame
+        return self.frames[place, 0 if step.lanes else -1]
 
     def _extras(self, number: int, act: int, step: RecordedStep) -> None:
         history = self.history
@@ -282,7 +290,7 @@ class _Builder:
         """Append what people did after the last step: an edit writes one row, which belongs to that step."""
         history = self.history
         for row in rows:
-            frame = self.frames[row.scope - 1] if row.scope else self.run.root
+            frame = self.frames[row.scope - 1, -1] if row.scope else self.run.root
             old = frame.scope.get(row.target) if row.act == "edit" else ABSENT
             if row.act == "edit":
                 self.run.write(frame.scope, (row.target,), row.new)

@@ -60,6 +60,12 @@ def _langgraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Sessio
     return open_langgraph(where, run_id)
 
 
+def _otel(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
+    from agentnb.recordings.otel import open_otel
+
+    return open_otel(where, run_id)
+
+
 # In the order in which they are tried; a source that none recognises is a store of agentnb.
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
     row.name: row
@@ -71,6 +77,8 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
         Format("langgraph", "a checkpoint database of LangGraph, in SQLite or PostgreSQL",
                lambda content: "checkpoints" in content.tables and bool({"writes", "checkpoint_writes"}
                                                                          & content.tables), _langgraph),
+        Format("otel", "spans of OpenTelemetry as OTLP JSON",
+               lambda content: b'"resourceSpans"' in content.head, _otel),
     )
 })  # fmt: skip
 STORE: Final = "store"
