@@ -11,6 +11,7 @@ from agentnb.arguments import plain_arguments, plain_methods
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze, same, thaw
+from agentnb.display import view
 from agentnb.engine.core.history import History
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.expressions.paths import parse_path
@@ -247,6 +248,58 @@ class SimulationTrace:
         from agentnb.trace.export import trace_of
 
         return trace_of(Path(path).read_bytes(), str(path))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the tables to a folder, one Parquet file each, or to one file if the path ends with `.parquet`.
+
+        The one file has the rows of all tables, with the name of the table in the column `table`. Masked.
+
+        Raises:
+            ExecutionError: L590, pyarrow is not installed.
+        """
+        view("parquet")(self, path)
+
+    def to_arrow(self) -> dict[str, Any]:
+        """Return the tables as pyarrow Tables, by name. Masked.
+
+        Raises:
+            ExecutionError: L590, pyarrow is not installed.
+        """
+        tables: dict[str, Any] = view("arrow")(self)
+        return tables
+
+    def to_otel(self, tracer_provider: Any) -> int:
+        """Send the run to an OpenTelemetry TracerProvider, by the GenAI semantic conventions; return how many spans.
+
+        While a session runs, `agentnb.export.otel.send_live(session, tracer_provider)` sends its steps. Masked.
+
+        Raises:
+            ExecutionError: L590, opentelemetry is not installed.
+        """
+        count: int = view("otel")(self, tracer_provider)
+        return count
+
+    def to_event_log(self) -> pd.DataFrame:
+        """Return one row per step as an event log for process mining: `case:concept:name`, `concept:name`, ...
+
+        `time:timestamp` is when the step ended, `lifecycle:transition` is `start` where a composite node is entered.
+        """
+        log: pd.DataFrame = view("event_log")(self)
+        return log
+
+    def sequence_diagram(self, max_steps: int = 100) -> str:
+        """Return a Mermaid sequence diagram of the first steps: nodes, models, tools and people. Masked."""
+        text: str = view("sequence_diagram")(self, max_steps)
+        return text
+
+    @property
+    def charts(self) -> Any:
+        """The charts of the run, by Altair: `timeline`, `durations`, `board`, `usage`. Masked.
+
+        Raises:
+            ExecutionError: L590, altair is not installed (when a chart is made).
+        """
+        return view("charts")(self)
 
     def _repr_html_(self) -> str:
         """Return a small HTML table: the first steps and the status of the run."""

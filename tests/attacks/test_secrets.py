@@ -19,12 +19,16 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pyarrow import parquet
 
 import agentnb as nb
 from agentnb.cli import main
 from agentnb.secrets import BYTES_FORMS, MASK, SECRETS, TEXT_FORMS, WHOLE_FORMS, Secrets, hide, mask_text
 from agentnb.session.logs import JsonLines
-from agentnb.ui import Debugger
+from agentnb.ui.debugger import Debugger
 
 NAMES = ["password", "api_key", "cookie", "jwt", "pass", "pwd", "auth", "connection_string", "tokens", "credentials",
          "privateKey", "X-Auth-Token", "client_secret", "passphrase", "db_password", "Set-Cookie"]  # fmt: skip
@@ -100,6 +104,7 @@ def artefacts(graph, inputs, folder):
         )
     trace.to_json(folder / "trace.json")
     yield "trace", (folder / "trace.json").read_text()
+    yield from exports(trace, folder)
     drawing = session.draw()
     yield "drawing", drawing.dot + drawing.svg
     debugger = Debugger(session)
@@ -114,6 +119,23 @@ def artefacts(graph, inputs, folder):
     session.close()
     for file in folder.glob("runs.db*"):
         yield file.name, file.read_bytes().decode("latin-1") + file.read_bytes().decode("utf-8", "replace")
+
+
+def exports(trace, folder):
+    """Yield what each export of a trace has written."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.to_otel(provider)
+    yield "spans", "\n".join(span.to_json() for span in exporter.get_finished_spans())
+    trace.to_parquet(folder / "run.parquet")
+    yield "parquet", f"{parquet.read_table(folder / 'run.parquet').to_pylist()}"
+    yield "event log", trace.to_event_log().to_csv()
+    yield "sequence diagram", trace.sequence_diagram()
+    charts = trace.charts
+    yield (
+        "charts",
+        "".join(chart.to_json() for chart in (charts.timeline, charts.durations, charts.board, charts.usage)),
+    )
 
 
 def clear():

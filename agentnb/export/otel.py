@@ -1,0 +1,188 @@
+"""A run as spans of OpenTelemetry, by the semantic conventions for generative AI: afterwards, or while it runs.
+
+A run is a span `invoke_agent NAME`; inside it are a span per step (per composite node one from `enter` to `leave`), and
+in those a span per call: `chat MODEL` or `execute_tool NAME`. A step that waited for a person lasts as long as it
+worked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.codec import encode
+from agentnb.board.masking import masked
+from agentnb.engine.core.history import OUTSIDE, Call
+from agentnb.export.needs import needed
+from agentnb.session.session import Session
+from agentnb.text import LONGEST_TEXT, safe_str
+from agentnb.trace.trace import SimulationTrace
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, TracerProvider
+
+_OPERATIONS = {"llm": "chat", "tool": "execute_tool", "embedding": "embeddings"}
+
+
+def to_otel(trace: SimulationTrace, tracer_provider: TracerProvider) -> int:
+    """Send a trace to a tracer provider; return the number of spans.
+
+    Raises:
+        ExecutionError: L590, opentelemetry is not installed.
+    """
+    writer = _Writer(trace, tracer_provider)
+    for step in range(1, len(trace) + 1):
+        writer.write(step)
+    writer.end()
+    return writer.count
+
+
+def send_live(session: Session, tracer_provider: TracerProvider) -> Callable[[], None]:
+    """Send the steps of a session to a tracer provider as they are made; return a function that ends the run's span.
+
+    A step that is made again after `back` is sent again: spans cannot be taken back.
+
+    Raises:
+        ExecutionError: L590, opentelemetry is not installed.
+    """
+    writer = _Writer(session.trace, tracer_provider)
+    leave = session.subscribe(lambda step: writer.write(step.step))
+    end = session.subscribe(lambda _what: writer.end(), to="end")
+
+    def stop() -> None:
+        leave()
+        end()
+        writer.end()
+
+    return stop
+
+
+class _Writer:
+    """Sends steps in order: spans of composite nodes stay open until they are left."""
+
+    def __init__(self, trace: SimulationTrace, provider: TracerProvider) -> None:
+        with needed("opentelemetry-sdk", "otel", "trace.to_otel()"):
+            from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+
+        self._kind, self._in = SpanKind, set_span_in_context
+        self._error: Callable[[str], Any] = lambda text: Status(StatusCode.ERROR, text)
+        self.trace, self.tracer, self.count = trace, provider.get_tracer("agentnb"), 0
+        self.root: Span | None = None
+        self.open: dict[int, Span] = {}  # frame -> the span of the node that opened it
+        self.last = 0
+
+    def write(self, step: int) -> None:
+        """Send one step and its calls."""
+        reading = self.trace.reading()
+        history, row = reading.owner(step)
+        made, act = self.trace.steps[step - 1], reading.act(step)
+        began = history.s_t0[row]
+        ended = began + history.worked(row)
+        if self.root is None:
+            name = safe_str(self.trace.agent_id, 200)
+            said: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name,
+                    "gen_ai.conversation.id": self.trace.run_id}  # fmt: skip
+            self.root = self._begin(f"invoke_agent {name}", None, began, said)
+        self.last = max(self.last, history.s_t1[row])
+        around = self._around(act.frame)
+        said = {"agentnb.step": step, "agentnb.node": made.node_id, "agentnb.kind": made.kind}
+        span = None
+        if made.phase == "leave":
+            inside = [frame for frame in (*history.closed.get(step, ()),) if frame in self.open]
+            spans = {id(self.open[frame]): self.open.pop(frame) for frame in inside}
+            span = next(iter(spans.values()), None)
+        if span is None:
+            span = self._begin(safe_str(made.node_id, 200), around, began, said)
+        if made.inputs:
+            span.set_attribute("agentnb.inputs", _text(made.inputs))
+        if made.outputs:
+            span.set_attribute("agentnb.outputs", _text(made.outputs))
+        self._calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], began)
+        if made.error is not None:
+            failure = reading.failure(step)
+            span.set_attribute("error.type", "Error" if failure is None else failure.type)
+            span.set_status(self._error(safe_str(made.error, LONGEST_TEXT)))
+        opened = history.opened.get(step, ())
+        if opened and made.phase in {"enter", "again"}:
+            for frame in opened:
+                self.open[frame] = span
+        else:
+            span.end(max(began, ended))
+
+    def end(self) -> None:
+        """End the span of the run, and those of nodes that it has not left."""
+        for span in {id(span): span for span in self.open.values()}.values():
+            span.end(self.last)
+        self.open.clear()
+        if self.root is not None:
+            outcome = self.trace.outcome or {}
+            if outcome.get("status") == "failed":
+                self.root.set_status(self._error(safe_str(outcome.get("error", "failed"), LONGEST_TEXT)))
+            self.root.end(self.last)
+            self.root = None
+
+    def _around(self, frame: int) -> Span | None:
+        frames = self.trace.reading().tables.frames
+        while frame and frame not in self.open:
+            frame = frames[frame].parent
+        return self.open.get(frame, self.root)
+
+    def _begin(self, name: str, around: Span | None, began: int, said: dict[str, Any], *, call: bool = False) -> Span:
+        self.count += 1
+        context = None if around is None else self._in(around)
+        kind = self._kind.CLIENT if call else self._kind.INTERNAL
+        return self.tracer.start_span(name, context, kind, said, start_time=began)
+
+    def _calls(self, around: Span, calls: list[Call], began: int) -> None:
+        """Send the calls of a step one after the other: of a call only its duration is recorded."""
+        for call in calls:
+            ended = began + int(call.seconds * 1e9)
+            operation = _OPERATIONS.get(call.kind, call.kind)
+            name = safe_str(call.name, 200)
+            span = self._begin(f"{operation} {safe_str(call.model, 200) if call.model else name}", around, began,
+                               _said(call, operation, name), call=call.kind != "tool")  # fmt: skip
+            if call.error is not None:
+                span.set_attribute("error.type", call.error.partition(":")[0])
+                span.set_status(self._error(safe_str(call.error, LONGEST_TEXT)))
+            span.end(ended)
+            began = ended
+
+
+def _said(call: Call, operation: str, name: str) -> dict[str, Any]:
+    """Return the attributes of a call; those without a value are left out."""
+    found: dict[str, Any] = {"gen_ai.operation.name": operation, "agentnb.attempt": call.attempt}
+    if call.kind == "tool":
+        found |= {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": _text(call.arguments)}
+        if call.error is None:
+            found["gen_ai.tool.call.result"] = _text(call.result)
+    elif call.kind in _OPERATIONS:
+        arguments: Any = masked(call.arguments)
+        asked = arguments.get("messages") if isinstance(arguments, dict) else None
+        found["gen_ai.input.messages"] = _text(arguments if asked is None else asked)
+        if call.error is None:
+            found["gen_ai.output.messages"] = _text([{"role": "assistant", "content": masked(call.result)}])
+        found |= {
+            "gen_ai.provider.name": call.provider,
+            "gen_ai.request.model": call.model,
+            "gen_ai.response.model": call.model,
+            "gen_ai.usage.input_tokens": call.tokens_in,
+            "gen_ai.usage.output_tokens": call.tokens_out,
+            "gen_ai.response.finish_reasons": None if call.finish_reason is None else [call.finish_reason],
+            "agentnb.cost_usd": None if call.cost_usd is None else float(call.cost_usd),
+        }
+    else:
+        found["agentnb.arguments"] = _text(call.arguments)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    """Return a masked value as JSON."""
+    plain = masked(value)
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError):
+        return json.dumps(encode(value, lenient=True))
+
+
+__all__ = ["send_live", "to_otel"]

@@ -1,0 +1,98 @@
+"""A run as a sequence diagram in Mermaid: nodes, models, tools and people as participants."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agentnb.draw.label_text import clean
+from agentnb.engine.core.history import OUTSIDE
+from agentnb.text import safe_repr
+from agentnb.trace.trace import SimulationTrace
+
+LONGEST: Final = 60  # characters of a message
+_ESCAPED: Final = str.maketrans({"#": "#35;", ";": "#59;", "\n": " ", "\r": " ", "<": "#lt;", ">": "#gt;"})
+
+
+def sequence_diagram(trace: SimulationTrace, max_steps: int = 100) -> str:
+    """Return the text of a Mermaid sequence diagram of the first `max_steps` steps.
+
+    An arrow between nodes is a step: its text is what the node wrote. Arrows to a model or a tool are calls with their
+    answers, arrows from a person are interventions.
+    """
+    writer = _Writer(trace)
+    steps = min(len(trace), max_steps)
+    for step in range(steps + 1):
+        writer.write(step)
+    if len(trace) > steps:
+        writer.lines.append(f"  Note over {writer.name('node', 'start')}: {len(trace) - steps} more steps")
+    return "\n".join(["sequenceDiagram", *writer.participants(), *writer.lines, ""])
+
+
+class _Writer:
+    def __init__(self, trace: SimulationTrace) -> None:
+        self.trace, self.lines = trace, list[str]()
+        self.names: dict[tuple[str, str], str] = {}
+        self.people = trace.reading().acts()
+        self.before = self.name("node", "start")
+        edges = trace.frames.edges
+        self.came: dict[int, str] = {}
+        waiting: dict[str, list[str]] = {}
+        ran = {step.step: step.node_id for step in trace.steps}
+        rows = list(zip(edges["step"], edges["source"].astype(str), edges["target"].astype(str), strict=True))
+        at = 0
+        for step in sorted(ran):
+            while at < len(rows) and rows[at][0] < step:
+                waiting.setdefault(rows[at][2], []).append(rows[at][1])
+                at += 1
+            if waiting.get(ran[step]):
+                self.came[step] = waiting[ran[step]].pop(0)
+
+    def name(self, kind: str, label: str) -> str:
+        """Return the short name of a participant, which is added at the first use."""
+        return self.names.setdefault((kind, label), f"p{len(self.names)}")
+
+    def participants(self) -> list[str]:
+        """Return the lines that declare the participants, in the order of their first use."""
+        words = {"person": "actor"}
+        return [f"  {words.get(kind, 'participant')} {name} as {_text(label)}"
+                for (kind, label), name in self.names.items()]  # fmt: skip
+
+    def write(self, step: int) -> None:
+        """Add a step, the calls in it, and what people did after it."""
+        if step:
+            made = self.trace.steps[step - 1]
+            node = self.name("node", made.node_id)
+            source = self.name("node", self.came[step]) if step in self.came else self.before
+            phase = "" if made.phase == "run" else f"{made.phase}: "
+            told = ", ".join(f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in made.outputs.items())
+            arrow = "->>" if made.error is None else "-x"
+            self.lines.append(f"  {source}{arrow}{node}: {step}. {phase}{_text(told or made.kind)}")
+            self._calls(step, node)
+            if made.error is not None:
+                self.lines.append(f"  Note over {node}: {_text(made.error)}")
+            self.before = node
+        for act in self.people:
+            if act.step == step:
+                person = self.name("person", act.actor or "person")
+                value: Any = "" if act.target == "" else f" {act.target}"
+                self.lines.append(f"  {person}->>{self.before}: {_text(f'{act.act}{value}')}")
+
+    def _calls(self, step: int, node: str) -> None:
+        history, _ = self.trace.reading().owner(step)
+        for call in history.calls:
+            if call.step != step or call.call == OUTSIDE:
+                continue
+            other = self.name(call.kind, call.model or call.name)
+            self.lines.append(f"  {node}->>{other}: {_text(f'{call.kind} {call.name}')}")
+            answer = call.error if call.error is not None else safe_repr(call.result, limit=LONGEST)
+            self.lines.append(f"  {other}-{'-x' if call.error is not None else '->>'}{node}: {_text(answer)}")
+
+
+def _text(text: str) -> str:
+    """Return a text that ends no line and begins no markup in Mermaid."""
+    short = clean(" ".join(text.split()))
+    short = short if len(short) <= LONGEST else f"{short[: LONGEST - 1]}…"
+    return short.translate(_ESCAPED) or " "
+
+
+__all__ = ["sequence_diagram"]

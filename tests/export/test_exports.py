@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import pandas as pd
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+from pyarrow import parquet
+
+import agentnb as nb
+from agentnb.errors import ExecutionError
+from agentnb.export.otel import send_live
+from agentnb.trace.frames import NAMES
+from tests.export.runs import RUNS, answered, approved, nested
+from tests.recordings.test_otel import encoded
+
+
+def collector():
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return provider, exporter
+
+
+def sent(session):
+    provider, exporter = collector()
+    assert session.trace.to_otel(provider) == len(exporter.get_finished_spans())
+    return exporter.get_finished_spans()
+
+
+# -- OpenTelemetry -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", RUNS)
+def test_every_step_and_call_is_a_span_inside_its_parent(make):
+    session = make()
+    spans = sent(session)
+    ids = {span.context.span_id: span for span in spans}
+    (root,) = [span for span in spans if span.parent is None]
+    assert root.attributes["gen_ai.operation.name"] == "invoke_agent"
+    assert {span.context.trace_id for span in spans} == {root.context.trace_id}
+    phases = session.trace.frames.steps.phase
+    calls = session.trace.frames.calls
+    assert len(spans) == 1 + (phases != "leave").sum() + len(calls)
+    for span in spans:
+        assert span.start_time <= span.end_time
+        if span.parent is not None:
+            assert ids[span.parent.span_id].start_time <= span.start_time
+    for span in spans:
+        if "agentnb.step" in span.attributes and span.attributes["agentnb.kind"] not in {"loop", "subgraph"}:
+            step = session.trace.steps[span.attributes["agentnb.step"] - 1]
+            names = []
+            while (span := ids[span.parent.span_id]) is not root:
+                names.append(span.name)
+            assert len(names) == step.depth
+
+
+def test_calls_follow_the_genai_conventions():
+    spans = sent(answered())
+    (chat,) = [span for span in spans if span.attributes.get("gen_ai.operation.name") == "chat"]
+    assert (chat.name, chat.kind) == ("chat m-1", SpanKind.CLIENT)
+    said = chat.attributes
+    assert (said["gen_ai.usage.input_tokens"], said["gen_ai.usage.output_tokens"]) == (12, 5)
+    assert (said["gen_ai.provider.name"], said["gen_ai.response.model"]) == ("vendor", "m-1")
+    assert said["gen_ai.response.finish_reasons"] == ("stop",)
+    assert "blue" in said["gen_ai.output.messages"]
+    assert "sky" in said["gen_ai.input.messages"]
+    tools = [span for span in spans if span.attributes.get("gen_ai.operation.name") == "execute_tool"]
+    assert tools
+    assert all(json.loads(span.attributes["gen_ai.tool.call.arguments"]) for span in tools)
+
+
+def test_a_failure_is_an_error_of_its_span_and_of_the_run():
+    import networkx as nx
+
+    graph = nx.DiGraph(name="broken")
+    graph.add_node("boom", function=lambda x: {"y": 1 / x}, inputs={"x": "x"})
+    session = nb.Session(nb.load(graph), {"x": 0})
+    session.run()
+    spans = sent(session)
+    assert {span.name: span.status.status_code for span in spans} == {
+        "boom": StatusCode.ERROR, "invoke_agent broken": StatusCode.ERROR,
+    }  # fmt: skip
+    assert [span.attributes["error.type"] for span in spans if span.name == "boom"] == ["ZeroDivisionError"]
+
+
+@pytest.mark.parametrize("name", ["rag", "refine"])
+def test_spans_are_sent_while_it_runs(name):
+    inputs = {"rag": {"question": "What colour is the sky?"}, "refine": {"number": 2}}[name]
+    session = nb.Session(nb.samples(name), inputs)
+    provider, exporter = collector()
+    stop = send_live(session, provider)
+    session.step(2)
+    before = len(exporter.get_finished_spans())
+    assert before
+    session.run()
+    stop()
+    live = [span.name for span in exporter.get_finished_spans()]
+    assert sorted(live) == sorted(span.name for span in sent(session))
+    session.goto(0).step()
+    assert len(exporter.get_finished_spans()) == len(live), "it has stopped"
+
+
+def test_what_is_sent_opens_again(tmp_path):
+    session = nested()
+    rows = [
+        {"traceId": f"{span.context.trace_id:032x}", "spanId": f"{span.context.span_id:016x}",
+         "parentSpanId": f"{span.parent.span_id:016x}" if span.parent else "", "name": span.name,
+         "startTimeUnixNano": str(span.start_time), "endTimeUnixNano": str(span.end_time),
+         "attributes": [{"key": key, "value": encoded(value)} for key, value in span.attributes.items()]}
+        for span in sent(session)
+    ]  # fmt: skip
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": rows}]}]}))
+    again = nb.open(path)
+    phases = session.trace.frames.steps.phase
+    assert (again.trace.frames.steps.phase == "run").sum() == phases.isin(["run", "again"]).sum()
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", RUNS)
+def test_parquet_has_every_row_in_a_folder_or_in_one_file(make, tmp_path):
+    trace = make().trace
+    trace.to_parquet(tmp_path / "run")
+    trace.to_parquet(tmp_path / "run.parquet")
+    whole = parquet.read_table(tmp_path / "run.parquet")
+    about = json.loads(whole.schema.metadata[b"agentnb"])
+    assert (about["run_id"], about["fingerprint"]) == (trace.run_id, trace.fingerprint)
+    for name in NAMES:
+        table = parquet.read_table(tmp_path / "run" / f"{name}.parquet")
+        assert table.column_names == list(trace.frames[name].columns)
+        assert len(table) == len(trace.frames[name])
+        assert whole["table"].to_pylist().count(name) == len(table)
+    assert pd.read_parquet(tmp_path / "run" / "steps.parquet")["node"].tolist() == [
+        step.node_id for step in trace.steps
+    ]
+    assert set(trace.to_arrow()) == set(NAMES)
+
+
+@pytest.mark.parametrize("make", RUNS)
+def test_process_mining_reads_the_event_log(make):
+    import pm4py
+
+    session = make()
+    log = session.trace.to_event_log()
+    assert len(log) == len(session.trace)
+    assert log["time:timestamp"].is_monotonic_increasing
+    assert (log["time:timestamp"] >= log["start_timestamp"]).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = log[log["lifecycle:transition"] == "complete"]
+        graph, start, end = pm4py.discover_dfg(done)
+        assert sum(graph.values()) == len(done) - 1
+        assert (list(start), list(end)) == ([done["concept:name"].iloc[0]], [done["concept:name"].iloc[-1]])
+        net, initial, final = pm4py.discover_petri_net_inductive(done)
+        fitness = pm4py.fitness_token_based_replay(done, net, initial, final)
+    assert fitness["log_fitness"] == pytest.approx(1.0)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", RUNS)
+def test_a_sequence_diagram_has_an_arrow_per_step_and_call(make):
+    session = make()
+    text = session.trace.sequence_diagram()
+    assert text.startswith("sequenceDiagram\n")
+    declared = [line.split()[1] for line in text.splitlines() if " as " in line]
+    for line in text.splitlines()[1:]:
+        if "->>" in line or "-x" in line:
+            assert line.split(":")[0].replace("--", "-").replace("-x", "->>").strip().split("->>")[0] in declared
+    assert sum(f": {step}. " in text for step in range(1, len(session.trace) + 1)) == len(session.trace)
+    assert "more steps" in session.trace.sequence_diagram(max_steps=1)
+
+
+def test_people_are_actors_and_hostile_texts_are_escaped():
+    session = approved()
+    session.edit({"note": "a;b #1\nend\nparticipant x"})
+    assert "actor p" in session.trace.sequence_diagram()
+    import networkx as nx
+
+    graph = nx.DiGraph(name="evil")
+    graph.add_node("a;\nparticipant evil", function=lambda: {"x": "; Note over p0: <b>\nloop"})
+    session = nb.Session(nb.load(graph))
+    session.run()
+    lines = session.trace.sequence_diagram().splitlines()
+    assert len(lines) == 4
+    assert all(";" not in line.replace("#35;", "").replace("#59;", "").replace("#lt;", "").replace("#gt;", "")
+               for line in lines)  # fmt: skip
+
+
+@pytest.mark.parametrize("make", RUNS)
+@pytest.mark.parametrize("name", ["timeline", "durations", "board", "usage"])
+def test_charts_carry_their_data(make, name):
+    session = make()
+    chart = getattr(session.trace.charts, name).to_dict()
+    text = json.dumps(chart)
+    assert "url" not in chart["data"]
+    if name == "timeline":
+        values = chart["data"].get("values") or chart["datasets"][chart["data"]["name"]]
+        assert len(values) == len(session.trace)
+    assert name == "usage" or session.trace.steps[0].node_id in text or name == "board"
+    if name == "usage" and make is answered:
+        assert '"tokens": 12' in text
+    assert "usage" in repr(session.trace.charts)
+
+
+def test_a_missing_library_is_told_with_its_cure(monkeypatch):
+    import sys
+
+    trace = nested().trace
+    for library, act in (("pyarrow", lambda: trace.to_parquet("x")), ("altair", lambda: trace.charts.board),
+                         ("opentelemetry.trace", lambda: trace.to_otel(TracerProvider()))):  # fmt: skip
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(ExecutionError, match=r"L590.*\n.*\n.*\n.*pip install"):
+            act()
