@@ -142,7 +142,7 @@ class Plan:
         for node in own:
             try:
                 node.perform = node.kind.bind(node.node, self.world)
-                if reducers := node.node.params.get("reducers"):
+                if (reducers := node.node.params.get("reducers")) and not node.kind.reduces:
                     node.perform = reducing(node.perform, reducers, node.id)
                 if self.supersteps:
                     node.perform = isolated(node, node.perform)

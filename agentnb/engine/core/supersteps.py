@@ -229,10 +229,11 @@ class Stage:
 def stage_of(run: Run, act: Activation) -> Stage:
     """Return the superstep of an activation that runs next, as far as it has run."""
     frame, about = act.frame, act.row.about
-    stage: Stage | None = frame.stage
-    if stage is not None and (stage.history is not run.history or stage.position > run.position
-                              or stage.scope.parent is not frame.scope):  # fmt: skip
-        stage = None
+    stage = _known_stage(run, frame)
+    if stage is not None and _follows(run, frame, stage, about):
+        stage = frame.stage = Stage(run.history, about, stage.number + 1, frame.scope)
+        stage.position = run.position
+        return stage
     steps: list[int] = []  # of this superstep, not yet in the stage; the last first
     earlier = False  # whether the rows since the stage's position reach back to the superstep before
     for step, row in _steps_back(run, run.position):
@@ -256,6 +257,22 @@ def stage_of(run: Run, act: Activation) -> Stage:
     stage.position = run.position
     frame.stage = stage
     return stage
+
+
+def _known_stage(run: Run, frame: Frame) -> Stage | None:
+    """Return the last known superstep of a frame; None if the run has gone back or elsewhere since."""
+    stage = frame.stage
+    if stage is None or stage.history is not run.history or stage.position > run.position:
+        return None
+    return stage if stage.scope.parent is frame.scope else None
+
+
+def _follows(run: Run, frame: Frame, stage: Stage, about: int) -> bool:
+    """Return True if the next superstep follows one of a single step: by far the most common case."""
+    if not stage.position == run.position - 1 >= run.history.base:
+        return False
+    row = run.tables.acts[run.history.s_act[-1]]
+    return row.frame == frame.id and row.about == stage.about != about
 
 
 def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -> bool:

@@ -111,7 +111,8 @@ class Kind:
     """A row in the table of kinds.
 
     `bind(node, world)` returns the function that runs the node. `keeps` means that its writes and events are
-    kept when it fails. `waits` marks a join: it runs when everything that leads to it has finished.
+    kept when it fails. `waits` marks a join: it runs when everything that leads to it has finished. `reduces` means
+    that its functions return `Reduced` writes for the keys that reducers combine.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Kind:
     step_type: StepType = "TOOL_EXECUTION"
     keeps: bool = False
     waits: bool = False
+    reduces: bool = False
 
 
 class Work:

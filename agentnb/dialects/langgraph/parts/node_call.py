@@ -13,6 +13,7 @@ from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.channels import overwritten
 from agentnb.dialects.langgraph.parts.functions import caller
+from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended, resumed
 from agentnb.dialects.langgraph.parts.runtime import Settings, config_of, context_of, in_context
 from agentnb.dialects.langgraph.schema import END
 from agentnb.engine.core.reducers import Part, Reduced
@@ -78,18 +79,18 @@ class NodeCall:
 
     def __call__(self, work: Work) -> Any:
         """Run the node: return its outcome, or an awaitable of one."""
-        given = read_input(self.plan, work)
         if self.slow:
-            return self._awaited(work, given, [])
+            return self._awaited(work)
+        calls = Calls(work)
         try:
-            return self._once(work, given, [])
-        except lg.GraphInterrupt as asked:
-            return self._asked(work, asked)
+            return self._once(work, [], calls)
+        except (lg.GraphInterrupt, Suspended) as stopped:
+            return self._again(work, stopped, calls.answers)
 
-    def _once(self, work: Work, given: Any, answers: list[Any]) -> Any:
-        plan = self.plan
+    def _once(self, work: Work, answers: list[Any], calls: Calls) -> Any:
+        plan, given = self.plan, read_input(self.plan, work)
         config = config_of(work, plan.settings, answers, Reader(plan, work))
-        context = context_of(config)
+        context = context_of(config, calls)
         result = context.run(self.call, given, config)
         if isinstance(result, lg.Runnable):
             result = context.run(result.invoke, given, config)
@@ -106,28 +107,36 @@ class NodeCall:
             branch.collect(found, result, chosen, config)
         return found
 
-    async def _asked(self, work: Work, asked: Any) -> Any:
-        """Ask what a node has interrupted for, and run it again with the answers, until it asks no more."""
+    async def _again(self, work: Work, stopped: Any, known: list[Any]) -> Any:
+        """Run a node again that has asked, or one of whose calls is held, until neither happens.
+
+        Its earlier calls are not made again: those before a held call, in this run of the step.
+        """
         answers: list[Any] = []
         while True:
-            answers.append(await ask(work, asked))
+            if isinstance(stopped, Suspended):
+                known = [*known, await resumed(stopped)]
+            else:
+                answers.append(await ask(work, stopped))
+                known = []
+            calls = Calls(work, list(known))
             try:
-                result = self._once(work, read_input(self.plan, work), list(answers))
+                result = self._once(work, list(answers), calls)
                 return await result if isawaitable(result) else result
-            except lg.GraphInterrupt as again:
-                asked = again
+            except (lg.GraphInterrupt, Suspended) as again:
+                stopped, known = again, calls.answers
 
-    async def _awaited(self, work: Work, given: Any, answers: list[Any]) -> Any:
+    async def _awaited(self, work: Work) -> Any:
+        answers: list[Any] = []
         while True:
-            plan = self.plan
+            plan, given = self.plan, read_input(self.plan, work)
             config = config_of(work, plan.settings, list(answers), Reader(plan, work))
-            context = context_of(config)
+            context = context_of(config, Calls(work))
             try:
                 result = context.run(self.call, given, config)
                 return await self._finished(work, given, context, config, result)
             except lg.GraphInterrupt as asked:
                 answers.append(await ask(work, asked))
-                given = read_input(plan, work)
 
     async def _finished(self, work: Work, given: Any, context: Any, config: dict[str, Any], result: Any) -> Any:
         if isawaitable(result):
@@ -163,12 +172,16 @@ async def ask(work: Work, asked: Any) -> Any:
 
 
 class Reader:
-    """Reads the state for what runs inside a node, such as tools that are given the state."""
+    """Reads the state for what runs inside a node, such as tools that are given the state.
 
-    __slots__ = ("plan", "work")
+    `args` are as those of the partial function in its place in LangGraph: the second are the channels.
+    """
+
+    __slots__ = ("args", "plan", "work")
 
     def __init__(self, plan: NodePlan, work: Work) -> None:
         self.plan, self.work = plan, work
+        self.args = (None, plan.channels.channels)
 
     def __call__(self, select: Any, fresh: bool = False) -> Any:
         if isinstance(select, str):
@@ -238,7 +251,8 @@ def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, update
         work.reads[key] = None
         frozen = own[key] if key in own else work.scope.get(key)
         if frozen is not ABSENT:
-            values[key] = thaw(frozen)
+            held = work.copies.get(key)  # as the node left it
+            values[key] = held[0] if held is not None and held[1] is frozen else thaw(frozen)
     if branch.keys == "__root__":
         return values.get("__root__")
     given = values if branch.mapper is None else branch.mapper(values)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    convert_to_messages,
+    message_to_dict,
+    messages_from_dict,
+    messages_to_dict,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tools import BaseTool
 from langgraph._internal import _constants as keys
 from langgraph._internal._runnable import RunnableCallable
 from langgraph._internal._scratchpad import PregelScratchpad
@@ -21,18 +31,24 @@ from langgraph.channels import (
 from langgraph.errors import GraphInterrupt, InvalidUpdateError, ParentCommand
 from langgraph.graph.message import add_messages
 from langgraph.runtime import ExecutionInfo, Runtime
-from langgraph.types import Command, Overwrite, Send
+from langgraph.types import Command, Interrupt, Overwrite, Send
 
 __all__ = [
     "MISSING",
+    "AIMessage",
     "AnyValue",
+    "BaseChatModel",
     "BaseMessage",
+    "BaseTool",
     "BinaryOperatorAggregate",
+    "ChatGeneration",
+    "ChatResult",
     "Command",
     "DeltaChannel",
     "EphemeralValue",
     "ExecutionInfo",
     "GraphInterrupt",
+    "Interrupt",
     "InvalidUpdateError",
     "LastValue",
     "Overwrite",
@@ -47,5 +63,8 @@ __all__ = [
     "add_messages",
     "convert_to_messages",
     "keys",
+    "message_to_dict",
+    "messages_from_dict",
+    "messages_to_dict",
     "var_child_runnable_config",
 ]

@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
@@ -73,9 +74,13 @@ def _nothing(_consume: bool = False) -> None:
     return None
 
 
-def context_of(config: dict[str, Any]) -> Context:
-    """Return a context in which LangGraph's helpers (`interrupt`, `get_stream_writer`, ...) find the config."""
+def context_of(config: dict[str, Any], calls: Calls | None = None) -> Context:
+    """Return a context in which LangGraph's helpers (`interrupt`, `get_stream_writer`, ...) find the config.
+
+    In it, models and tools are called through the step that `calls` belongs to.
+    """
     context = copy_context()
+    context.run(CALLS.set, calls)
     context.run(lg.var_child_runnable_config.set, config)
     return context
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, thaw
+from agentnb.dialects.langgraph.parts.inner_calls import Calls
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Reader, outcome, read_input
 from agentnb.dialects.langgraph.parts.runtime import config_of, context_of
 from agentnb.engine.core.work import Body, Enter
@@ -32,7 +33,7 @@ class SubgraphCall(NodeCall):
         if not self.plan.branches:
             return outcome(self.plan, work, result, ())
         config = config_of(work, self.plan.settings, [], Reader(self.plan, work))
-        context = context_of(config)
+        context = context_of(config, Calls(work))
         if self.slow:
             return self.concluded(work, result, context, config)
         return outcome(self.plan, work, result, self.routes(work, result, context, config))

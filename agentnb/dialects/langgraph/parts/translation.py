@@ -10,6 +10,7 @@ from typing import Any
 from agentnb.dialects.langgraph.errors import not_compiled, unsupported
 from agentnb.dialects.langgraph.parts.channels import Channels
 from agentnb.dialects.langgraph.parts.functions import caller, user_function
+from agentnb.dialects.langgraph.parts.inner_calls import install
 from agentnb.dialects.langgraph.parts.node_call import Branch, NodeCall, NodePlan
 from agentnb.dialects.langgraph.parts.runtime import RECURSION_LIMIT, Settings
 from agentnb.dialects.langgraph.parts.start_call import StartCall
@@ -23,6 +24,7 @@ def translate(
     graph: Any, config: dict[str, Any] | None = None, context: Any = None, store: Any = None
 ) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe of a graph, or None, and its problems."""
+    install()
     problems: list[Problem] = []
     compiled = _compiled(graph, problems)
     if compiled is None:

@@ -1,0 +1,153 @@
+"""Ready-made agents, and the models and tools that nodes call: effects of their step."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+from agentnb.load import load
+from agentnb.session import Session
+
+CALLS = []
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    CALLS.append(("add", a, b))
+    return a + b
+
+
+@tool
+def confirm(what: str) -> str:
+    """Ask a person."""
+    return f"{what}: {interrupt(f'{what}?')}"
+
+
+class Model(FakeMessagesListChatModel):
+    """A model that says what it is told to say."""
+
+    def bind_tools(self, tools, **_):
+        return self
+
+    def _generate(self, messages, *args, **kwargs):
+        CALLS.append(("model", messages[-1].content))
+        return super()._generate(messages, *args, **kwargs)
+
+
+def react_agent(model, tools):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it has been renamed
+        from langgraph.prebuilt import create_react_agent
+
+        return create_react_agent(model, tools)
+
+
+def asks(name, *arguments):
+    calls = [{"name": name, "args": each, "id": f"call{number}"} for number, each in enumerate(arguments)]
+    return AIMessage("", tool_calls=calls, usage_metadata={"input_tokens": 7, "output_tokens": 3, "total_tokens": 10})
+
+
+def model(*messages):
+    return Model(responses=list(messages))
+
+
+@pytest.fixture(autouse=True)
+def _no_calls():
+    CALLS.clear()
+
+
+@pytest.mark.parametrize("make", [react_agent, create_agent])
+def test_an_agent_runs_as_in_langgraph_and_a_replay_calls_nothing(make):
+    def agent():
+        return make(model(asks("add", {"a": 2, "b": 3}, {"a": 4, "b": 3}), AIMessage("it is 5")), [add])
+
+    question = {"messages": [HumanMessage("2+3?")]}
+    theirs = [(message.type, message.content) for message in agent().invoke(question)["messages"]]
+    CALLS.clear()
+    session = Session(load(agent()), question)
+    session.run()
+    assert [(message.type, message.content) for message in session.board["messages"]] == theirs
+    calls = session.trace.frames.calls
+    assert list(calls.kind) == ["llm", "tool", "tool", "llm"]
+    assert calls.arguments[1] == {"a": 2, "b": 3}
+    assert list(calls.tokens_in[[0]]) == [7]
+    made = list(CALLS)
+    assert session.replay().ok
+    assert made == CALLS
+
+
+@pytest.mark.parametrize("make", [react_agent, create_agent])
+def test_a_tools_arguments_are_changed_before_it_is_called(make):
+    session = Session(load(make(model(asks("add", {"a": 2, "b": 3}), AIMessage("so"))  , [add])),
+                      {"messages": [HumanMessage("2+3?")]})  # fmt: skip
+    session.breakpoints.add(call="tool")
+    session.run()
+    assert session.status == "in_flight"
+    session.change(session.pending[0].id, arguments={"a": 100, "b": 3})
+    session.run()
+    assert [message.content for message in session.board["messages"]] == ["2+3?", "", "103", "so"]
+    assert [call for call in CALLS if call[0] == "add"] == [("add", 100, 3)]
+
+
+def test_a_models_answer_is_given_in_its_place():
+    session = Session(load(react_agent(model(AIMessage("wrong")), [add])), {"messages": [HumanMessage("hi")]})
+    session.breakpoints.add(call="llm")
+    session.run()
+    session.change(session.pending[0].id, answer="right")
+    session.run()
+    assert session.board["messages"][-1].content == "right"
+    assert CALLS == []
+
+
+def test_a_tool_may_ask_a_person():
+    agent = react_agent(model(asks("confirm", {"what": "go"}), AIMessage("done")), [confirm])
+    session = Session(load(agent), {"messages": [HumanMessage("go")]})
+    session.run()
+    assert (session.status, session.pending[0].arguments["prompt"]) == ("waiting", "go?")
+    session.answer("yes")
+    session.run()
+    assert [message.content for message in session.board["messages"]] == ["go", "", "go: yes", "done"]
+    assert session.replay().ok
+
+
+def test_an_async_model_in_an_async_node():
+    asked = model(AIMessage("one"), AIMessage("two"))
+
+    async def node(state: MessagesState):
+        return {"messages": [await asked.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_sequence([("a", node), ("b", node)])
+    graph.add_edge(START, "a")
+    session = Session(load(graph), {"messages": [HumanMessage("hi")]})
+    session.run()
+    assert [message.content for message in session.board["messages"]] == ["hi", "one", "two"]
+    assert list(session.trace.frames.calls.kind) == ["llm", "llm"]
+    assert session.replay().ok
+
+
+def test_outside_a_step_models_and_tools_are_as_before():
+    load(react_agent(model(AIMessage("x")), [add]))
+    assert model(AIMessage("plain")).invoke("hi").content == "plain"
+    assert add.invoke({"a": 1, "b": 1}) == 2
+
+
+def test_a_run_that_is_opened_again_is_replayed_without_calls(tmp_path):
+    import agentnb as nb
+
+    agent = react_agent(model(asks("add", {"a": 2, "b": 3}), AIMessage("it is 5")), [add])
+    session = Session(load(agent), {"messages": [HumanMessage("2+3?", id="1")]}, store=tmp_path / "runs.db")
+    session.run()
+    session.close()
+    CALLS.clear()
+    opened = nb.open(tmp_path / "runs.db", recipe=load(agent))
+    assert opened.replay().ok
+    assert CALLS == []
