@@ -1,7 +1,7 @@
 """Calls that a node's function makes by itself: LangChain's chat models and tools become effects of the step.
 
-Callbacks cannot answer in a model's place, as a replay must. So the methods through which each call of a model or a tool
-goes are wrapped once; outside the step of a node the wrappers do nothing.
+Callbacks cannot answer in a model's place, as a replay must. So the methods through which each call of a model or of a
+tool goes are wrapped once; outside the step of a node the wrappers do nothing.
 """
 
 from __future__ import annotations
