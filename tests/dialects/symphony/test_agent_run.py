@@ -38,6 +38,9 @@ def test_it_goes_on_as_long_as_the_model_may_be_asked() -> None:
         (tried(success=True, result="words"), "Tool x executed. Success: true. Result: words"),
         (tried(success=True, result=0), "Tool x executed. Success: true. Result: 0"),
         (tried(success=False, error="sold out"), "Tool x executed. Success: false. Error: sold out"),
+        (tried(success=True, error="late"), "Tool x executed. Success: true. Error: late"),
+        (tried(success=False, error=""), "Tool x executed. Success: false. Error: "),
+        (tried(success=False, result="part", error="late"), "Tool x executed. Success: false. Result: part"),
     ],
 )
 def test_a_summary_tells_the_result_or_the_error(result: dict[str, Any], text: str) -> None:

@@ -82,6 +82,19 @@ def test_all_mistakes_are_told_at_once_with_their_places() -> None:
     assert {("R114", "3"), ("R114", "4"), ("R114", "5"), ("R112", "6")} <= told
 
 
+def test_a_step_stands_where_the_field_that_it_depends_on_stands() -> None:
+    lines = {"name": "A", "description": "d", "task": "t", "tools": "[x]", "llm": "{model: m}", "maxCalls": "3"}
+    for left_out in (None, "llm", "maxCalls", "task"):
+        given = {field: value for field, value in lines.items() if field != left_out}
+        at = {field: place for place, field in enumerate(given, 1)}
+        recipe = nb.load("".join(f"{field}: {value}\n" for field, value in given.items()), dialect="symphony")
+        places = {name: node.place.line for name, node in recipe.nodes.items() if node.place is not None}
+        wanted = {"system_prompt": "task", "llm": "llm", "tool": "tools", "next_round": "maxCalls"}
+        for node, field in ((each, wanted[each]) for each in wanted if each in places):
+            line = at.get(field, at["description" if node == "system_prompt" else "name"])
+            assert places[node] == line, (node, left_out)
+
+
 def test_a_key_that_does_nothing_is_a_warning() -> None:
     recipe = nb.load({**FIELDS, "personality": "kind"})
     (problem,) = recipe.check()
