@@ -244,6 +244,8 @@ def set_known(owner: object, name: str, value: Any) -> None:
     try:
         object.__setattr__(owner, name, value)
     except AttributeError:
+        if hasattr(type(owner), name):  # it can only be read
+            raise
         raise no_attribute(owner, name) from None
 
 

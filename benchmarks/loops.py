@@ -14,6 +14,7 @@ from peers import first, second
 from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
+from agentnb.session.state import state_of
 
 Function = Callable[..., Any]
 MANY = 1_000  # keys on a large board
@@ -163,7 +164,7 @@ class Travels:
 
     def _at_the_end(self) -> Session:
         if self.session.position < self.steps:
-            if not self.session.engine.past:
+            if not state_of(self.session).run.past:
                 self.session.run(max_steps=self.steps - self.session.position)
             self.session.goto(self.steps)
         gc.collect()

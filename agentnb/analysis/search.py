@@ -23,7 +23,7 @@ from agentnb.errors import ExecutionError
 from agentnb.expressions.board_queries import Question, as_question
 from agentnb.expressions.conditions import Condition, NoAnswer, as_condition
 from agentnb.kinds.context import NOBODY, Context
-from agentnb.session.checks import check_paths
+from agentnb.session.state import state_of
 from agentnb.trace.columns import Columns, ints
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def find(session: Session, condition: Any) -> list[int]:
         RecipeError: the condition is invalid.
     """
     asked = as_question(condition)
-    if problems := [*check_paths(session, asked.reads, "session.find()")]:
+    if problems := [*state_of(session).check_paths(asked.reads, "session.find()")]:
         raise ExecutionError(*problems)
     reading = session.trace.reading()
     if isinstance(asked, Question) and asked.reads[1:] and not _has_key(reading, str(condition).strip()):
@@ -314,7 +314,7 @@ def _search_everywhere(session: Session, reading: Reading, asked: Condition, sco
                 names: Mapping[str, Any] = seen
                 if frames is not None:
                     seen.whole, frame = True, int(frames[step - 1]) if step else 0
-                    names = Context(seen, partial(given_at, session.engine, frame), None, NOBODY)
+                    names = Context(seen, partial(given_at, state_of(session).run, frame), None, NOBODY)
                 answer = _holds(asked, names)
             if row and answer:
                 found.append(step)

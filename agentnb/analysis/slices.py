@@ -12,7 +12,8 @@ from agentnb.analysis.runs import recipe_of, session_of, trace_of
 from agentnb.engine.core.history import ENTER, LEAVE
 from agentnb.errors import ExecutionError
 from agentnb.expressions.paths import parse_path, path_text, resolve_path
-from agentnb.session.checks import check_paths, refuse_step
+from agentnb.session.checks import refuse_step
+from agentnb.session.state import state_of
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -253,10 +254,10 @@ def slice_of(session: Session, path: str, at: int | None = None) -> Slice:
     Raises:
         ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
     """
-    if problems := [*check_paths(session, [parse_path(path)], "session.slice()")]:
+    if problems := [*state_of(session).check_paths([parse_path(path)], "session.slice()")]:
         raise ExecutionError(*problems)
     if at is not None:
-        refuse_step(session, at)
+        refuse_step(state_of(session), at)
     return Slices(session).of_path(path, session.position if at is None else at)
 
 

@@ -16,6 +16,7 @@ from agentnb.cli.script import script
 from agentnb.errors import Problem
 from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.descriptions import typed
+from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 from agentnb.world.agents import agents_in
 
@@ -88,7 +89,8 @@ def _line(step: SimulationStep) -> str:
 def _print_end(session: Session) -> None:
     limit = _limit(session)
     used = "" if limit is None else f": its {limit} is used up"
-    kept = "" if session.log is None else f", kept as run {session.run_id!r} in {session.log.url}"
+    log = state_of(session).log
+    kept = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
     print(f"\n{session.status} after {session.position} steps{used}{kept}")
     if session.simulated:
         print(f"no model was given: the answers of {', '.join(session.simulated)} are simulated")
@@ -104,7 +106,7 @@ def _limit(session: Session) -> str | None:
 
 def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
     return {
-        "run_id": None if session.log is None else session.run_id,
+        "run_id": None if state_of(session).log is None else session.run_id,
         "status": str(session.status),
         "steps": session.position,
         "current": session.current,

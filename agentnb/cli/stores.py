@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import masked
 from agentnb.cli.output import is_missing, print_json
+from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
     if run_id is None and path.is_file() and path.read_bytes()[:64].lstrip()[:1] == b"{":
         return SimulationTrace.read(path), source
     session = open_run(source, run_id)
-    assert session.log is not None
-    return session.trace, session.log.url
+    log = state_of(session).log
+    assert log is not None
+    return session.trace, log.url
 
 
 def _line(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from agentnb.magics.line_parsing import needed, number, wrong
 from agentnb.magics.workspace import Bench, standing
 from agentnb.recipe.descriptions import typed
+from agentnb.session.parts import parts_of
 
 
 def stop_at(bench: Bench, words: list[str]) -> Any:
@@ -40,7 +41,7 @@ def unwatch(bench: Bench, words: list[str]) -> Any:
     """`unwatch EXPRESSION`: remove it from the watches."""
     session = bench.session
     session.watches.remove(needed(words, "unwatch", "an expression"))
-    session.changed()
+    parts_of(session).notifications.changed()
     return session.watches
 
 

@@ -101,18 +101,19 @@ class LangGraphRun(Recording):
     `runs` lists the threads and forks of the database; `forks` and `parent` are those of this thread.
     """
 
+    __slots__ = ("_family", "_interrupts", "_leaf", "_steps", "_thread", "_where")
+
     _thread: Thread
     _where: str
     _leaf: str
     _family: dict[str, LangGraphRun]
+    _interrupts: tuple[Pending, ...]
+    _steps: Mapping[str, int]
 
     @property
     def pending(self) -> tuple[Pending, ...]:
         """The interrupts that waited for an answer when the record ended."""
-        return self._interrupts if self.engine.position == self.engine.history.tip else ()
-
-    _interrupts: tuple[Pending, ...] = ()
-    _steps: Mapping[str, int] = MappingProxyType({})
+        return self._interrupts if self._run.position == self._run.history.tip else ()
 
     @property
     def checkpoints(self) -> Mapping[str, int]:
@@ -131,10 +132,6 @@ class LangGraphRun(Recording):
         """The newest run of the thread; None for that run itself."""
         newest = self._thread.leaves()[0]
         return None if newest == self._leaf else self._other(newest)
-
-    @parent.setter
-    def parent(self, session: Session | None) -> None:
-        """Ignore the assignment: the parent is read from the database."""
 
     @property
     def forks(self) -> tuple[Session, ...]:

@@ -16,6 +16,7 @@ from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
 from agentnb.errors import Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.recordings.formats import read_text
+from agentnb.session.parts import parts_of
 from agentnb.session.recording import Recording
 from agentnb.trace.export import document_of, trace_from
 from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of
@@ -50,13 +51,13 @@ def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = Non
         known = recipe_of(kept) if kept is not None else _recipe_from_rows(trace, document)
         run = _run_of(known if recipe is None else recipe, document)
     session = Recording.of_run(
-        run, trace.agent_id, trace.run_id, _read_only(where), _ended(trace), trace.metadata, trace.outcome
-    )
-    session.inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
+        run, trace.agent_id, trace.run_id, _read_only(where), _ended(trace), trace.metadata, trace.outcome,
+        inputs=dict(thaw(decode(document["given"]))) if "given" in document else {},
+    )  # fmt: skip
     if recipe is not None:
-        session.changes = tuple(_changes(kept, recipe, trace))
-        if session.changes:
-            told = "\n  ".join(session.changes)
+        changed = parts_of(session).persistence.changes = tuple(_changes(kept, recipe, trace))
+        if changed:
+            told = "\n  ".join(changed)
             warnings.warn(f"{where} is the trace of another recipe, or of another version:\n  {told}", stacklevel=4)
     return session
 

@@ -11,49 +11,69 @@ from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.run import PAUSED, Halt
 from agentnb.engine.core.time_travel import repair
 from agentnb.errors import ExecutionError, Problem, StoreError
+from agentnb.session.checks import check_speed, not_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agentnb.engine.core.run import Run
-    from agentnb.session.session import Session
+    from agentnb.session.async_execution import AsyncExecution
+    from agentnb.session.execution import Execution
+    from agentnb.session.notifications import Notifications
+    from agentnb.session.persistence import Persistence
+    from agentnb.session.rollback import Rollback
+    from agentnb.session.state import State
 
 
-class Live:
-    """The task of a session's background run. The loop is captured when the session is created, in the main thread.
+class BackgroundRun:
+    """The task in which a session runs after `start()`, and the timers of pending questions.
 
-    `begun` counts the starts: a task that finds another number ends before its next step.
+    `_begun` counts the starts: a task that finds another number ends before its next step.
     """
 
-    def __init__(self, session: Session, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        self._session = session
-        self._loop = loop or running_loop()
+    def __init__(
+        self, state: State, execution: Execution, async_execution: AsyncExecution, rollback: Rollback,
+        persistence: Persistence, notifications: Notifications,
+    ) -> None:  # fmt: skip
+        self._state, self._execution, self._async_execution = state, execution, async_execution
+        self._rollback, self._persistence, self._notifications = rollback, persistence, notifications
         self._task: asyncio.Task[None] | None = None
         self._ended: asyncio.Event | None = None
-        self.begun = 0
-        self.going = False
-        self.awaited = 0  # number of `astep` and `arun` calls of other tasks in progress
-        self.here = 0  # number of synchronous calls in progress; the functions they call may not move the session
-        self.onward = False  # whether start() began the run that asks a person, so that it continues after the answer
-        self.answered = False  # whether it continues after a person's answer rather than a call of start()
-        self.aim: Any = None  # the `until` of start()
-        self.speed: float | None = None  # steps per second; see Session.speed
+        self._begun = 0
+        self._answered = False  # whether it continues after a person's answer rather than a call of start()
+        self._until: Any = None  # of start()
+        self._speed: float | None = None  # steps per second
         self._stirred: asyncio.Event | None = None  # set to end the delay after a step
         self._alarm: asyncio.TimerHandle | None = None
         self._late: asyncio.Task[Any] | None = None
 
-    @property
-    def moves(self) -> bool:
-        """Return True if the session is being advanced, by its own task or by an awaiting caller."""
-        return self.going or self.awaited > 0 or self.here > 0
+    def start(self, until: Any = None) -> None:
+        """Run on the kernel's loop; no effect if the run is already running, after a person's answer.
 
-    def loop_here(self) -> asyncio.AbstractEventLoop:
+        Raises:
+            ExecutionError: X112, something else moves the session; X113, no event loop runs here.
+        """
+        if self._state.going and self._answered:
+            return
+        execution = self._execution
+        execution.check_may_move("start()")
+        here = self._loop_here() is running_loop()
+        execution.release(all_=True)
+        self._until = until
+        # A node that was stepped into in this thread is finished before the run continues in another one.
+        if execution.set_stop(until) and (here or self._rollback.run_safely(execution.finish_entered_node)):
+            self._launch()
+        else:
+            execution.clear_stop()
+            self._notifications.changed()
+
+    def _loop_here(self) -> asyncio.AbstractEventLoop:
         """Return the event loop on which a run started here runs.
 
         Raises:
             ExecutionError: X113, no event loop runs here.
         """
-        loop = asyncio.get_running_loop() if in_loop() else self._loop
+        loop = asyncio.get_running_loop() if in_loop() else self._state.loop
         if loop is None or not loop.is_running():
             raise ExecutionError(
                 Problem(
@@ -66,75 +86,71 @@ class Live:
             )
         return loop
 
-    def start(self) -> None:
-        """Start, or restart after a pause.
-
-        Raises:
-            ExecutionError: X113, no event loop runs here.
-        """
-        loop = self._loop = self.loop_here()
-        self.begun += 1
-        self.going, self.answered = True, False
-        self._session.engine.halt = Halt()
+    def _launch(self) -> None:
+        """Start the task, or restart it after a pause."""
+        state = self._state
+        loop = state.loop = self._loop_here()
+        self._begun += 1
+        state.going, self._answered = True, False
+        state.run.halt = Halt()
         if in_loop() and asyncio.get_running_loop() is loop:
-            self._begin(self.begun)
+            self._begin(self._begun)
         else:
-            loop.call_soon_threadsafe(self._begin, self.begun)
+            loop.call_soon_threadsafe(self._begin, self._begun)
 
     def _begin(self, number: int) -> None:
         before, self._ended, self._stirred = self._task, asyncio.Event(), asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._go(number, before, self._ended))
 
     async def _go(self, number: int, before: asyncio.Task[None] | None, ended: asyncio.Event) -> None:
-        session = self._session
+        state = self._state
         try:
             if before is not None and not before.done():
                 await asyncio.wait([before])
-            if number == self.begun and self.going:
+            if number == self._begun and state.going:
                 await self._run(number)
         except (asyncio.CancelledError, KeyboardInterrupt):
             pass  # an interrupt pauses: re-raised, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (ours: raised again where somebody waits)
-            session.crash = error
+            state.crash = error
         finally:
-            if number == self.begun:
-                self.going, self.onward = False, True
-                session.hooks.tell("end", session)
+            if number == self._begun:
+                state.going, state.resumes = False, True
+                self._notifications.end()
             ended.set()
             try:
-                session.changed()
+                self._notifications.changed()
             except StoreError as error:  # as any other: re-raised in `wait`
-                session.crash = error
+                state.crash = error
 
     async def _run(self, number: int) -> None:
-        session, run = self._session, self._session.engine
-        session.open_tip()
+        state, execution, run = self._state, self._execution, self._state.run
+        self._rollback.open_tip()
         settle(run)  # events emitted from outside may have no listener
         run.threaded, before = True, run.threaded
         try:
-            if session.may_go() and not session.stops_here(session.stopped_by):
-                session.changed()
-                await self._on(run)
+            if execution.can_step() and not execution.stops_at_start(state.stopped_by):
+                self._notifications.changed()
+                await self._run_on(run)
         finally:
             run.threaded = before
-            if number == self.begun:
+            if number == self._begun:
                 repair(run)
-                session.ended()
+                execution.clear_stop()
 
-    # -- speed
-    # ----------------------------------------------------------------------------------------------------------
+    # -- speed --------------------------------------------------------------------------------------------------
 
-    async def _on(self, run: Run) -> None:
+    async def _run_on(self, run: Run) -> None:
         """Run until a stop condition is met, with a delay after each step if a speed is set."""
-        session, halt, end = self._session, run.halt, run.stop_at
+        halt, end = run.halt, run.stop_at
         while True:
-            run.stop_at = end if self.speed is None else min(end, run.position + 1)
+            run.stop_at = end if self._speed is None else min(end, run.position + 1)
             run.set_mark()
-            code = await session.run_awaited()
+            code = await self._async_execution.run_on()
             if code != PAUSED or halt.on or not run.stop_at <= run.position < end:
                 return
-            session.ready_to_keep()
-            session.tick()
+            self._persistence.check_ready()
+            self._notifications.tick()
             await self._rest(halt, run.ns)
             if halt.on:
                 return
@@ -142,8 +158,8 @@ class Live:
     async def _rest(self, halt: Halt, ns: Callable[[], int]) -> None:
         """Wait as long as the current speed requires, even if it changes meanwhile; a pause ends the wait."""
         began = ns()
-        while self.speed is not None and not halt.on and self._stirred is not None:
-            left = 1 / self.speed - (ns() - began) / 1e9
+        while self._speed is not None and not halt.on and self._stirred is not None:
+            left = 1 / self._speed - (ns() - began) / 1e9
             self._stirred.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stirred.wait(), max(left, 0))
@@ -151,93 +167,121 @@ class Live:
                 return
 
     def _stir(self) -> None:
-        if self._stirred is not None and self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._stirred.set)
+        loop = self._state.loop
+        if self._stirred is not None and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._stirred.set)
+
+    @property
+    def speed(self) -> float | None:
+        """The most steps per second; None: no limit."""
+        return self._speed
 
     def set_speed(self, steps: float | None) -> None:
-        """Set the speed in steps per second, from the next step on; None: no limit."""
-        self.speed = steps
-        run = self._session.engine
-        if self.going and steps is not None:
+        """Set the speed in steps per second, from the next step on; None: no limit.
+
+        Raises:
+            ExecutionError: X128, it is not a number above 0.
+        """
+        self._speed = check_speed(steps)
+        run = self._state.run
+        if self._state.going and steps is not None:
             run.stop_at = min(run.stop_at, run.position + 1)
             run.mark = 0
         self._stir()
+        self._notifications.moved()
 
-    # -- timeouts of questions
-    # -------------------------------------------------------------------------------------------
+    # -- questions to people ---------------------------------------------------------------------------------------
 
-    def go_on(self) -> None:
+    def continue_after_answer(self) -> None:
         """Continue a run that was started by start() and has asked a person, now that the answer is there."""
-        runs = self._loop is not None and self._loop.is_running()
-        if self.onward and runs and not self.moves and self._session.may_go():
-            if not self._session.aim(self.aim) or self._session.is_there():
-                self._session.ended()
+        state, execution = self._state, self._execution
+        runs = state.loop is not None and state.loop.is_running()
+        if state.resumes and runs and not state.moves and execution.can_step():
+            if not execution.set_stop(self._until) or execution.is_stop_met():
+                execution.clear_stop()
                 return
-            self.start()
-            self.answered = True
+            self._launch()
+            self._answered = True
 
-    def attend(self) -> None:
+    def schedule_timeout(self) -> None:
         """Schedule the timeout of a pending question: the step then ends, and a background run continues.
 
         Without a loop there is no timer: the next `step` or `run` checks the time.
         """
+        state = self._state
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        flights = self._session.engine.flights.values()
+        flights = state.run.flights.values()
         left = [flight.hold.left for flight in flights if flight.held and flight.hold is not None]
         times = [seconds for seconds in left if seconds is not None]
-        loop = running_loop() or self._loop
-        if times and not self.moves and loop is not None and loop.is_running():
+        loop = running_loop() or state.loop
+        if times and not state.moves and loop is not None and loop.is_running():
             loop.call_soon_threadsafe(self._set_alarm, loop, min(times))
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = loop.call_later(max(seconds, 0), self._time_is_up, self._session.engine)
+        self._alarm = loop.call_later(max(seconds, 0), self._time_is_up, self._state.run)
 
-    def _time_is_up(self, engine: Run) -> None:
+    def _time_is_up(self, run: Run) -> None:
         """End the step of a question that was not answered in time."""
         self._alarm = None
-        session = self._session
-        late = [flight for flight in engine.flights.values() if flight.hold is not None and flight.hold.late]
-        if session.engine is not engine or self.moves:
+        state = self._state
+        late = [flight for flight in run.flights.values() if flight.hold is not None and flight.hold.late]
+        if state.run is not run or state.moves:
             return
-        if late and self.onward:
-            session.start(self.aim)
+        if late and state.resumes:
+            self.start(self._until)
         elif late:
-            self._late = asyncio.get_running_loop().create_task(session.astep())
+            self._late = asyncio.get_running_loop().create_task(self._async_execution.step())
         else:  # the timer may fire slightly before the clock's deadline
-            self.attend()
+            self.schedule_timeout()
+
+    # -- end ----------------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
         """Begin no further step; steps in flight end first."""
-        if self.moves:
-            run = self._session.engine
+        if self._state.moves:
+            run = self._state.run
             run.halt.on = True
             run.mark = 0  # a run without a loop checks after its step
             self._stir()
+        self._notifications.changed()
+
+    def stop(self) -> None:
+        """Pause, and cancel the steps in flight.
+
+        Raises:
+            ExecutionError: X112, a node of the run tries it.
+        """
+        not_inside(self._state, "stop()")
+        self.drop()
+        self._rollback.cancel_in_flight()
+        self._notifications.changed()
 
     def drop(self) -> None:
-        """Stop immediately: cancel the steps in flight; the task ends at its next resumption."""
-        self._session.engine.halt.on = True
+        """Stop immediately: the task ends at its next resumption, and takes no step from there."""
+        self._state.run.halt.on = True
         self._stir()
-        if self.going:
-            self.going = False
-            self.begun += 1
+        if self._state.going:
+            self._state.going = False
+            self._begun += 1
 
     async def wait(self, timeout: float | None) -> None:  # noqa: ASYNC109  (what `Session.wait` was given)
-        """Wait until it has ended.
+        """Wait until it has ended; raise what ended it, if it was an error.
 
         Raises:
             TimeoutError: it still runs after `timeout` seconds; it is not stopped.
         """
-        while self.going and self._ended is None:  # noqa: ASYNC110  (begun in another thread: there is no event yet)
+        state = self._state
+        while state.going and self._ended is None:  # noqa: ASYNC110  (begun in another thread: there is no event yet)
             await asyncio.sleep(0)
-        if self._ended is not None and (self.going or not self._ended.is_set()):
+        if self._ended is not None and (state.going or not self._ended.is_set()):
             await asyncio.wait_for(self._ended.wait(), timeout)
+        if state.crash is not None:
+            crash, state.crash = state.crash, None
+            raise crash
 
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop | None:
-        """The loop it runs on; None before the first."""
-        return self._loop
+
+__all__ = ["BackgroundRun"]

@@ -29,7 +29,7 @@ _TYPES: Final = {
 
 
 @plain_methods
-class Marks(Breakpoints):
+class SessionBreakpoints(Breakpoints):
     """The breakpoints of a session, which can be saved if their conditions are text or JsonLogic."""
 
     __slots__ = ()
@@ -160,4 +160,4 @@ def _no_file(file: Path, done: str, error: OSError) -> Problem:
                    "name another file")  # fmt: skip
 
 
-__all__ = ["Marks"]
+__all__ = ["SessionBreakpoints"]

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.session.run_queries import events_of
 from agentnb.trace.causality import Linked, about_of, chain_of, tells_of_itself
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from agentnb.draw.causality_view import Told
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.core.history import Event
-    from agentnb.session.session import Session
+    from agentnb.engine.core.run import Run
 
 
 class Chain:
@@ -88,24 +89,23 @@ class Chain:
         return self.draw().text
 
 
-def chain_in(session: Session, wanted: str) -> Chain:
-    """Return the chain of an event or an object, up to the current position of a session.
+def chain_in(run: Run, wanted: str) -> Chain:
+    """Return the chain of an event or an object, up to the current position of a run.
 
     X161: no event so far concerns this id.
 
     Raises:
         ExecutionError: X161, there is no such item up to here.
     """
-    events = session.events
+    events = events_of(run)
     links = chain_of(events, wanted)
     if not links:
         names = dict.fromkeys(id for event, about in about_of(events).items() for id in (*about, event))
         raise ExecutionError(
-            Problem("X161", f"no event up to here concerns {wanted!r}", f"after step {session.position}",
+            Problem("X161", f"no event up to here concerns {wanted!r}", f"after step {run.position}",
                     "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
                     did_you_mean(str(wanted), names, "look at session.events, or run until it is created"))
         )  # fmt: skip
-    run = session.engine
     nodes = {event.seq: flight.act.node.id for flight in run.flights.values() for event in flight.act.work.emitted}
     for link in links:
         step = link.event.step

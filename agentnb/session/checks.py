@@ -24,7 +24,7 @@ from agentnb.world.agents import agents_in
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
-    from agentnb.session.core import Core
+    from agentnb.session.state import State
 
 WRITES_NOTHING: Final = frozenset({"noop", "join", "router", "prompt"})
 _LONGEST_NAME: Final = 200
@@ -213,14 +213,13 @@ def known_keys(recipe: Recipe, run: Run) -> dict[str, None]:
     return known | dict.fromkeys(str(path[0]) for _, path in run.tables.codes)
 
 
-def check_paths(session: Core, paths: Iterable[Sequence[str | int]], where: str) -> Iterator[Problem]:
+def check_paths(recipe: Recipe, run: Run, paths: Iterable[Sequence[str | int]], where: str) -> Iterator[Problem]:
     """Yield a problem for each board path whose first key nothing writes: X145."""
-    recipe = session.recipe
     nodes = [node for node in recipe.nodes.values() if node.kind not in WRITES_NOTHING and not node.bodies]
     complete = bool(nodes) and recipe.reactive is None and all(node.writes for node in nodes)
     beside = AROUND if recipe.meta.get("context") else ()
     named = (path for path in paths if path and path[0] not in beside)
-    yield from check_keys(named, known_keys(recipe, session.engine), where, complete=complete)
+    yield from check_keys(named, known_keys(recipe, run), where, complete=complete)
 
 
 def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
@@ -258,46 +257,46 @@ def _texts_in(value: Any) -> set[str]:
     return set().union(*map(_texts_in, value)) if isinstance(value, list | tuple | set | frozenset) else set()
 
 
-def not_running(session: Core, verb: str) -> None:
+def not_running(state: State, verb: str) -> None:
     """Raise while a background run is active, or if the run is read-only.
 
     Raises:
         ExecutionError: X112, it is running; L450, it was opened without its recipe; L452, it was closed.
     """
-    check_locked(session)
-    if session.live.moves:
+    check_locked(state)
+    if state.moves:
         raise ExecutionError(
             Problem(
                 "X112",
                 f"{verb} cannot be done while the session is running: pause() first",
-                f"session {session.name!r}, after step {session.engine.position}",
+                f"session {state.name!r}, after step {state.run.position}",
                 "start(), arun() or astep() is moving it, and only one of them may at a time",
                 "call session.pause(), then `await session.wait()`, then try again",
             )
         )
 
 
-def check_locked(session: Core) -> None:
+def check_locked(state: State) -> None:
     """Raise if a run is read-only.
 
     Raises:
         ExecutionError: L450, it was opened without its recipe; L452, it was closed.
     """
-    if session.locked is not None:
-        raise ExecutionError(session.locked)
+    if state.locked is not None:
+        raise ExecutionError(state.locked)
 
 
-def not_inside(session: Core, verb: str) -> None:
+def not_inside(state: State, verb: str) -> None:
     """Raise if a node or a listener of a run tries to move the run that calls it.
 
     Raises:
         ExecutionError: X112, it is running.
     """
-    if session.live.here:
-        not_running(session, verb)
+    if state.here:
+        not_running(state, verb)
 
 
-def check_until(session: Core, until: Any) -> Condition:
+def check_until(state: State, until: Any) -> Condition:
     """Return the condition at which a run stops.
 
     Raises:
@@ -307,7 +306,7 @@ def check_until(session: Core, until: Any) -> Condition:
     """
     from agentnb.expressions.conditions import as_condition
 
-    nodes, known = session.recipe.nodes, known_keys(session.recipe, session.engine)
+    nodes, known = state.recipe.nodes, known_keys(state.recipe, state.run)
     if isinstance(until, str) and until not in known:
         if get_close_matches(until, nodes, n=1, cutoff=0.75):
             raise ExecutionError(_no_place(until, nodes, known))
@@ -320,7 +319,7 @@ def check_until(session: Core, until: Any) -> Condition:
                     "give one of these")
         )  # fmt: skip
     condition = as_condition(until)
-    if problems := [*check_paths(session, condition.reads, "run(until=...)")]:
+    if problems := [*state.check_paths(condition.reads, "run(until=...)")]:
         raise ExecutionError(*problems)
     return condition
 
@@ -336,7 +335,7 @@ def _no_place(until: str, nodes: Collection[str], keys: Collection[str]) -> Prob
                    did_you_mean(until, [*nodes, *keys], "name a node, or write a condition"))  # fmt: skip
 
 
-def refuse_step(session: Core, step: Any) -> None:
+def refuse_step(state: State, step: Any) -> None:
     """Raise for a step that this run does not have.
 
     X111: there is no such step, or no such event to fork at.
@@ -344,13 +343,13 @@ def refuse_step(session: Core, step: Any) -> None:
     Raises:
         ExecutionError: X111, there is no such step.
     """
-    tip = session.engine.history.tip
+    tip = state.run.history.tip
     if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= tip:
         raise ExecutionError(
             Problem(
                 "X111",
                 f"there is no step {safe_repr(step)}",
-                f"session {session.name!r}",
+                f"session {state.name!r}",
                 f"its steps are 1 to {tip}, and 0 is before the first",
                 "use one of them, or run on",
             )

@@ -22,7 +22,7 @@ from agentnb.session.schedules import GraphEvent, HooksAPI, Schedule
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Perform, Work
     from agentnb.recipe.model import Node
-    from agentnb.session.core import Core
+    from agentnb.session.state import State
     from agentnb.world.effect import Effect
 
 After = Callable[[Activation, int], int]
@@ -37,12 +37,12 @@ FAMILIES: Final = {
 }
 
 
-def attached(session: Core, after: After) -> After:
+def attached(state: State, after: After) -> After:
     """Return the callback for each step of a session, with calls of its hooks, if any, before nodes and after steps."""
-    api, run = getattr(getattr(session, "hooks", None), "schedules", None), session.engine
+    api, run = state.hooks.schedules, state.run
     if api is None:
         return after
-    telling = Telling(session, api, run)
+    telling = Telling(state, api, run)
     if run.begins is None:
         for act in run.live.values():
             act.perform = telling.beginning(act, act.node.perform)
@@ -53,8 +53,8 @@ def attached(session: Core, after: After) -> After:
 class Telling:
     """Notifies the hooks of one session of what one of its runs does."""
 
-    def __init__(self, session: Core, api: HooksAPI, run: Run) -> None:
-        self.session, self.api, self.run = session, api, run
+    def __init__(self, state: State, api: HooksAPI, run: Run) -> None:
+        self.state, self.api, self.run = state, api, run
         self.lock = RLock()  # nodes of branches may begin in separate threads
 
     # -- before a node
@@ -85,7 +85,7 @@ class Telling:
         if run.position == 0 and all(flight.act is act for flight in run.flights.values()):
             nodes = run.plan.recipe.nodes.values()
             names = tuple((node.id, node.label or node.id) for node in nodes)
-            self._tell(GraphEvent(Schedule.OnGraphStart, self.session.run_id, node_count=len(names), node_map=names))
+            self._tell(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
         node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
         self._node(f"On{family}Start", act, **_about(node, family))
 
@@ -107,7 +107,7 @@ class Telling:
             if code == DONE:
                 took = (history.s_t1[row] - run.parts()[0][0].s_t1[0]) / 1e9
                 self._tell(
-                    GraphEvent(Schedule.OnGraphComplete, self.session.run_id, nodes_executed=run.used, duration=took)
+                    GraphEvent(Schedule.OnGraphComplete, self.state.run_id, nodes_executed=run.used, duration=took)
                 )
             elif code == FAILED:
                 failure = history.errors.get(history.base + row)
@@ -202,7 +202,7 @@ class Telling:
         """Report an event of the current node, from its frame."""
         branch = act.frame.row.branch
         event = GraphEvent(
-            Schedule(schedule), self.session.run_id, act.node.id, act.node.node.label or act.node.id,
+            Schedule(schedule), self.state.run_id, act.node.id, act.node.node.label or act.node.id,
             act.node.kind.name, act.frame.depth, branch if branch >= 0 else None, **rest,
         )  # fmt: skip
         self._tell(event, act)
@@ -216,7 +216,7 @@ class Telling:
         while parent >= 0:
             depth, parent = depth + 1, frames[parent].parent
         name, place = node.node.label or node.id, branch if branch >= 0 else None
-        event = GraphEvent(Schedule(schedule), self.session.run_id, node.id, name, node.kind.name, depth, place, **rest)
+        event = GraphEvent(Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, place, **rest)
         frame_now = self.run.frames.get(of.frame)
         self._tell(event, None if frame_now is None else frame_now.acts.get(of))
 

@@ -1,359 +1,307 @@
-"""Execution: the `step` and `run` methods, in the foreground or on the kernel's loop."""
+"""Execution: the methods that advance a run, each built from the engine's single step function."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeGuard
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agentnb.engine.control import interventions
 from agentnb.engine.core.drivers import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
-from agentnb.engine.core.event_loops import running_loop
 from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.history import FAIL
 from agentnb.engine.core.run import FAILED, GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.core.step import step
 from agentnb.engine.effects import step_into
-from agentnb.session import run_queries
+from agentnb.engine.persistence import masked_values
 from agentnb.session import stop_condition as stops
-from agentnb.session.checks import check_locked, check_speed, not_inside, not_running
-from agentnb.session.navigation import Walker
+from agentnb.session.checks import check_until, not_running
 from agentnb.session.required_inputs import advise, unmet
+from agentnb.session.run_queries import ASKS, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.pending_step import Hold, PendingStep
     from agentnb.engine.core.run import Run
+    from agentnb.session.callbacks import Callbacks
+    from agentnb.session.notifications import Notifications
+    from agentnb.session.persistence import Persistence
+    from agentnb.session.rollback import Rollback
+    from agentnb.session.state import State
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 CHUNK = 4_096  # steps between two looks at the clock
 
+# Given the run and the next activation, return where to stop; None: at the end.
+StopFor = Callable[["Run", "Activation"], stops.Until | None]
 
-class Driver(Walker):
-    """The methods that advance a run. All use the engine's single step function."""
 
-    def _refuse(self, verb: str) -> None:
-        """Raise if something else advances the session, or a node that runs in another thread is paused."""
-        not_running(self, verb)
-        step_into.check_threads(self.engine)
+class Execution:
+    """Steps and runs a session, without an event loop of its own."""
 
-    # -- forwards ------------------------------------------------------------------------------------------------
+    def __init__(
+        self, state: State, callbacks: Callbacks, rollback: Rollback, persistence: Persistence,
+        notifications: Notifications,
+    ) -> None:  # fmt: skip
+        self._state, self._callbacks, self._rollback = state, callbacks, rollback
+        self._persistence, self._notifications = persistence, notifications
 
-    def step(self, n: int = 1) -> SimulationStep | None:
-        """Run the next `n` activations; return the last step, or None if the run cannot continue (see `status`).
+    def check_may_move(self, verb: str) -> None:
+        """Raise if something else advances the session, or a node that runs in another thread is paused.
 
-        A failure ends the call; each further call retries the failed node.
+        Raises:
+            ExecutionError: X112, it is so; L450, L452, the run is read-only.
         """
-        self._refuse("step()")
-        before = self.engine.position
-        self._safely(lambda: any(not self._begin_step() or self._one() == FAILED or self._held() for _ in range(n)))
-        self.changed()
-        return self._last(before)
+        not_running(self._state, verb)
+        step_into.check_threads(self._state.run)
 
-    def _last(self, before: int) -> SimulationStep | None:
-        run = self.engine
-        moved = run.position > before or (run.at.base == before < run.position)
-        return self.trace.steps[run.position - 1] if moved and run.position else None
+    # -- one step -----------------------------------------------------------------------------------------------
 
-    def _begin_step(self, *, each: bool = False) -> bool:
-        """Prepare one manual step: open the tip, release a paused call. Return False if no step can begin."""
-        self.ready_to_keep()
-        self._let_go(each=each)
-        self.live.onward = False
-        if not self.engine.position:
-            advise(self.engine)
-        if not self.may_go():  # first: a run that cannot continue starts no branch
+    def step(self, n: int) -> SimulationStep | None:
+        """Run the next `n` activations; return the last step, None if there was none."""
+        self.check_may_move("step()")
+        start = self._state.run.position
+        self._rollback.run_safely(partial(self._step_up_to, n))
+        self._notifications.changed()
+        return self.last_step_since(start)
+
+    def _step_up_to(self, n: int) -> None:
+        for _ in range(n):
+            if not self.prepare_step() or self.run_one() == FAILED or self.paused_calls():
+                return
+
+    def last_step_since(self, start: int) -> SimulationStep | None:
+        """Return the last step; None if there was none after step `start`."""
+        run = self._state.run
+        moved = run.position > start or (run.at.base == start < run.position)
+        return self._state.trace.steps[run.position - 1] if moved and run.position else None
+
+    def prepare_step(self, *, release_all: bool = False) -> bool:
+        """Prepare one manual step: open the tip, release a paused call (or all). Return False if no step can begin."""
+        state = self._state
+        self._persistence.check_ready()
+        self.release(all_=release_all)
+        state.resumes = False
+        if not state.run.position:
+            advise(state.run)
+        if not self.can_step():  # first: a run that cannot continue starts no branch
             return False
-        self.open_tip()
-        run, self.stopped_by = self.engine, None
+        self._rollback.open_tip()
+        run, state.stopped_by = state.run, None
         settle(run)  # the next delivery may have no listener
         return run.pos < run.at.s_pend[run.position - run.at.base]
 
-    def _held(self) -> list[Hold]:
+    def paused_calls(self) -> list[Hold]:
         """Return where steps in flight are paused for inspection, without those that wait for a person's answer."""
-        flights = self.engine.flights.values()
-        holds = [flight.hold for flight in flights if flight.held and flight.hold is not None]
-        return [hold for hold in holds if hold.kind not in run_queries.ASKS]
+        flights = self._state.run.flights
+        if not flights:
+            return []
+        holds = [flight.hold for flight in flights.values() if flight.held and flight.hold is not None]
+        return [hold for hold in holds if hold.kind not in ASKS]
 
-    def _let_go(self, *, each: bool) -> None:
+    def release(self, *, all_: bool) -> None:
         """Release paused calls: that of the next pending step, or all."""
-        if each or all(flight.held for flight in self.engine.flights.values()):
-            for hold in self._held()[: None if each else 1]:
+        if all_ or all(flight.held for flight in self._state.run.flights.values()):
+            for hold in self.paused_calls()[: None if all_ else 1]:
                 hold.go = True
 
-    def _turn(self) -> Activation | None:
+    def next_activation(self) -> Activation | None:
         """Return the activation that the next step continues or begins."""
-        run = self.engine
+        run = self._state.run
         return (beside(run) or next_flight(run).act) if run.flights else interventions.current(run)
 
-    def may_go(self) -> bool:
+    def can_step(self) -> bool:
         """Return True if a next step can begin here."""
-        run = self.engine
-        stands = run_queries.status_of(run, self.limits)
-        if stands == "failed" and (unmet(run) or self.limits.reached(run) is not None):
+        run, limits = self._state.run, self._state.limits
+        status = status_of(run, limits)
+        if status == "failed" and (unmet(run) or limits.reached(run) is not None):
             return False
-        if stands == "waiting" and not self.masked() and not run.flights:
-            return True  # another process has asked
-        if stands == "waiting" and not self.masked() and beside(run) is not None:  # a branch beside the one that asks
-            return self.limits.reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
-        return stands in ("ready", "paused", "failed", "in_flight") or not all(
+        if status == "waiting" and not masked_values.unknown(run):
+            if not run.flights:
+                return True  # another process has asked
+            if beside(run) is not None:  # a branch beside the one that asks
+                return limits.reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
+        return status in ("ready", "paused", "failed", "in_flight") or not all(
             flight.held for flight in run.flights.values()
         )
 
-    def _one(self, flight: PendingStep | None = None) -> int:
-        run = self.engine
+    def run_one(self, flight: PendingStep | None = None) -> int:
+        """Run one step, or the rest of a pending one; return why it ended."""
+        run = self._state.run
         run.halt.on = False
         code = run_plain(run, once=True, flight=flight)
         return step_into.drive(run, lambda: step_in_loop(run, flight)) if code == LOOP else code
 
-    def _bring(self, act: Activation) -> None:
+    def begin_again(self, act: Activation) -> None:
         """Begin a step of another process again and run it up to where it waits."""
-        if step(self.engine, act) == SUSPENDED:
-            self._one(self.engine.flights[act.id])
+        if step(self._state.run, act) == SUSPENDED:
+            self.run_one(self._state.run.flights[act.id])
 
-    def _end_inside(self) -> int:
-        """Run a node that was stepped into to its end; return why the run does not continue.
-
-        The rest of the node is bound to a thread and blocks this one: no other loop can take it over.
-        """
-        flight = step_into.entered(self.engine)
-        return GO if flight is None else self._one(flight)
-
-    def _goes_on(self) -> bool:
-        """Return True if a run continues after a node that was stepped into has ended."""
-        return self._end_inside() in (GO, SUSPENDED)
-
-    # -- over, out and into ------------------------------------------------------------------------------------------
+    # -- over, out and into -----------------------------------------------------------------------------------------
 
     def step_over(self) -> SimulationStep | None:
-        """Run until the next activation has left its frame: one step for a leaf, up to its end for a composite node.
-
-        In a reactive run, until its event is delivered to all listeners. It stops where `run` does.
-        """
+        """Run until the next activation has left its frame."""
         return self._step_until("step_over()", stops.is_over)
 
     def step_out(self) -> SimulationStep | None:
-        """Run until the frame around the next node is left; from the root, to the end. It stops where `run` does."""
+        """Run until the frame around the next node is left."""
         return self._step_until("step_out()", stops.is_left)
 
-    def _step_until(self, verb: str, until: Callable[[Run, Activation], stops.Until | None]) -> SimulationStep | None:
-        self._refuse(verb)
-        before = self.engine.position
+    def _step_until(self, verb: str, stop_for: StopFor) -> SimulationStep | None:
+        self.check_may_move(verb)
+        start = self._state.run.position
         try:
-            self._safely(lambda: self._step_and_run(until))
+            self._rollback.run_safely(partial(self._step_and_run, stop_for))
         finally:
-            self.hooks.tell("end", self)
-        self.changed()
-        return self._last(before)
+            self._notifications.end()
+        self._notifications.changed()
+        return self.last_step_since(start)
 
-    def _step_and_run(self, until: Callable[[Run, Activation], stops.Until | None]) -> None:
-        if not self._begin_step() or (turn := self._turn()) is None:
+    def _step_and_run(self, stop_for: StopFor) -> None:
+        if not self.prepare_step() or (act := self.next_activation()) is None:
             return
-        self._until = until(self.engine, turn)
-        self._arm()
+        self.stop_at(stop_for(self._state.run, act))
         try:
-            if self._one() == GO:  # a manual step: of several branches, only this one
+            if self.run_one() == GO:  # a manual step: of several branches, only this one
                 self._run_on(NEVER)
         finally:
-            self.ended()
+            self.clear_stop()
 
     def step_into(self) -> SimulationStep | None:
-        """Like `step`, but stop inside the node as well: at events, and before and after each call.
-
-        The status is then `in_flight`, and `held_at` says where. The next `step_into` continues to the next stop;
-        `step` and `run` finish the node.
-        """
-        self._refuse("step_into()")
-        before = self.engine.position
-        self._safely(self._step_inside)
-        self.changed()
-        return self._last(before)
+        """Like `step`, but stop inside the node as well: at events, and before and after each call."""
+        self.check_may_move("step_into()")
+        start = self._state.run.position
+        self._rollback.run_safely(self._step_inside)
+        self._notifications.changed()
+        return self.last_step_since(start)
 
     def _step_inside(self) -> None:
-        with self._goes_in():
-            if self._begin_step() and (turn := self._turn()) is not None:
-                self._one(self._entering(turn))
+        with self.stepping_into():
+            if self.prepare_step() and (act := self.next_activation()) is not None:
+                self.run_one(self.enter(act))
 
     @contextmanager
-    def _goes_in(self) -> Iterator[None]:
+    def stepping_into(self) -> Iterator[None]:
         """Pause at calls and events for the duration of the context."""
-        self._into = True
-        self._arm()
+        self._state.steps_into = True
+        self._callbacks.install()
         try:
             yield
         finally:
-            self._into = False
-            self._arm()
+            self._state.steps_into = False
+            self._callbacks.install()
 
-    def _entering(self, turn: Activation) -> PendingStep | None:
+    def enter(self, act: Activation) -> PendingStep | None:
         """Return the pending step of an activation that is stepped into; None if it only propagates a failure."""
-        flight = self.engine.flights.get(turn.id)
-        return step_into.enter(self.engine, turn) if flight is None and turn.what != FAIL else flight
+        flight = self._state.run.flights.get(act.id)
+        return step_into.enter(self._state.run, act) if flight is None and act.what != FAIL else flight
 
-    # -- run
-    # ------------------------------------------------------------------------------------------------------------
+    # -- run ----------------------------------------------------------------------------------------------------
 
     def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
-        """Step until a breakpoint, the end, a question, a limit, `until` or `max_steps`; return the trace.
-
-        Args:
-            until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
-        """
-        self._refuse("run()")
+        """Step until a breakpoint, the end, a question, a limit, `until` or `max_steps`; return the trace."""
+        self.check_may_move("run()")
         try:
-            self._safely(lambda: self._run_here(until, max_steps))
+            self._rollback.run_safely(partial(self._run_here, until, max_steps))
         finally:
-            self.hooks.tell("end", self)
-        self.changed()
-        return self.trace
+            self._notifications.end()
+        self._notifications.changed()
+        return self._state.trace
 
     def _run_here(self, until: Any, max_steps: int | None) -> None:
-        if self._aim(until, max_steps):
+        if self.prepare_run(until, max_steps):
             try:
-                if self._goes_on():
-                    self._run_on(self.engine.stop_at)
+                if self.finish_entered_node():
+                    self._run_on(self._state.run.stop_at)
             finally:
-                self.ended()
+                self.clear_stop()
+
+    def finish_entered_node(self) -> bool:
+        """Run a node that was stepped into to its end; return whether the run continues.
+
+        The rest of the node is bound to a thread and blocks this one: no other loop can take it over.
+        """
+        flight = step_into.entered(self._state.run)
+        return flight is None or self.run_one(flight) in (GO, SUSPENDED)
 
     def _run_on(self, end: int) -> None:
         """Step until a stop condition is met, at the latest after step `end`."""
-        run = self.engine
+        run, hooks, tick = self._state.run, self._state.hooks, self._notifications.tick
         while True:
-            run.stop_at = min(end, run.position + CHUNK) if self.hooks.rows["change"] else end
+            run.stop_at = min(end, run.position + CHUNK) if hooks.rows["change"] else end
             run.set_mark()
             code = run_plain(run)
             if code == LOOP:
-                code = step_into.drive(run, lambda: run_in_loop(run, self.tick))
-            if code != self._chunk_end(end):
+                code = step_into.drive(run, lambda: run_in_loop(run, tick))
+            only_a_chunk = code == PAUSED and run.position == run.stop_at != end
+            if not only_a_chunk:
                 return
-            self.tick()
+            tick()
 
-    def _chunk_end(self, end: int) -> int:
-        """Return the stop code that means that only a chunk has ended and the run continues."""
-        run = self.engine
-        return PAUSED if run.position == run.stop_at != end else -1
+    # -- where a run stops -----------------------------------------------------------------------------------------
 
-    def _aim(self, until: Any, max_steps: int | None) -> bool:
-        """Set the stop condition of a run; return False if the run does not begin."""
-        if until is not None and not _is_number(until):
-            self._asked(until)  # an invalid `until` is an error even if the run cannot continue
-        before = self.stopped_by
-        if not self._begin_step(each=True):
+    def prepare_run(self, until: Any, max_steps: int | None) -> bool:
+        """Set where a run stops; return False if it does not begin."""
+        if until is not None and not is_step_number(until):
+            self.condition_for(until)  # an invalid `until` is an error even if the run cannot continue
+        before = self._state.stopped_by
+        if not self.prepare_step(release_all=True):
             return False
-        goes = self.aim(until, max_steps) and not self.stops_here(before)
-        if not goes:
-            self.ended()
-        return goes
+        begins = self.set_stop(until, max_steps) and not self.stops_at_start(before)
+        if not begins:
+            self.clear_stop()
+        return begins
 
-    def aim(self, until: Any = None, max_steps: int | None = None) -> bool:
-        """Set the stop condition of the next run; return False if it is already met."""
-        run = self.engine
+    def set_stop(self, until: Any = None, max_steps: int | None = None) -> bool:
+        """Set where the next run stops; return False if it is there already."""
+        run = self._state.run
         run.halt = Halt()
         end = NEVER if max_steps is None else run.position + max_steps
-        if _is_number(until):
+        if is_step_number(until):
             end = min(end, until)
         elif until is not None:
-            self._until = self._asked(until)
-            self._arm()
+            self.stop_at(self.condition_for(until))
         run.stop_at = end
         run.set_mark()
         return end > run.position
 
-    def is_there(self) -> bool:
+    def stop_at(self, condition: stops.Until | None) -> None:
+        """Set the stop condition of the next run."""
+        self._state.until = condition
+        self._callbacks.install()
+
+    def condition_for(self, until: Any) -> stops.Until:
+        """Return the stop condition for a node id, a condition text, JsonLogic or a callable of the board."""
+        state = self._state
+        if isinstance(until, str) and until in state.recipe.nodes:
+            return stops.node_is_next(state.run, until)
+        condition = check_until(state, until)
+        return stops.Until(lambda: state.holds(condition))
+
+    def is_stop_met(self) -> bool:
         """Return True if the run is where the next run is to stop."""
-        return self._until is not None and self._until.met()
+        return self._state.until is not None and self._state.until.met()
 
-    def stops_here(self, before: Breakpoint | None) -> bool:
+    def stops_at_start(self, before: Breakpoint | None) -> bool:
         """Return True if a breakpoint stops the run before its first step, unless `before` stopped it here last."""
-        self.stopped_by = None
-        return self.engine.position == 0 and before is None and self._breaks(None)
+        self._state.stopped_by = None
+        return self._state.run.position == 0 and before is None and self._callbacks.stops_at_breakpoint(None)
 
-    def ended(self) -> None:
-        """Reset the stop conditions of the last run call."""
-        run = self.engine
-        self._until, run.stop_at = None, NEVER
-        self._arm()
+    def clear_stop(self) -> None:
+        """Reset the stop condition of the last run call."""
+        run = self._state.run
+        run.stop_at = NEVER
+        if self._state.until is not None:
+            self.stop_at(None)
         if not run.dirty:
             run.set_mark()
 
-    # -- background run
-    # -------------------------------------------------------------------------------------------------
 
-    def start(self, until: Any = None) -> Self:
-        """Run on the kernel's loop while other cells and buttons work; see `pause()` and `await wait()`.
-
-        No effect if the run is already running, after a person's answer.
-
-        Args:
-            until: as in `run`; if the run asks a person, it continues to the same stop after the answer.
-        """
-        if not (self.live.going and self.live.answered):
-            self._refuse("start()")
-            here = self.live.loop_here() is running_loop()
-            self._let_go(each=True)
-            self.live.aim = until
-            if self.aim(until) and (here or self._comes_out()):
-                self.live.start()
-            else:
-                self.ended()
-                self.changed()
-        return self
-
-    def _comes_out(self) -> bool:
-        """Finish a node that was stepped into in this thread, before the run continues in another one."""
-        goes = list[bool]()
-        self._safely(lambda: goes.append(self._goes_on()))
-        return goes == [True]
-
-    @property
-    def speed(self) -> float | None:
-        """The most steps per second that a run started by `start()` makes; None: no limit.
-
-        May be set during the run. With a speed set, branches alternate, one step at a time.
-
-        Raises:
-            ExecutionError: X128, it is not a number above 0.
-        """
-        return self.live.speed
-
-    @speed.setter
-    def speed(self, steps: float | None) -> None:
-        self.live.set_speed(check_speed(steps))
-        self.moved()
-
-    async def wait(self, timeout: float | None = None) -> SimulationTrace:  # noqa: ASYNC109  (a public name)
-        """Wait until the run started by `start()` has stopped; return the trace."""
-        await self.live.wait(timeout)
-        if self.crash is not None:
-            crash, self.crash = self.crash, None
-            raise crash
-        return self.trace
-
-    def pause(self) -> Self:
-        """Begin no further step; steps in flight end and are committed."""
-        self.live.pause()
-        self.changed()
-        return self
-
-    def stop(self) -> Self:
-        """Pause, and cancel the steps in flight, which run again when stepped."""
-        not_inside(self, "stop()")
-        self.live.drop()
-        self._land()
-        self.changed()
-        return self
-
-    def reset(self) -> Self:
-        """Restart from the inputs; the run so far stays in `forks`."""
-        check_locked(self)
-        self.stop()
-        self.branches.begin_again()
-        self.changed()
-        return self
-
-
-def _is_number(until: Any) -> TypeGuard[int]:
+def is_step_number(until: Any) -> TypeGuard[int]:
     """Return True for a step number."""
     return isinstance(until, int) and not isinstance(until, bool)
+
+
+__all__ = ["Execution", "StopFor", "is_step_number"]

@@ -13,26 +13,41 @@ from agentnb.engine.persistence.event_log import RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session import stored_run
-from agentnb.session.checks import check_recipe, refuse_step
+from agentnb.session.checks import check_locked, check_recipe, not_running, refuse_step
+from agentnb.session.limits import Limits
 from agentnb.session.recipe_swap import budget_of, check_shared, plan_to_go_on
 from agentnb.session.schedules import HooksAPI
+from agentnb.session.state import State, state_of
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
-    from agentnb.session.core import Core
+    from agentnb.session.background_run import BackgroundRun
+    from agentnb.session.callbacks import Callbacks
+    from agentnb.session.notifications import Notifications
+    from agentnb.session.parts import Parts
+    from agentnb.session.persistence import Persistence
+    from agentnb.session.rollback import Rollback
     from agentnb.session.session import Session
 
 
-class Branches:
-    """The forks of one session: those created by `fork`, and branches abandoned when it continued elsewhere."""
+class Forks:
+    """The forks of one session: those created by `fork`, and branches abandoned when it continued elsewhere.
 
-    def __init__(self, session: Core) -> None:
-        self._session: Any = session
-        self.made: list[Session] = []
-        self.old: list[Run] = []
-        self._told: dict[Run, int] = {}  # number of a run's abandoned branches that have become sessions
-        self._asked = RLock()  # the UI may draw in another thread
+    Args:
+        make: makes a session of a run, limits, a name, inputs and a run id, and returns its parts.
+    """
+
+    def __init__(
+        self, state: State, callbacks: Callbacks, rollback: Rollback, persistence: Persistence,
+        background: BackgroundRun, notifications: Notifications, make: Callable[..., Parts],
+    ) -> None:  # fmt: skip
+        self._state, self._callbacks, self._rollback, self._persistence = state, callbacks, rollback, persistence
+        self._background, self._notifications, self._make = background, notifications, make
+        self._made: list[Parts] = []
+        self._before_reset: list[Run] = []
+        self._known: dict[Run, int] = {}  # number of a run's abandoned branches that have become sessions
+        self._lock = RLock()  # the UI may draw in another thread
 
     def fork(
         self,
@@ -42,126 +57,148 @@ class Branches:
         recipe: Recipe | None,
         llm: Any,
         tools: Mapping[str, Callable[..., Any]] | None,
-    ) -> Session:
-        """Return a new session that shares the steps up to `at`."""
-        session = self._session
-        old: Run = session.engine
-        step = old.position if at is None else self._step_of(at)
-        refuse_step(session, step)
-        session._mend()  # noqa: SLF001  (a part of the session)
+    ) -> Parts:
+        """Make a session that shares the steps up to `at`.
+
+        Raises:
+            ExecutionError: X111, there is no such step or event; X112, the session is running.
+            StoreError: L433, the shared steps do not fit the other recipe.
+            RecipeError: the other recipe has errors, or a tool is missing.
+        """
+        state = self._state
+        not_running(state, "fork()")
+        run = state.run
+        step = run.position if at is None else self._step_of(at)
+        refuse_step(state, step)
+        self._rollback.repair()
         if recipe is not None:
             check_recipe(recipe)
-            check_shared(old, recipe, step)
-        plan = plan_to_go_on(old, recipe, llm, tools)
-        run = time_travel.forked(old, plan, step, name)
-        found = self._session_of(run, name or f"{session.name}@{step}")
-        if session.journal is not None:
-            found.keep_in(stored_run.begin_fork(found, session.journal))
-        self.made.append(found)
+            check_shared(run, recipe, step)
+        plan = plan_to_go_on(run, recipe, llm, tools)
+        forked = self._parts_of(time_travel.forked(run, plan, step, name), name or f"{state.name}@{step}")
+        if state.journal is not None:
+            forked.persistence.record_in(stored_run.begin_fork(forked.state, state.journal))
+        self._made.append(forked)
         if edit:
-            found.edit(edit)
-        return found
+            forked.interventions.edit(edit)
+        return forked
 
-    def _session_of(self, run: Run, name: str, run_id: str | None = None) -> Session:
-        from agentnb.session.limits import Limits
-
-        session, recipe = self._session, run.plan.recipe
-        cls: type[Session] = type(session)
-        found = cls.__new__(cls)
-        found.inputs = session.inputs
-        budget = budget_of(session.limits.budget, session.recipe, recipe)
-        found._wire(recipe, run, Limits(budget), name, run_id)  # noqa: SLF001  (a part of the session)
-        found.parent, found.locked = session, session.locked
-        if isinstance(session.hooks.schedules, HooksAPI):
+    def _parts_of(self, run: Run, name: str, run_id: str | None = None) -> Parts:
+        """Make a session of another run of this one."""
+        state, recipe = self._state, run.plan.recipe
+        budget = state.limits.budget
+        if recipe is not state.recipe:
+            budget = budget_of(budget, state.recipe, recipe)
+        made = self._make(run, Limits(budget), name, state.inputs, run_id)
+        made.state.parent = state.session
+        if state.locked is not None:
+            made.state.locked = state.locked
+        if state.replayable_from:
+            made.state.replayable_from = state.replayable_from
+        if isinstance(state.hooks.schedules, HooksAPI):
             # A fork has no listeners, but its nodes get the same resources.
-            found.hooks.add_all(session.hooks.schedules.providers() or {})
-        return found
+            made.state.hooks.add_all(state.hooks.schedules.providers() or {})
+        return made
 
     def _step_of(self, at: int | str) -> int:
         if not isinstance(at, str):
             return at
-        chain = self._session.engine.chain
+        chain = self._state.run.chain
         ends = [*(after.base for after in chain[1:]), chain[-1].tip]  # later events of a parent may have the same ids
         for history, end in zip(chain, ends, strict=True):
             for event in history.events:
                 if event.id == at and event.at <= end:
                     return int(event.at)
         raise ExecutionError(
-            Problem("X111", f"there is no event {safe_repr(at)}", f"session {self._session.name!r}",
+            Problem("X111", f"there is no event {safe_repr(at)}", f"session {self._state.name!r}",
                     "no event of this run has that id", "look at trace.frames.events, or name a step number")
         )  # fmt: skip
 
-    def begin_again(self) -> None:
+    def reset(self) -> None:
         """Restart the session with a new run from its inputs; the old run stays among the forks."""
-        session, old = self._session, self._session.engine
+        state = self._state
+        check_locked(state)
+        self._background.stop()
+        old = state.run
         run = Run(old.plan, old.dispatcher, clock=old.clock, seed=old.seed)
         run.chaos = old.chaos
-        run.begin(session.inputs)
+        run.begin(state.inputs)
         if old.history.tip:
-            self.old.append(old)
-        session.replace_engine(run)
+            self._before_reset.append(old)
+        journal = state.journal
+        state.replace_run(run)
+        if journal is None:
+            self._callbacks.install()
+        else:
+            self._persistence.record_new_run(journal.log, journal.batch or "step")
+        self._notifications.changed()
 
-    def all(self) -> tuple[Session, ...]:
+    def all(self) -> tuple[Parts, ...]:
         """Return every fork; an abandoned branch becomes a session on first access."""
-        with self._asked:
+        with self._lock:
             self._add_earlier_runs()
-            self._left(self._session.engine)
-            return tuple(self.made)
+            self._add_abandoned_branches(self._state.run)
+            return tuple(self._made)
 
     def _add_earlier_runs(self) -> None:
-        """Create sessions for the runs from before each reset."""
-        for run in self.old:
+        """Make sessions of the runs from before each reset."""
+        for run in self._before_reset:
             journal = run.recorder if isinstance(run.recorder, Journal) else None
-            found = self._session_of(run, f"{self._session.name}, before reset", getattr(journal, "run_id", None))
-            found.keep_in(journal)
-            found.branches._told[run] = self._told.pop(run, 0)  # noqa: SLF001  (what is left to tell is its own)
-            self.made.append(found)
-        self.old.clear()
+            made = self._parts_of(run, f"{self._state.name}, before reset", getattr(journal, "run_id", None))
+            made.persistence.record_in(journal)
+            made.forks.take_over(run, self._known.pop(run, 0))
+            self._made.append(made)
+        self._before_reset.clear()
 
-    def _left(self, run: Run) -> None:
-        for chain, tip in run.left[self._told.get(run, 0) :]:
+    def take_over(self, run: Run, known: int) -> None:
+        """Take over a run of which that many abandoned branches have become sessions."""
+        self._known[run] = known
+
+    def _add_abandoned_branches(self, run: Run) -> None:
+        for chain, tip in run.left[self._known.get(run, 0) :]:
             reopened = time_travel.reopened(run, chain, tip)
-            found = self._session_of(reopened, f"{self._session.name}, left at {chain[-1].base}..{tip}")
-            found.keep_beside(self._session.journal)
-            self.made.append(found)
-        self._told[run] = len(run.left)
+            made = self._parts_of(reopened, f"{self._state.name}, left at {chain[-1].base}..{tip}")
+            made.persistence.record_as_fork_of(self._state.journal)
+            self._made.append(made)
+        self._known[run] = len(run.left)
 
     def tree(self) -> str:
         """Return the whole tree of sessions and stored runs, one per line, this one marked."""
-        top = self._session
+        top = self._state.session
         while top.parent is not None:
             top = top.parent
-        kept = {} if top.log is None else {row.run_id: row for row in top.log.runs()}
+        log = self._state.log
+        stored = {} if log is None else {row.run_id: row for row in log.runs()}
         here = {session.run_id: session for session in _all(top)}
         first: Any = top
-        row = kept.get(top.run_id)
-        while row is not None and row.parent in kept:
-            first = row = kept[row.parent]
-        return "\n".join(self._lines(first, 0, here, kept))
+        row = stored.get(top.run_id)
+        while row is not None and row.parent in stored:
+            first = row = stored[row.parent]
+        return "\n".join(self._lines(first, 0, here, stored))
 
-    def _lines(self, item: Any, depth: int, here: Mapping[str, Any], kept: Mapping[str, RunRow]) -> list[str]:
+    def _lines(self, item: Any, depth: int, here: Mapping[str, Any], stored: Mapping[str, RunRow]) -> list[str]:
         """Return the lines of a session, or of a run that exists only in the store, and of all its forks."""
-        mark, forks = " <- here" if item is self._session else "", []
+        mark, forks = " <- here" if item is self._state.session else "", []
         if isinstance(item, RunRow):
             begun, stands = item.forked, f"{item.steps} steps, {item.status}"
         else:
-            row = kept.get(item.run_id)
+            row = stored.get(item.run_id)
             begun = None if row is None else row.forked
-            begun = begun if item.parent is None else item.engine.chain[-1].base
+            begun = begun if item.parent is None else state_of(item).run.chain[-1].base
             stands, forks = f"{item.position} steps, {item.status}", list(item.forks)
         told = "" if begun is None else f" from step {begun}"
         lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{told}: {stands}{mark}"]
         known = {fork.run_id for fork in forks}
-        forks += [here.get(run_id, row) for run_id, row in kept.items()
+        forks += [here.get(run_id, row) for run_id, row in stored.items()
                   if row.parent == item.run_id and run_id not in known]  # fmt: skip
         for fork in forks:
-            lines += self._lines(fork, depth + 1, here, kept)
+            lines += self._lines(fork, depth + 1, here, stored)
         return lines
 
 
-def parting(session: Core, other: Core) -> int | None:
-    """Return the last step that two runs share; None if they share no history."""
-    here, there = session.engine.chain, other.engine.chain
+def parting(session: Session, other: Session) -> int | None:
+    """Return the last step that the runs of two sessions share; None if they share no history."""
+    here, there = state_of(session).run.chain, state_of(other).run.chain
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(here, there, strict=False)))
     if not shared:
         return None

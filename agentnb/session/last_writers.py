@@ -63,7 +63,7 @@ class _Written:
         return history.base + bisect_right(history.s_wend, numbers[place - 1]) if numbers and place else None
 
 
-class Writers:
+class LastWriters:
     """The last writers of the keys on a session's board; a write below a key counts for the key."""
 
     def __init__(self) -> None:

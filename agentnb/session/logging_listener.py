@@ -21,20 +21,20 @@ from agentnb.session.run_queries import status_of
 if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow, Call, History
     from agentnb.engine.core.run import Run
-    from agentnb.session.core import Core
+    from agentnb.session.state import State
 
 _ENDS: Final = {"finished": "has finished", "idle": "is idle", "exhausted": "is exhausted", "waiting": "waits"}
 
 
-def attend(session: Core) -> None:
+def attend(state: State) -> None:
     """Subscribe before a session steps, if a handler accepts errors; to each step only if one accepts more."""
-    reporter, on = session.reporter, is_heard(RUN, logging.ERROR) or is_heard(CALL, logging.ERROR)
+    reporter, on = state.reporter, is_heard(RUN, logging.ERROR) or is_heard(CALL, logging.ERROR)
     every_step = on and (is_heard(RUN, logging.INFO) or is_heard(CALL, logging.INFO))
     if reporter is not None and not (on and reporter.every_step == every_step):
         reporter.end()
-        reporter = session.reporter = None
+        reporter = state.reporter = None
     if reporter is None and on:
-        reporter = session.reporter = Reporter(session, every_step=every_step)
+        reporter = state.reporter = Reporter(state, every_step=every_step)
     if reporter is not None:
         reporter.begins()
 
@@ -47,16 +47,16 @@ class Reporter:
             during a run: a step without listeners costs a third of one with them.
     """
 
-    def __init__(self, session: Core, *, every_step: bool) -> None:
-        self._session, self.every_step = session, every_step
+    def __init__(self, state: State, *, every_step: bool) -> None:
+        self._state, self.every_step = state, every_step
         self._begun: Run | None = None
         self._ended: tuple[Any, ...] | None = None
         self._lock = threading.RLock()  # a run advances in one thread, and may be paused from another
-        self._go_to(session.engine.history, session.engine.history.tip)
+        self._go_to(state.run.history, state.run.history.tip)
         if not self._step:
             self._events = 0  # number of events emitted before the first step, reported with it
         moments = ("step", "change") if every_step else ("change",)
-        self._removals = [session.hooks.add(moment, self._tell) for moment in moments]
+        self._removals = [state.hooks.add(moment, self._tell) for moment in moments]
 
     def end(self) -> None:
         """Unsubscribe."""
@@ -70,27 +70,27 @@ class Reporter:
         self._events = bisect_right(history.events, step, key=attrgetter("at"))
 
     def _say(self, logger: logging.Logger, level: int, message: str, **known: Any) -> None:
-        session = self._session
-        say(logger, level, message, run_id=session.run_id, dialect=session.recipe.dialect, **known)
+        state = self._state
+        say(logger, level, message, run_id=state.run_id, dialect=state.recipe.dialect, **known)
 
     def begins(self) -> None:
         """Report that a run begins, or continues from the position of the last report."""
-        session, run = self._session, self._session.engine
+        state, run = self._state, self._state.run
         if self._begun is run:
             return
-        self._begun, name = run, f"run of {session.recipe.name!r}"
+        self._begun, name = run, f"run of {state.recipe.name!r}"
         if run.position:
             self._say(RUN, logging.INFO, f"{name} goes on after step {run.position}", step=run.position)
         else:
-            self._say(RUN, logging.INFO, f"{name} begins", step=0, payload={"inputs": session.inputs})
+            self._say(RUN, logging.INFO, f"{name} begins", step=0, payload={"inputs": state.inputs})
 
     def _tell(self, _what: Any) -> None:
         """Report what is new."""
         with self._lock:
-            run = self._session.engine
+            run = self._state.run
             if run.at is run.history:
                 self._tell_steps(run)
-            if not self._session.live.moves:
+            if not self._state.moves:
                 self._tell_standing(run)
 
     # -- steps
@@ -178,16 +178,16 @@ class Reporter:
     # ---------------------------------------------------------------------------------------------------------
 
     def _tell_standing(self, run: Run) -> None:
-        session = self._session
-        word = status_of(run, session.limits)
-        limit = session.limits.reached(run) if word == "exhausted" else None
+        state = self._state
+        word = status_of(run, state.limits)
+        limit = state.limits.reached(run) if word == "exhausted" else None
         waits = list(dict.fromkeys(one.node for one in pending_of(run))) if word == "waiting" else []
         here = (run, run.at, run.position, word, limit, *waits)
         if word not in _ENDS or here == self._ended:
             self._ended = here if word in _ENDS else None
             return
         self._ended = here
-        text = f"run of {session.recipe.name!r} {_ENDS[word]} after step {run.position}"
+        text = f"run of {state.recipe.name!r} {_ENDS[word]} after step {run.position}"
         text += f": {limit} is used up" if limit else ""
         text += f": {', '.join(map(repr, waits))} waits for a person" if waits else ""
         self._say(RUN, logging.INFO, text, step=run.position, reason=limit, node=waits[0] if waits else None)

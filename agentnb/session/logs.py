@@ -30,7 +30,7 @@ from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
-    from agentnb.session.core import Core
+    from agentnb.session.state import State
 
 ROOT: Final = logging.getLogger("agentnb")
 RUN, CALL, STORE = (logging.getLogger(f"agentnb.{name}") for name in ("run", "call", "store"))
@@ -208,10 +208,10 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
 # -- sessions -------------------------------------------------------------------------------------------------------
 
 
-def store_failed(session: Core, error: BaseException) -> None:
+def store_failed(state: State, error: BaseException) -> None:
     """Log that a run cannot be saved."""
-    say(STORE, logging.ERROR, f"run {session.run_id} cannot be kept: {told(error)}", run_id=session.run_id,
-        dialect=session.recipe.dialect, step=session.engine.position, **error_fields(error))  # fmt: skip
+    say(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {told(error)}", run_id=state.run_id,
+        dialect=state.recipe.dialect, step=state.run.position, **error_fields(error))  # fmt: skip
 
 
 def error_fields(error: BaseException | None) -> dict[str, Any]:

@@ -2,90 +2,112 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
-from agentnb.session import stop_condition as stops
-from agentnb.session.checks import check_until, not_inside, refuse_step
-from agentnb.session.core import Core
+from agentnb.engine.core.drivers import SLICE_NS
+from agentnb.engine.core.run import Halt
+from agentnb.session.checks import not_inside, refuse_step
+from agentnb.session.execution import is_step_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from agentnb.session.background_run import BackgroundRun
+    from agentnb.session.execution import Execution
+    from agentnb.session.notifications import Notifications
+    from agentnb.session.rollback import Rollback
+    from agentnb.session.state import State
     from agentnb.trace.trace import SimulationTrace
 
 
-class Walker(Core):
-    """The methods that move to another position of the recorded run."""
+class Navigation:
+    """Moves a session to another position of its recorded run."""
 
-    @property
-    def current(self) -> str | None:
-        """The id of the next node; None at the end."""
-        act = interventions.current(self.engine)
-        return None if act is None else act.node.id
+    def __init__(
+        self, state: State, rollback: Rollback, execution: Execution, background: BackgroundRun,
+        notifications: Notifications,
+    ) -> None:  # fmt: skip
+        self._state, self._rollback, self._execution = state, rollback, execution
+        self._background, self._notifications = background, notifications
 
-    def back(self, n: int = 1) -> Self:
-        """Go back `n` steps, at most to the start; nothing runs, and no step is lost."""
-        run = self.engine
-        simple = not run.flights and run.recorded is None and not self.live.moves and not self._unsure
+    def back(self, n: int = 1) -> None:
+        """Go back `n` steps, at most to the start."""
+        state = self._state
+        run = state.run
+        simple = not run.flights and run.recorded is None and not state.moves and not state.unsure
         if n == 1 and simple and run.position:
-            self._travel(time_travel.undo, run)
-            self.stopped_by = None
-            if self.hooks.rows["change"] or self.journal is not None:
-                self.moved()
-            return self
-        return self.goto(max(run.position - n, 0))
+            self._rollback.travel(time_travel.undo, run)
+            self._arrived()
+        else:
+            self.goto(max(run.position - n, 0))
 
-    def goto(self, k: int) -> Self:
-        """Go to the position after step `k` (0: before the first).
+    def goto(self, step: int) -> None:
+        """Go to the position after a step.
 
         Raises:
             ExecutionError: X111, there is no such step.
         """
-        run = self.engine
-        refuse_step(self, k)
-        not_inside(self, "goto()")
-        self.live.drop()
-        self._land()
-        self._mend()
-        self._travel(time_travel.goto, run, k)
-        self.stopped_by = None
-        if self.hooks.rows["change"] or self.journal is not None:
-            self.moved()
-        return self
+        refuse_step(self._state, step)
+        not_inside(self._state, "goto()")
+        self._background.drop()
+        self._rollback.cancel_in_flight()
+        self._rollback.repair()
+        self._rollback.travel(time_travel.goto, self._state.run, step)
+        self._arrived()
+
+    def _arrived(self) -> None:
+        state = self._state
+        state.stopped_by = None
+        if state.hooks.rows["change"] or state.journal is not None:
+            self._notifications.moved()
 
     def run_back(self, until: Any = None) -> SimulationTrace:
-        """Go back until a breakpoint, a next node, a step number or a condition is met, else to the start.
-
-        Breakpoints count no hits, because nothing runs.
-        """
+        """Go back until a breakpoint or `until` is met, else to the start."""
         for _ in self._going_back(until):
-            self.tick()
-        return self.trace
+            self._notifications.tick()
+        return self._state.trace
+
+    async def arun_back(self, until: Any = None) -> SimulationTrace:
+        """Like `run_back`, for async code: `pause()` ends it at the position reached by then."""
+        state = self._state
+        going = self._going_back(until)
+        next(going)
+        run, looks = state.run, 0
+        halt = run.halt = Halt()
+        state.awaited += 1
+        try:
+            for _ in going:
+                if run.ns() > looks:
+                    self._notifications.tick()
+                    await asyncio.sleep(0)
+                    looks = run.ns() + SLICE_NS
+                if halt.on or state.run is not run:
+                    break
+        finally:
+            state.awaited -= 1
+        self._notifications.moved()
+        return state.trace
 
     def _going_back(self, until: Any) -> Iterator[None]:
         """Pause the run, then go back one step at a time until a stop condition is met."""
-        numbered = isinstance(until, int) and not isinstance(until, bool)
-        end = max(until, 0) if numbered else 0
-        asked = None if until is None or numbered else self._asked(until)
-        met = not self.breakpoints.rows and asked is None
-        self.goto(min(end, self.engine.position) if met else self.engine.position)
+        state = self._state
+        end = max(until, 0) if is_step_number(until) else 0
+        condition = None if until is None or is_step_number(until) else self._execution.condition_for(until)
+        met = not state.breakpoints.rows and condition is None
+        self.goto(min(end, state.run.position) if met else state.run.position)
         yield
-        while not met and self.engine.position > end:
-            self._travel(time_travel.undo, self.engine)
-            met = self._breaks_back() or (asked is not None and asked.met())
+        while not met and state.run.position > end:
+            self._rollback.travel(time_travel.undo, state.run)
+            met = self.meets_breakpoint() or (condition is not None and condition.met())
             yield
-        self.moved()
+        self._notifications.moved()
 
-    def _breaks_back(self) -> bool:
-        """Return True if a breakpoint is met at the current position."""
-        self.stopped_by = self.breakpoints.met_at(self.engine, self._names)
-        return self.stopped_by is not None
+    def meets_breakpoint(self) -> bool:
+        """Return True if a breakpoint is met at the current position; counts no hit, because nothing ran."""
+        state = self._state
+        state.stopped_by = state.breakpoints.met_at(state.run, state.names)
+        return state.stopped_by is not None
 
-    def _asked(self, until: Any) -> stops.Until:
-        """Return the stop condition for a node id, a condition text, JsonLogic or a callable of the board."""
-        if isinstance(until, str) and until in self.recipe.nodes:
-            return stops.node_is_next(self.engine, until)
-        condition = check_until(self, until)
-        return stops.Until(lambda: self._holds(condition))
+
+__all__ = ["Navigation"]

@@ -94,7 +94,7 @@ class _Rows:
         return self.counts
 
 
-class Seen:
+class NodeCoverage:
     """The visits, reads, writes and edges of a session's nodes, for its drawing."""
 
     def __init__(self) -> None:

@@ -7,7 +7,6 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.persistence import masked_values
@@ -15,14 +14,14 @@ from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.session import stored_run
 from agentnb.session.checks import not_running
 from agentnb.session.logs import store_failed
-from agentnb.session.pending import Kind, waiting_since
-from agentnb.session.run_queries import status_of
+from agentnb.store import open_log
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.engine.persistence.event_log import EventLog
     from agentnb.engine.persistence.journal import Journal
-    from agentnb.session.core import Core
+    from agentnb.session.callbacks import Callbacks
+    from agentnb.session.state import State
 
 
 def closed(run_id: str, do: str) -> Problem:
@@ -34,79 +33,87 @@ def closed(run_id: str, do: str) -> Problem:
     return Problem("L452", "this session was closed", f"run {run_id!r}", why, do)
 
 
-class Lasting:
-    """The persistence of a session. Without a store its methods do nothing.
+class Persistence:
+    """Saves a session to its store. Without a store its methods do nothing.
 
-    `journal` records the run, `log` is its store; `copies` are the journals of other places to which it was saved.
-    `locked` is the reason why the run is read-only, if it is; `recorded` is true if steps use recorded results and run
-    no node. `changes` are the differences between its recipe and the stored one.
+    `changes` are the differences between the session's recipe and the stored one.
     """
 
-    recorded: bool = False
+    def __init__(self, state: State, callbacks: Callbacks) -> None:
+        self._state, self._callbacks = state, callbacks
+        self.changes: tuple[str, ...] = ()
+        self._copies: dict[Run, dict[EventLog, Journal]] = {}  # the journals of other places it was saved to
+        self._parent: Journal | None = None
 
-    journal: Journal | None
-    log: EventLog | None
-    copies: dict[Run, dict[EventLog, Journal]]
-    locked: Problem | None
-    changes: tuple[str, ...]
-
-    def _lasts(self) -> None:
-        self.journal, self.log, self.copies, self.locked, self.changes = None, None, {}, None, ()
-        self._origin: Journal | None = None
-
-    @property
-    def _core(self) -> Core:
-        return self  # type: ignore[return-value]  # every one is a Core
-
-    def keep_in(self, journal: Journal | None) -> None:
+    def record_in(self, journal: Journal | None) -> None:
         """Save each step from now on."""
-        self.journal = self._core.engine.recorder = journal
+        state = self._state
+        state.journal = state.run.recorder = journal
         if journal is not None:
             journal.hand_over = weakref.WeakMethod(self.hand_over)
-        if journal is not None:
-            self.log = journal.log
-        self._core._arm()  # noqa: SLF001  (a part of it)
+            state.log = journal.log
+        self._callbacks.install()
 
-    def keep_beside(self, journal: Journal | None) -> None:
+    def record_new_run(self, store: Any, durability: Any) -> None:
+        """Record the session's run in a store from its first step on; None for no store.
+
+        Raises:
+            ExecutionError: X140, the durability is invalid; X143, the run's id is invalid.
+            StoreError: this is not a store, it already has a run of this id, or it cannot be written.
+        """
+        self.record_in(stored_run.begin(self._state, store, durability))
+
+    def record_as_fork_of(self, journal: Journal | None) -> None:
         """Save it as a fork of another run, from its first change on."""
-        self._origin = journal
+        self._parent = journal
 
     @property
-    def _unfit(self) -> int | None:
+    def store(self) -> Any:
+        """What records the run; None if it is only in memory."""
+        return None if self._state.journal is None else self._state.journal.log
+
+    @property
+    def unsavable_step(self) -> int | None:
         """The step that cannot be saved because no codec supports a value of it; None if there is none."""
-        journal = self.journal
+        journal = self._state.journal
         return None if journal is None or journal.trouble is None else journal.encoder.unfit
 
-    def ready_to_keep(self, *, fixes: bool = False) -> None:
+    def check_ready(self, *, repairs: bool = False) -> None:
         """Check before an action that its result can be saved.
 
-        If no codec supports a value of a step, that step may be abandoned, or repaired by the next action (`fixes`).
+        If no codec supports a value of a step, that step may be abandoned, or repaired by the next action (`repairs`).
 
         Raises:
             StoreError: the last changes could not be saved, and still cannot.
         """
-        if self._origin is not None:
-            self.keep_in(stored_run.begin_fork(self._core, self._origin))
-            self._origin = None
-        if self.journal is not None and self.journal.trouble is not None:
+        state = self._state
+        if self._parent is not None:
+            self.record_in(stored_run.begin_fork(state, self._parent))
+            self._parent = None
+        journal = state.journal
+        if journal is not None and journal.trouble is not None:
             try:
                 with self._logged():
-                    self.journal.flush()
+                    journal.flush()
             except StoreError:
-                if self._unfit is None or not (fixes or self._core.engine.position < self._unfit):
+                unsavable = self.unsavable_step
+                if unsavable is None or not (repairs or state.run.position < unsavable):
                     raise
 
-    def keep(self) -> None:
+    def check_intervention(self, verb: str) -> None:
+        """Raise for an intervention that this kind of record cannot hold; a store holds all of them."""
+
+    def save_changes(self) -> None:
         """Save all unsaved changes and the status of the run.
 
         Raises:
             StoreError: it cannot be saved; the run keeps its position here, and continues when it can be saved.
         """
-        core = self._core
-        if self.journal is not None:
-            self.journal.aux = stored_run.aux_of(core)
+        state = self._state
+        if state.journal is not None:
+            state.journal.aux = stored_run.aux_of(state)
             with self._logged():
-                self.journal.tell("running" if core.live.moves else str(status_of(core.engine, core.limits)))
+                state.journal.tell("running" if state.moves else state.status)
 
     @contextmanager
     def _logged(self) -> Iterator[None]:
@@ -114,23 +121,40 @@ class Lasting:
         try:
             yield
         except StoreError as error:
-            store_failed(self._core, error)
+            store_failed(self._state, error)
             raise
 
-    def _marked(self) -> None:
-        """Mark the breakpoints as changed."""
-        self._core._arm()  # noqa: SLF001  (a part of it)
-        self.keep()
+    def breakpoints_changed(self) -> None:
+        """Save the breakpoints, and let the run stop at them."""
+        self._callbacks.install()
+        self.save_changes()
 
     def save(self, path: str | os.PathLike[str] | EventLog | None = None) -> str:
-        """Save the run: to a file or store of its own, else to its current store; return where.
-
-        Later steps are included when it is saved again.
+        """Save the run to a store, by default to its own; return where.
 
         Raises:
             StoreError: L451, no place is named and the run has no store; or it cannot be saved there.
         """
-        return stored_run.save(self._core, path)
+        state = self._state
+        log = None if path is None else open_log(path)
+        journal = state.journal
+        if log is None and journal is None:
+            raise StoreError(
+                Problem("L451", "this run is not stored yet", f"session {state.name!r}",
+                        "save() was called without a path",
+                        "pass a file name: session.save('run.db')")
+            )  # fmt: skip
+        if log is not None and (journal is None or journal.log is not log):
+            copies = self._copies.setdefault(state.run, {})
+            if log not in copies:
+                copies[log] = stored_run.begun(state, log, state.run)
+            journal = copies[log]
+        assert journal is not None
+        journal.aux = stored_run.aux_of(state)
+        journal.tell(state.status)
+        if journal is not state.journal:
+            journal.rest()
+        return journal.log.url
 
     def close(self) -> None:
         """Save all unsaved changes and release the run for other writers; here it becomes read-only.
@@ -139,20 +163,21 @@ class Lasting:
             ExecutionError: X112, it is running.
             StoreError: it cannot be saved.
         """
-        journal = self.journal
+        state = self._state
+        journal = state.journal
         if journal is not None:
-            not_running(self._core, "close()")
+            not_running(state, "close()")
             try:
-                self.keep()
+                self.save_changes()
                 journal.close()
             except StoreError as error:
                 if error.problems[0].code != "L422" or not journal.is_complete():
                     raise
                 with suppress(StoreError):
                     journal.rest()
-                warnings.warn(f"every step is stored, but not how the run stands:\n{error}", stacklevel=2)
-            self.keep_in(None)
-            self.locked = closed(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
+                warnings.warn(f"every step is stored, but not how the run stands:\n{error}", stacklevel=3)
+            self.record_in(None)
+            state.locked = closed(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
 
     def hand_over(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.
@@ -162,21 +187,22 @@ class Lasting:
         Raises:
             StoreError: unsaved changes cannot be saved.
         """
-        journal = self.journal
-        if journal is None or self._core.live.moves:
+        state = self._state
+        journal = state.journal
+        if journal is None or state.moves:
             return False
         journal.close()
-        self.keep_in(None)
-        self.locked = Problem("L471", "another session of this process has continued this run",
-                              f"run {journal.run_id!r}", "only one session may write a run, and the other one has",
-                              "continue with that session, or load the run again")  # fmt: skip
+        self.record_in(None)
+        state.locked = Problem("L471", "another session of this process has continued this run",
+                               f"run {journal.run_id!r}", "only one session may write a run, and the other one has",
+                               "continue with that session, or load the run again")  # fmt: skip
         return True
 
-    # -- masked values and steps in flight ------------------------------------------------------------------------
+    # -- masked values ----------------------------------------------------------------------------------------------
 
     def masked(self) -> list[str]:
         """Return the paths of the values that were masked when the run was saved and must be supplied again."""
-        return masked_values.unknown(self._core.engine)
+        return masked_values.unknown(self._state.run)
 
     def fill(self, values: Mapping[str, Any]) -> None:
         """Supply values that were masked when the run was saved: path -> value.
@@ -184,36 +210,27 @@ class Lasting:
         Raises:
             ExecutionError: X141, the value at one of these paths is not masked.
         """
-        asked = self.masked()
-        unknown = [path for path in values if path not in asked]
+        state = self._state
+        masked = self.masked()
+        unknown = [path for path in values if path not in masked]
         if unknown:
             raise ExecutionError(*(
-                Problem("X141", f"nothing is masked at {path!r}", f"session {self._core.name!r}",
-                        f"masked when the run was stored: {', '.join(asked) or 'nothing'}",
-                        did_you_mean(path, asked, "use one of them, or use edit()"))
+                Problem("X141", f"nothing is masked at {path!r}", f"session {state.name!r}",
+                        f"masked when the run was stored: {', '.join(masked) or 'nothing'}",
+                        did_you_mean(path, masked, "use one of them, or use edit()"))
                 for path in unknown
             ))  # fmt: skip
         if values:
-            core = self._core
-            masked_values.fill(core.engine, values)
-            core.inputs = {**core.inputs, **{key: value for key, value in values.items() if key in core.inputs}}
+            masked_values.fill(state.run, values)
+            state.inputs = {**state.inputs, **{key: value for key, value in values.items() if key in state.inputs}}
 
-    def _fills(self, value: Any, path: str | None) -> bool:
+    def fill_answer(self, value: Any, path: str | None) -> bool:
         """Return True if a person's answer supplied a masked value that was asked for."""
-        asked = self.masked()
-        if not asked or (path is not None and path not in asked):
+        masked = self.masked()
+        if not masked or (path is not None and path not in masked):
             return False
-        self.fill({path or asked[0]: value})
+        self.fill({path or masked[0]: value})
         return True
 
-    def _take_up(self, kind: Kind, wanted: str | None) -> None:
-        """Run a step of another process up to where it waits, so that a person can respond."""
-        core: Any = self
-        run: Run = core.engine
-        for call, known in waiting_since(run):
-            if known.kind == kind and (wanted is None or wanted in (known.node, known.id)):
-                core._safely(partial(core._bring, run.activation(call.act)))  # noqa: SLF001  (parts of it)
-                return
 
-
-__all__ = ["Lasting"]
+__all__ = ["Persistence", "closed"]

@@ -1,13 +1,13 @@
-"""Drawings of a session: the run on its recipe, causal chains, objects."""
+"""Drawings of a session: the run on its recipe, and the objects of a reactive run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.causal_chain import Chain, chain_in
 from agentnb.session.checks import refuse_step
+from agentnb.session.node_coverage import NodeCoverage
 from agentnb.session.run_queries import view_of
 
 if TYPE_CHECKING:
@@ -16,41 +16,32 @@ if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
     from agentnb.draw.run_view import RunView
     from agentnb.engine.core.run import Run
-    from agentnb.session.session import Session
+    from agentnb.session.state import State
 
 
-class Graphs:
-    """The drawing methods of a session."""
+class Pictures:
+    """Draws a session."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._coverage, self._run = NodeCoverage(), state.run
 
     def view(self) -> RunView:
         """Return the state of the run, for a drawing."""
-        session = cast("Session", self)
-        stops = [row for row in session.breakpoints if row.enabled]
-        return view_of(session.engine, session._seen, stops)  # noqa: SLF001  (it is its own)
+        state = self._state
+        if self._run is not state.run:  # it was reset
+            self._coverage, self._run = NodeCoverage(), state.run
+        return view_of(state.run, self._coverage, [row for row in state.breakpoints if row.enabled])
 
-    def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Drawing:
-        """Return the recipe's drawing with the state of the run; `collapsed` as in `Recipe.draw`."""
+    def draw(self, board: bool, direction: str, collapsed: Collection[str]) -> Drawing:
+        """Return the recipe's drawing with the state of the run."""
         from agentnb.draw.dot import draw_recipe
 
-        session = cast("Session", self)
-        return draw_recipe(session.recipe, board=board, direction=direction, run=session.view(), collapsed=collapsed)
+        recipe = self._state.recipe
+        return draw_recipe(recipe, board=board, direction=direction, run=self.view(), collapsed=collapsed)
 
-    def chain(self, id: str) -> Chain:
-        """Return the causes and effects of an event, an object, a relation, a patch or an approval.
-
-        An object's chain has its creation, all its patches, the creation and removal of its relations, and its own
-        removal, each with its causes.
-
-        Raises:
-            ExecutionError: X161, no event up to here concerns it.
-        """
-        return chain_in(cast("Session", self), id)
-
-    def draw_objects(self, at: int | None = None) -> Drawing:
-        """Return the drawing of the object graph, with the changes of the last step highlighted.
-
-        Args:
-            at: after which step; default: the current position, including the work of a step in flight.
+    def draw_objects(self, at: int | None) -> Drawing:
+        """Return the drawing of the object graph.
 
         X160: a run of nodes and edges has no object graph.
 
@@ -60,21 +51,21 @@ class Graphs:
         from agentnb.draw.diagram import reacts
         from agentnb.draw.object_graph import draw_graph
 
-        session = cast("Session", self)
-        if not reacts(session.recipe):
+        state = self._state
+        if not reacts(state.recipe):
             raise ExecutionError(
-                Problem("X160", f"{session.recipe.name!r} has no object graph", "draw_objects()",
+                Problem("X160", f"{state.recipe.name!r} has no object graph", "draw_objects()",
                         "only behaviors create one, from events about objects and relations",
                         "look at session.board, or draw() the recipe with its board")
             )  # fmt: skip
-        step = session.position if at is None else at
-        refuse_step(session, step)
-        reading = session.trace.reading()
+        step = state.run.position if at is None else at
+        refuse_step(state, step)
+        reading = state.trace.reading()
         now, before = (reading.replica(each).seen(0) for each in (step, max(step - 1, 0)))
-        if at is None and (flying := _in_flight(session.engine)):
+        if at is None and (flying := _in_flight(state.run)):
             step, before = step + 1, now
             now = {key: value for key, value in {**now, **flying}.items() if value is not ABSENT}
-        return draw_graph(session.recipe.name, now, before if step else None)
+        return draw_graph(state.recipe.name, now, before if step else None)
 
 
 def _in_flight(run: Run) -> dict[str, Any]:
@@ -83,4 +74,4 @@ def _in_flight(run: Run) -> dict[str, Any]:
     return {str(path[0]): value if value is ABSENT else freeze(value) for path, value in own if len(path) == 1}
 
 
-__all__ = ["Graphs"]
+__all__ = ["Pictures"]

@@ -8,7 +8,7 @@ from agentnb.engine.control.budget import Budget
 from agentnb.session.checks import check_locked
 from agentnb.session.limits import Limits
 from agentnb.session.session import Session
-from agentnb.session.status import Standing
+from agentnb.session.status import Status
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
@@ -23,15 +23,15 @@ class Recording(Session):
     `who_wrote`, `watch` and the cockpit work as for any session; nothing runs.
     """
 
-    recorded = True
+    __slots__ = ("_ended", "_recorded_outcome")
 
-    _ended: str = "finished"  # the status at the end of the record
-    _outcome_words: dict[str, Any] | None = None
-    _about: dict[str, Any] | None = None
+    _ended: str  # the status at the end of the record
+    _recorded_outcome: dict[str, Any] | None
 
     @classmethod
     def of_run(cls, run: Run, name: str, run_id: str, locked: Problem, ended: str = "finished",
-               about: dict[str, Any] | None = None, outcome: dict[str, Any] | None = None) -> Self:  # fmt: skip
+               about: dict[str, Any] | None = None, outcome: dict[str, Any] | None = None,
+               inputs: dict[str, Any] | None = None) -> Self:  # fmt: skip
         """Return a recording of a run that was rebuilt; `locked` says why it cannot continue.
 
         Args:
@@ -39,16 +39,27 @@ class Recording(Session):
             about: data about its origin, for the trace.
             outcome: the recorded outcome; None: the status and the number of steps.
         """
-        session = cls.__new__(cls)
-        session.inputs = {}
-        session._wire(run.plan.recipe, run, Limits(Budget()), name, run_id)  # noqa: SLF001  (it is made here)
-        session.locked = locked
-        session._ended, session._about, session._outcome_words = ended, about, outcome  # noqa: SLF001  (the same)
+        from agentnb.trace import SimulationTrace
+
+        state = cls._from_run(run, Limits(Budget()), name, inputs or {}, run_id).state
+        session = state.session
+        assert isinstance(session, cls)
+        session._ended, session._recorded_outcome = ended, outcome  # noqa: SLF001  (it is made here)
+        state.locked, state.recorded = locked, True
+        recipe = run.plan.recipe
+        metadata = {"recipe_kind": "Recipe", "dialect": recipe.dialect, "session": name, "simulated": []}
+        metadata |= {**recipe.meta.get("about", {}), **(about or {})}
+        outcome_of = session._outcome  # noqa: SLF001  (the same)
+        state.trace = SimulationTrace.of(run, run_id=run_id, outcome=outcome_of, metadata=metadata)
         return session
+
+    @property
+    def _run(self) -> Run:
+        return self._parts.run
 
     def step(self, n: int = 1) -> SimulationStep | None:
         """Move `n` recorded steps forward; return the last of them, None at the end."""
-        return self._forward_to(min(self.engine.position + n, self.engine.history.tip))
+        return self._forward_to(min(self._run.position + n, self._run.history.tip))
 
     async def astep(self, n: int = 1) -> SimulationStep | None:
         """Like `step`."""
@@ -77,7 +88,7 @@ class Recording(Session):
     def step_out(self) -> SimulationStep | None:
         """Move to the end of the next node's frame; from the outermost one to the end of the record."""
         end = self._next()
-        frame = self.engine.tables.frames[self.trace.reading().act(end).frame if end else 0]
+        frame = self._run.tables.frames[self.trace.reading().act(end).frame if end else 0]
         return self._forward_to(self._leave_of(frame.owner, frame.parent, end))
 
     async def astep_out(self) -> SimulationStep | None:
@@ -90,19 +101,19 @@ class Recording(Session):
         Args:
             until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
         """
-        run, end = self.engine, self.engine.history.tip
+        run, end = self._run, self._run.history.tip
         if max_steps is not None:
             end = min(end, run.position + max_steps)
         asked = None
         if isinstance(until, int) and not isinstance(until, bool):
             end = min(end, until)
         elif until is not None:
-            asked = self._asked(until)
+            asked = self._parts.execution.condition_for(until)
         if asked is None and not self.breakpoints.rows:
             self._forward_to(end)
         while run.position < end:
             self._forward_to(run.position + 1)
-            if (asked is not None and asked.met()) or self._breaks_back():
+            if (asked is not None and asked.met()) or self._parts.navigation.meets_breakpoint():
                 break
         return self.trace
 
@@ -121,23 +132,23 @@ class Recording(Session):
         Raises:
             ExecutionError: L450.
         """
-        check_locked(self)
+        check_locked(self._parts.state)
         return None
 
     def _forward_to(self, step: int) -> SimulationStep | None:
-        before = self.engine.position
+        before = self._run.position
         if step > before:
             self.goto(step)
         return self.trace.steps[step - 1] if step > before else None
 
     def _next(self) -> int:
         """Return the number of the next step; 0 at the end of the record."""
-        position = self.engine.position
-        return position + 1 if position < self.engine.history.tip else 0
+        position = self._run.position
+        return position + 1 if position < self._run.history.tip else 0
 
     def _leave_of(self, node: int, frame: int, start: int) -> int:
         """Return the first step from `start` on in which a composite node is left; the last step if there is none."""
-        tip, reading = self.engine.history.tip, self.trace.reading()
+        tip, reading = self._run.history.tip, self.trace.reading()
         for step in range(start, tip + 1) if node >= 0 else ():
             act = reading.act(step)
             if (act.node, act.frame) == (node, frame) and self.trace.steps[step - 1].phase == "leave":
@@ -147,32 +158,20 @@ class Recording(Session):
     # -- status ------------------------------------------------------------------------------------------------------
 
     @property
-    def status(self) -> Standing:
+    def status(self) -> Status:
         """The status of the run: `ready` at the start, `paused` inside, at the end the recorded status."""
-        return Standing(self._word(), self.engine, self.limits)
+        return Status(self._word(), self._run, self._parts.state.limits)
 
     def _word(self) -> str:
-        position = self.engine.position
-        if position < self.engine.history.tip:
+        position = self._run.position
+        if position < self._run.history.tip:
             return "paused" if position else "ready"
         return self._ended
 
     def _outcome(self) -> dict[str, Any] | None:
-        if self._outcome_words is not None and self.position == self.engine.history.tip:
-            return self._outcome_words
+        if self._recorded_outcome is not None and self.position == self._run.history.tip:
+            return self._recorded_outcome
         return {"status": self._word(), "steps": self.position}
-
-    @property
-    def trace(self) -> SimulationTrace:
-        """The trace of this run."""
-        if self._trace is None:
-            from agentnb.trace import SimulationTrace
-
-            recipe = self.recipe
-            meta = {"recipe_kind": "Recipe", "dialect": recipe.dialect, "session": self.name, "simulated": []}
-            meta |= {**recipe.meta.get("about", {}), **(self._about or {})}
-            self._trace = SimulationTrace.of(self.engine, run_id=self.run_id, outcome=self._outcome, metadata=meta)
-        return self._trace
 
 
 __all__ = ["Recording"]

@@ -29,9 +29,11 @@ from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers
 from agentnb.session.damaged_run import SoundEntries
 from agentnb.session.limits import Limits
+from agentnb.session.parts import parts_of
 from agentnb.session.schedules import built
-from agentnb.session.session import Session
+from agentnb.session.session import Session, session_of
 from agentnb.session.setup import ready, world_of
+from agentnb.session.state import state_of
 from agentnb.session.stored_run import head_of, options_of
 from agentnb.store import open_log
 from agentnb.store.database_errors import damaged_row
@@ -94,10 +96,10 @@ def open(
         check_answers(recipe, answers, llm)
         world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=head["strict"])
         session = reopened(log, row, Plan(recipe, KINDS, world))
-        session.fill(secrets or {})
-    session.hooks.add_all(built(hooks) or {})
-    if session.changes:
-        told = "\n  ".join(session.changes)
+        parts_of(session).persistence.fill(secrets or {})
+    state_of(session).hooks.add_all(built(hooks) or {})
+    if changed := parts_of(session).persistence.changes:
+        told = "\n  ".join(changed)
         warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {told}", stacklevel=2)
     return session
 
@@ -113,18 +115,19 @@ def reopened(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) ->
         joined, kept, seq, lost = _read(log, row, plan)
         with _name_run_in_errors(log, row), damage():
             session = _session(plan, row, head, (joined, kept))
-    session.log = log
+    state, persistence = parts_of(session).state, parts_of(session).persistence
+    state.log = log
     if lost is not None:
         warnings.warn(str(lost), stacklevel=3)
     if not goes_on:
-        session.locked = read_only(f"run {row.run_id!r}")
+        state.locked = read_only(f"run {row.run_id!r}")
         return session
-    session.changes = tuple(changes(head["recipe"], plan.recipe))
+    persistence.changes = tuple(changes(head["recipe"], plan.recipe))
     if lost is not None:
         return session
-    journal = Journal(log, row.run_id, session.engine, _encoder(joined))
+    journal = Journal(log, row.run_id, state.run, _encoder(joined))
     journal.go_on(seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.flying())
-    session.keep_in(journal)
+    persistence.record_in(journal)
     return session
 
 
@@ -146,9 +149,7 @@ def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[Delt
     budget, run.chaos = options_of(head, kept["aux"])
     unfinished, run.masks = joined.unfinished(), kept["masks"]
     run.recorded, run.history.loose = unfinished or None, unfinished.rows()
-    session = Session.__new__(Session)
-    session.inputs = dict(thaw(run.given))
-    session._wire(plan.recipe, run, Limits(budget), row.name, row.run_id)  # noqa: SLF001  (it is made here)
+    session = session_of(run, Limits(budget), row.name, dict(thaw(run.given)), row.run_id)
     session.breakpoints.from_rows(kept["aux"].get("breakpoints", ()))
     for source in kept["aux"].get("watches", ()):
         session.watches.add(source)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from agentnb.recipe.model import Recipe
-    from agentnb.session.session import Session
+    from agentnb.session.rollback import Rollback
+    from agentnb.session.state import State
 
 SHOWN: Final = 5  # number of differences that the report prints
 _COLUMNS: Final = {
@@ -28,16 +29,18 @@ _COLUMNS: Final = {
 _CELL: Final = "text-align:left;vertical-align:top;padding:2px 10px;border-top:1px solid #8884"
 
 
-def replayed(session: Session, from_step: int, recipe: Recipe | None, strict: str) -> ReplayReport:
+def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | None, strict: str) -> ReplayReport:
     """Replay a session up to its current position; the session does not change, and no tool or model is called.
 
     Raises:
         ExecutionError: X112, it is running; L431, there is no such level; L432, the run is not past such a step.
         RecipeError: the other recipe has errors.
     """
-    not_running(session, "replay()")
-    session._mend()  # noqa: SLF001  (a part of the session)
-    run = session.engine
+    not_running(state, "replay()")
+    rollback.repair()
+    run = state.run
+    if state.replayable_from and isinstance(from_step, int):
+        from_step = max(from_step, state.replayable_from)
     if strict not in LEVELS:
         raise ExecutionError(
             Problem("L431", f"there is no level {strict!r} to compare on", "session.replay(strict=...)",
@@ -51,13 +54,13 @@ def replayed(session: Session, from_step: int, recipe: Recipe | None, strict: st
                     f"give a number from 0 to {run.position}")
         )  # fmt: skip
     plan = None if recipe is None else plan_to_replay(run, recipe)
-    session.live.here += 1  # functions that nodes call may not move the session
+    state.here += 1  # functions that nodes call may not move the session
     try:
         made = Replay(run, plan=plan, start=from_step, level=strict).go()  # type: ignore[arg-type]  # as just asked
     finally:
-        session.live.here -= 1
+        state.here -= 1
     steps = (from_step, run.position)
-    return ReplayReport(session.name, strict, steps, made.compared, tuple(made.found), tuple(made.unsure))
+    return ReplayReport(state.name, strict, steps, made.compared, tuple(made.found), tuple(made.unsure))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,4 +177,4 @@ def _listed(words: Sequence[Any]) -> str:
     return ", ".join(words[:SHOWN]) + more
 
 
-__all__ = ["ReplayReport", "replayed"]
+__all__ = ["ReplayReport", "replay"]

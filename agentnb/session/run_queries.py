@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control.interventions import current, here
-from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Failure, History
+from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Event, Failure, History
 from agentnb.engine.effects.crash_recovery import unanswered
 from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.persistence import masked_values
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Node
     from agentnb.session.limits import Limits
-    from agentnb.session.node_coverage import Seen
+    from agentnb.session.node_coverage import NodeCoverage
 
 
 ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all others are paused for inspection
@@ -71,6 +71,18 @@ def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
     if problem is not None:
         outcome["error"] = problem.what
     return outcome
+
+
+def next_node(run: Run) -> str | None:
+    """Return the id of the next node; None at the end."""
+    act = current(run)
+    return None if act is None else act.node.id
+
+
+def events_of(run: Run) -> tuple[Event, ...]:
+    """Return the events emitted so far by nodes and people, in order, including those of a step in flight."""
+    flying = (event for flight in run.flights.values() for event in flight.act.work.emitted)
+    return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
 
 
 def score_of(run: Run) -> float | None:
@@ -198,7 +210,7 @@ def _step_of_write(history: History, number: int) -> int:
     return history.base + bisect_right(history.s_wend, number)
 
 
-def view_of(run: Run, seen: Seen, stops: Sequence[Breakpoint]) -> RunView:
+def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunView:
     """Return the state of the run for a drawing, with the breakpoints at nodes and at event types."""
     from agentnb.draw.run_view import RunView
 

@@ -1,58 +1,49 @@
-"""The `Session` class: the public API of one run."""
+"""The `Session` class: the public API of one run. Each method delegates to one of the parts in `parts.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import asdict
+import os
+import warnings
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentnb.arguments import plain_methods
 from agentnb.board.scopes import Board
 from agentnb.board.values import ABSENT
 from agentnb.display import view
-from agentnb.engine.control import interventions
-from agentnb.engine.control.budget import Budget
+from agentnb.engine.control.breakpoints import Breakpoint
 from agentnb.engine.control.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
 from agentnb.engine.control.listeners import Listener
-from agentnb.engine.core.run import GO
-from agentnb.engine.core.time_travel import open_tip
-from agentnb.errors import ExecutionError, StoreError
-from agentnb.expressions.paths import parse_path
+from agentnb.errors import set_known
+from agentnb.recipe.model import Recipe
 from agentnb.session import run_queries
-from agentnb.session.async_execution import Awaited
-from agentnb.session.checks import check_paths, not_running, refuse_step
-from agentnb.session.pending import (
-    Kind,
-    Pending,
-    change,
-    changed_in,
-    check_answer,
-    flight_of,
-    held,
-    held_at,
-    leave_of,
-    no_answer,
-    pending_of,
-)
-from agentnb.session.pictures import Graphs
-from agentnb.session.replay_report import ReplayReport, replayed
-from agentnb.session.status import Standing
-from agentnb.session.why import Why, why_of
-from agentnb.session.why_not import WhyNot, why_not_of
+from agentnb.session.breakpoints import SessionBreakpoints
+from agentnb.session.parts import Parts
+from agentnb.session.pending import Pending, held_at, pending_of
+from agentnb.session.replay_report import ReplayReport, replay
+from agentnb.session.schedules import built
+from agentnb.session.setup import new_run
+from agentnb.session.state import State
+from agentnb.session.status import Status
+from agentnb.session.watches import Watches
 from agentnb.text import safe_repr
-from agentnb.world.human_input import verdict
 
 if TYPE_CHECKING:
+    from agentnb.clock import Clock
+    from agentnb.draw.drawing import Drawing
     from agentnb.engine.core.history import Event
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.persistence.event_log import EventLog
     from agentnb.errors import Problem
-    from agentnb.recipe.model import Recipe
-    from agentnb.session.last_writers import Writer
-    from agentnb.trace.trace import SimulationStep
+    from agentnb.session.causal_chain import Chain
+    from agentnb.session.limits import Limits
+    from agentnb.session.why import Why
+    from agentnb.session.why_not import WhyNot
+    from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 
 @plain_methods
-class Session(Awaited, Graphs):
+class Session:
     """One run of a recipe: step it, go back, edit, fork; every step stays in its history.
 
     A failure of a recipe is never raised: the run stops at the failed node, `status` is `failed` and `error` says why.
@@ -69,30 +60,316 @@ class Session(Awaited, Graphs):
         1
     """
 
-    # -- interventions ------------------------------------------------------------------------------------------------
+    __slots__ = ("__weakref__", "_parts")
 
-    def retry(self) -> SimulationStep | None:
-        """Run the failed node again as a new step. Also retries a step that the store could not save."""
-        if self._unfit is not None:
-            with suppress(StoreError):  # its codec may have been registered since
-                self.ready_to_keep()
-        if self._unfit is not None:
-            self.goto(self._unfit - 1)
-        return self.step()
+    _parts: Parts
 
-    def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:
-        """Skip the next node and continue as if it had written these values.
+    def __init__(
+        self,
+        recipe: Recipe,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        llm: Any = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        resources: Mapping[type, Any] | None = None,
+        answers: Any = None,
+        budget: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        seed: int = 0,
+        store: Any = None,
+        run_id: str | None = None,
+        name: str | None = None,
+        hooks: Any = None,
+        durability: Any = "step",
+        validate_inputs: bool = True,
+        strict_expressions: bool = True,
+        chaos: Any = None,
+    ) -> None:
+        """Create a session positioned before the first step.
+
+        Args:
+            inputs: the first values on the board.
+            llm: the model: a client, a text "provider:model", a callable of the request, a list (in the order in which
+                calls begin), or a mapping node -> list (for parallel branches); see agentnb.world.llm.
+            tools: name (of a tool, a function, an agent) -> callable.
+            answers: the answers of people: a list, or a mapping from node to a list or one value.
+            budget: limits that override those of the recipe (max_steps, max_seconds ...), see
+                `agentnb.engine.control.budget.Budget`.
+            store: where the run is recorded: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
+            hooks: moment (step, error, end, change, token) -> listener or listeners; or a HooksAPI of schedules.
+            durability: "step" saves each step before the next one begins; "batch" may lose the last few when the
+                process dies, at most as many as a Batch (or {"steps": 1000, "ms": 200}) allows.
+            strict_expressions: raise for missing values in templates and rules; if false, they are None.
+            chaos: fault injection: calls are delayed or fail. A Chaos, or a mapping of its fields (latency_ms, ...).
 
         Raises:
-            ExecutionError: X108, there is no next node; X121, the recipe's requirements do not hold yet.
+            RecipeError: the recipe has errors, a tool is missing, or inputs are missing or of a wrong type.
+            ExecutionError: a limit, a hook, the durability or the chaos is invalid.
+            StoreError: the run cannot be stored there.
         """
-        problem = run_queries.problem_of(self.engine)
-        if problem is not None and problem.code == "X121":
-            raise ExecutionError(problem)
-        self._act("skip()")
-        self._safely(lambda: interventions.skip(self.engine, writes or {}))
-        self.changed()
-        return self.trace.steps[self.engine.position - 1]
+        run, limits, given, warned = new_run(
+            recipe, inputs, llm=llm, tools=tools, resources=resources, answers=answers, budget=budget, clock=clock,
+            seed=seed, validate_inputs=validate_inputs, strict_expressions=strict_expressions, chaos=chaos,
+        )  # fmt: skip
+        if warned:
+            warnings.warn(warned, stacklevel=3)  # past the wrapper that `plain_methods` adds
+        self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, given, run_id), Session._from_run)
+        if hooks is not None:
+            self._parts.state.hooks.add_all(built(hooks) or {})
+        self._parts.persistence.record_new_run(store, durability)
+
+    @classmethod
+    def _from_run(cls, *run_and_names: Any) -> Parts:
+        """Make a session of a run that exists, and return its parts; the arguments are those of `State`."""
+        session = cls.__new__(cls)
+        parts = session._parts = Parts(State(session, *run_and_names), Session._from_run)  # noqa: SLF001  (its own)
+        return parts
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set `speed`.
+
+        Raises:
+            AttributeError: the session has no attribute of this name, or it can only be read.
+        """
+        set_known(self, name, value)
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that it runs, with agents that were passed as tools expanded."""
+        return self._parts.state.recipe
+
+    @property
+    def name(self) -> str:
+        """The name of this run: the `name` argument, else the recipe's."""
+        return self._parts.state.name
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs, as a copy that the session has made for itself."""
+        return self._parts.state.inputs
+
+    @property
+    def run_id(self) -> str:
+        """The id of this run: the `run_id` argument, else one that sorts by time, generated on first access."""
+        return self._parts.state.run_id
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The nodes with simulated answers: they have no implementation, and no model was passed."""
+        return self._parts.state.simulated
+
+    # -- forwards -----------------------------------------------------------------------------------------------
+
+    def step(self, n: int = 1) -> SimulationStep | None:
+        """Run the next `n` activations; return the last step, or None if the run cannot continue (see `status`).
+
+        A failure ends the call; each further call retries the failed node.
+        """
+        return self._parts.execution.step(n)
+
+    def step_over(self) -> SimulationStep | None:
+        """Run until the next activation has left its frame: one step for a leaf, up to its end for a composite node.
+
+        In a reactive run, until its event is delivered to all listeners. It stops where `run` does.
+        """
+        return self._parts.execution.step_over()
+
+    def step_out(self) -> SimulationStep | None:
+        """Run until the frame around the next node is left; from the root, to the end. It stops where `run` does."""
+        return self._parts.execution.step_out()
+
+    def step_into(self) -> SimulationStep | None:
+        """Like `step`, but stop inside the node as well: at events, and before and after each call.
+
+        The status is then `in_flight`, and `held_at` says where. The next `step_into` continues to the next stop;
+        `step` and `run` finish the node.
+        """
+        return self._parts.execution.step_into()
+
+    def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
+        """Step until a breakpoint, the end, a question, a limit, `until` or `max_steps`; return the trace.
+
+        Args:
+            until: a node id, a step number, a condition text, JsonLogic, or a callable of the board.
+        """
+        return self._parts.execution.run(until, max_steps)
+
+    async def astep(self, n: int = 1) -> SimulationStep | None:
+        """Like `step`, for async code: the event loop keeps running while it is awaited.
+
+        `pause()` ends it before its next step; `back`, `goto` and `stop` end it at once. Sync tools, systems and models
+        are called in a thread, with the context variables of the caller, and so are functions that have been slow
+        before.
+        """
+        return await self._parts.async_execution.step(n)
+
+    async def astep_over(self) -> SimulationStep | None:
+        """Like `step_over`, for async code; see `astep`."""
+        return await self._parts.async_execution.step_over()
+
+    async def astep_out(self) -> SimulationStep | None:
+        """Like `step_out`, for async code; see `astep`."""
+        return await self._parts.async_execution.step_out()
+
+    async def astep_into(self) -> SimulationStep | None:
+        """Like `step_into`, for async code; see `astep`. Coroutines of the node run on a separate loop."""
+        return await self._parts.async_execution.step_into()
+
+    async def arun(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
+        """Like `run`, for async code; see `astep`."""
+        return await self._parts.async_execution.run(until, max_steps)
+
+    # -- in the background ------------------------------------------------------------------------------------------
+
+    def start(self, until: Any = None) -> Self:
+        """Run on the kernel's loop while other cells and buttons work; see `pause()` and `await wait()`.
+
+        No effect if the run is already running, after a person's answer.
+
+        Args:
+            until: as in `run`; if the run asks a person, it continues to the same stop after the answer.
+        """
+        self._parts.background.start(until)
+        return self
+
+    async def wait(self, timeout: float | None = None) -> SimulationTrace:  # noqa: ASYNC109  (a public name)
+        """Wait until the run started by `start()` has stopped; return the trace.
+
+        Raises:
+            TimeoutError: it still runs after `timeout` seconds; it is not stopped.
+        """
+        await self._parts.background.wait(timeout)
+        return self.trace
+
+    def pause(self) -> Self:
+        """Begin no further step; steps in flight end and are committed."""
+        self._parts.background.pause()
+        return self
+
+    def stop(self) -> Self:
+        """Pause, and cancel the steps in flight, which run again when stepped."""
+        self._parts.background.stop()
+        return self
+
+    @property
+    def speed(self) -> float | None:
+        """The most steps per second that a run started by `start()` makes; None: no limit.
+
+        May be set during the run. With a speed set, branches alternate, one step at a time.
+
+        Raises:
+            ExecutionError: X128, it is not a number above 0.
+        """
+        return self._parts.background.speed
+
+    @speed.setter
+    def speed(self, steps: float | None) -> None:
+        self._parts.background.set_speed(steps)
+
+    # -- backwards ----------------------------------------------------------------------------------------------
+
+    def back(self, n: int = 1) -> Self:
+        """Go back `n` steps, at most to the start; nothing runs, and no step is lost."""
+        self._parts.navigation.back(n)
+        return self
+
+    def goto(self, k: int) -> Self:
+        """Go to the position after step `k` (0: before the first).
+
+        Raises:
+            ExecutionError: X111, there is no such step.
+        """
+        self._parts.navigation.goto(k)
+        return self
+
+    def run_back(self, until: Any = None) -> SimulationTrace:
+        """Go back until a breakpoint, a next node, a step number or a condition is met, else to the start.
+
+        Breakpoints count no hits, because nothing runs.
+        """
+        return self._parts.navigation.run_back(until)
+
+    async def arun_back(self, until: Any = None) -> SimulationTrace:
+        """Like `run_back`, for async code: `pause()` ends it at the position reached by then."""
+        return await self._parts.navigation.arun_back(until)
+
+    def reset(self) -> Self:
+        """Restart from the inputs; the run so far stays in `forks`."""
+        self._parts.forks.reset()
+        return self
+
+    # -- where it stands ---------------------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """The number of the last step up to the current position; 0 before the first."""
+        return self._parts.state.run.position
+
+    @property
+    def current(self) -> str | None:
+        """The id of the next node; None at the end."""
+        return run_queries.next_node(self._parts.state.run)
+
+    @property
+    def frontier(self) -> tuple[Next, ...]:
+        """The next activations in order, each with the reason why it is next."""
+        return frontier_of(self._parts.state.run)
+
+    @property
+    def stack(self) -> tuple[OpenFrame, ...]:
+        """The call stack: the open frames around the next node, outermost first."""
+        return stack_of(self._parts.state.run)
+
+    @property
+    def cursor(self) -> Cursor:
+        """The current position of the run, as an immutable value."""
+        return cursor_of(self._parts.state.run)
+
+    @property
+    def status(self) -> Status:
+        """The status of the run, in one word, with the `used` and `left` amounts of its budget."""
+        state = self._parts.state
+        return Status(state.status, state.run, state.limits)
+
+    @property
+    def stopped_by(self) -> Breakpoint | None:
+        """The breakpoint that stopped the run here; None if none did."""
+        return self._parts.state.stopped_by
+
+    @property
+    def error(self) -> Problem | None:
+        """The failure at the current position, or the question that cannot be answered here; else None."""
+        return run_queries.problem_of(self._parts.state.run)
+
+    @property
+    def cause(self) -> BaseException | None:
+        """The exception that a node raised, if the run is at its failure."""
+        found = run_queries.failure_of(self._parts.state.run)
+        return None if found is None else found[1].error
+
+    @property
+    def held_at(self) -> str:
+        """Where the step in flight is paused inside its node: before or after a call, or at an event; else empty."""
+        return held_at(self._parts.state.run)
+
+    @property
+    def board(self) -> Board:
+        """The blackboard at the current position, read-only: `board["a.b"]` reads a path."""
+        return self._parts.state.board
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events emitted so far by nodes and people, in order, including those of a step in flight."""
+        return run_queries.events_of(self._parts.state.run)
+
+    @property
+    def trace(self) -> SimulationTrace:
+        """The live trace of this run: it grows with the run."""
+        return self._parts.state.trace
+
+    # -- interventions ----------------------------------------------------------------------------------------------
 
     def edit(self, changes: Mapping[str, Any]) -> Self:
         """Write values by path at the current position (`ABSENT` deletes); an edit in the past starts a branch.
@@ -100,9 +377,7 @@ class Session(Awaited, Graphs):
         Raises:
             BoardError: the board rejects a value or a path; nothing is written then.
         """
-        self._act("edit()", lands=False)
-        self._safely(lambda: interventions.edit(self.engine, changes))
-        self.changed()
+        self._parts.interventions.edit(changes)
         return self
 
     def set_next(self, node: str) -> Self:
@@ -111,9 +386,28 @@ class Session(Awaited, Graphs):
         Raises:
             ExecutionError: X101, there is no such node; X107, its frame is not open.
         """
-        self._act("set_next()")
-        self._safely(lambda: interventions.set_next(self.engine, node))
-        self.changed()
+        self._parts.interventions.set_next(node)
+        return self
+
+    def retry(self) -> SimulationStep | None:
+        """Run the failed node again as a new step. Also retries a step that the store could not save."""
+        return self._parts.interventions.retry()
+
+    def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:
+        """Skip the next node and continue as if it had written these values.
+
+        Raises:
+            ExecutionError: X108, there is no next node; X121, the recipe's requirements do not hold yet.
+        """
+        return self._parts.interventions.skip(writes)
+
+    def emit(self, type: str, payload: Any = None, actor: str = "user", **words: Any) -> Self:
+        """Emit an event from outside, for the nodes that listen to its type.
+
+        Args:
+            words: further fields of the event: id, cause, time, mark; see agentnb.engine.core.history.Event.
+        """
+        self._parts.interventions.emit(type, payload, actor, words)
         return self
 
     def set_budget(self, **limits: Any) -> Self:
@@ -122,26 +416,15 @@ class Session(Awaited, Graphs):
         Raises:
             ExecutionError: X201 to X203, a limit has an unknown name or an invalid value.
         """
-        not_running(self, "set_budget()")
-        self.limits.change(self.engine, Budget.of(limits, asdict(self.limits.budget)))
-        self._arm()
-        self.changed()
+        self._parts.interventions.set_budget(limits)
         return self
 
-    def emit(self, type: str, payload: Any = None, actor: str = "user", **words: Any) -> Self:
-        """Emit an event from outside, for the nodes that listen to its type.
+    # -- people -------------------------------------------------------------------------------------------------
 
-        Args:
-            words: further fields of the event: id, cause, time, mark; see agentnb.engine.core.history.Event.
-        """
-        self._act("emit()", lands=False)
-        open_tip(self.engine, amend=True)
-        interventions.note_held(self.engine)
-        event = interventions.emit(self.engine, type, payload, actor, **words)
-        self.changed()
-        if self.recipe.reactive is not None:
-            self.recipe.reactive.accepted(self.engine, event)
-        return self
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The pending interventions: questions, approvals and paused calls."""
+        return pending_of(self._parts.state.run)
 
     def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:
         """Answer the waiting node and commit its step; a run started by `start()` then continues.
@@ -152,11 +435,7 @@ class Session(Awaited, Graphs):
             ExecutionError: X115, no question is pending; X144, X147, the answer does not fit the question, which stays
                 pending.
         """
-        not_running(self, "answer()")
-        if self._fills(value, node):
-            self.changed()
-            return None
-        return self._supply_answer("answer", node, "answer", value)
+        return self._parts.interventions.answer(value, node)
 
     def approve(self, id: str | None = None, by: str | None = None) -> SimulationStep | None:
         """Approve a pending request and commit its step; a run started by `start()` then continues.
@@ -171,7 +450,7 @@ class Session(Awaited, Graphs):
         Raises:
             ExecutionError: X115, no approval is pending.
         """
-        return self._decide("approve", id, by)
+        return self._parts.interventions.decide("approve", id, by)
 
     def deny(self, id: str | None = None, reason: str = "", by: str | None = None) -> SimulationStep | None:
         """Deny a pending request, as `approve` approves it; the node receives the reason.
@@ -179,43 +458,7 @@ class Session(Awaited, Graphs):
         Raises:
             ExecutionError: X115, no approval is pending.
         """
-        return self._decide("deny", id, by, reason)
-
-    def _decide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
-        """Approve or deny a request of a node, or one on the board, which ends no step."""
-        not_running(self, f"{act}()")
-        self._take_up("approval", wanted)
-        approved = act == "approve"
-        flight, leave = flight_of(self.engine, "approval", wanted), leave_of(self.engine, wanted)
-        if flight is None and leave is not None and self.recipe.approvals is not None:
-            self.recipe.approvals.decide(self, leave, verdict(approved=approved, by=by, reason=reason))
-            self.live.go_on()
-            self.changed()
-            return None
-        changed = None if flight is None or not approved else changed_in(flight)
-        said = verdict(approved=approved, by=by, reason=reason, arguments=changed)
-        return self._supply_answer("approval", wanted, act, said, by)
-
-    def _supply_answer(
-        self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
-    ) -> SimulationStep | None:
-        """Supply the awaited value and finish the pending step, to which the intervention is recorded."""
-        not_running(self, f"{act}()")
-        self.ready_to_keep()
-        self._take_up(kind, wanted)
-        flight = held(self.engine, kind, wanted)
-        hold = flight.hold
-        assert hold is not None
-        check_answer(hold, value)
-        hold.answer, hold.answered, hold.go, self.stopped_by = value, True, True, None
-        before, codes = self.engine.position, list[int]()
-        self._safely(lambda: codes.append(self._one(flight)))
-        interventions.note(self.engine, act, flight.act.node.id, ABSENT, value, by or "user")
-        self.changed()
-        step = self._last(before)
-        if codes == [GO]:
-            self.live.go_on()
-        return step
+        return self._parts.interventions.decide("deny", id, by, reason)
 
     def change(self, id: str, arguments: Mapping[str, Any] | None = None, answer: Any = ABSENT) -> Self:
         """Change a paused call: its arguments or its answer (before the call is sent, an answer replaces it).
@@ -226,23 +469,32 @@ class Session(Awaited, Graphs):
             ExecutionError: X115, there is no such call or approval; X126, X127, this part of an approval cannot be
                 changed.
         """
-        not_running(self, "change()")
-        self._take_up("call", id)
-        self._take_up("approval", id)
-        leave, flight = leave_of(self.engine, id), flight_of(self.engine, "approval", id)
-        if leave is not None and flight is None and self.recipe.approvals is not None:
-            if answer is not ABSENT:
-                raise no_answer(leave.name)
-            self.recipe.approvals.change(self, leave, {**leave.arguments, **(arguments or {})})
-            self.changed()
-            return self
-        flight = flight or held(self.engine, "call", id)
-        change(flight, arguments, answer)
-        interventions.note(
-            self.engine, "change", flight.act.node.id, ABSENT, answer if arguments is None else dict(arguments)
-        )
-        self.changed()
+        self._parts.interventions.change(id, arguments, answer)
         return self
+
+    # -- breakpoints, watches, listeners -------------------------------------------------------------------------------
+
+    @property
+    def breakpoints(self) -> SessionBreakpoints:
+        """The breakpoints: `add`, `remove`, `clear`, `save`, `load`, `to_frame`."""
+        return self._parts.state.breakpoints
+
+    def watch(self, expression: Any) -> Self:
+        """Watch a path of the board, a condition text, JsonLogic, or a callable; `watches` shows its value here."""
+        self.watches.add(expression)
+        self._parts.notifications.changed()
+        return self
+
+    @property
+    def watches(self) -> Watches:
+        """The watched conditions, each with its value at the current position."""
+        return self._parts.state.watches
+
+    def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
+        """Call `listener` at a moment (step, error, end, change, token); return a function that unsubscribes it."""
+        return self._parts.state.hooks.add(to, listener)
+
+    # -- forks --------------------------------------------------------------------------------------------------
 
     def fork(self, at: int | str | None = None, name: str | None = None, edit: Mapping[str, Any] | None = None, *,
              recipe: Recipe | None = None, llm: Any = None,
@@ -258,8 +510,21 @@ class Session(Awaited, Graphs):
             StoreError: L433, the shared steps do not fit the other recipe.
             RecipeError: the other recipe has errors, or a tool is missing.
         """
-        not_running(self, "fork()")
-        return self.branches.fork(at, name, edit, recipe, llm, tools)
+        return self._parts.forks.fork(at, name, edit, recipe, llm, tools).state.session
+
+    @property
+    def parent(self) -> Session | None:
+        """The session that this one was forked from; None if it is not a fork."""
+        return self._parts.state.parent
+
+    @property
+    def forks(self) -> tuple[Session, ...]:
+        """The forks of this session, and the branches it abandoned when it continued elsewhere."""
+        return tuple(parts.state.session for parts in self._parts.forks.all())
+
+    def tree(self) -> str:
+        """Return this session and all its forks, one a line."""
+        return self._parts.forks.tree()
 
     def replay(
         self, from_step: int = 0, *, recipe: Recipe | None = None, strict: Literal["path", "values", "reads"] = "values"
@@ -279,84 +544,9 @@ class Session(Awaited, Graphs):
             ExecutionError: L431, there is no such level; L432, the run is not past such a step.
             RecipeError: the other recipe has errors.
         """
-        return replayed(self, from_step, recipe, strict)
+        return replay(self._parts.state, self._parts.rollback, from_step, recipe, strict)
 
-    @property
-    def forks(self) -> tuple[Session, ...]:
-        """The forks of this session, and the branches it abandoned when it continued elsewhere."""
-        return self.branches.all()
-
-    def tree(self) -> str:
-        """Return this session and all its forks, one a line."""
-        return self.branches.tree()
-
-    # -- queries ------------------------------------------------------------------------------------------------------
-
-    @property
-    def position(self) -> int:
-        """The number of the last step up to the current position; 0 before the first."""
-        return self.engine.position
-
-    @property
-    def frontier(self) -> tuple[Next, ...]:
-        """The next activations in order, each with the reason why it is next."""
-        return frontier_of(self.engine)
-
-    @property
-    def stack(self) -> tuple[OpenFrame, ...]:
-        """The call stack: the open frames around the next node, outermost first."""
-        return stack_of(self.engine)
-
-    @property
-    def cursor(self) -> Cursor:
-        """The current position of the run, as an immutable value."""
-        return cursor_of(self.engine)
-
-    @property
-    def status(self) -> Standing:
-        """The status of the run, in one word, with the `used` and `left` amounts of its budget."""
-        if self.live.moves:
-            return Standing("pausing" if self.engine.halt.on else "running", self.engine, self.limits)
-        return Standing(run_queries.status_of(self.engine, self.limits), self.engine, self.limits)
-
-    @property
-    def error(self) -> Problem | None:
-        """The failure at the current position, or the question that cannot be answered here; else None."""
-        return run_queries.problem_of(self.engine)
-
-    @property
-    def cause(self) -> BaseException | None:
-        """The exception that a node raised, if the run is at its failure."""
-        found = run_queries.failure_of(self.engine)
-        return None if found is None else found[1].error
-
-    @property
-    def board(self) -> Board:
-        """The blackboard at the current position, read-only: `board["a.b"]` reads a path."""
-        return self._view
-
-    @property
-    def pending(self) -> tuple[Pending, ...]:
-        """The pending interventions: questions, approvals and paused calls."""
-        return pending_of(self.engine)
-
-    @property
-    def held_at(self) -> str:
-        """Where the step in flight is paused inside its node: before or after a call, or at an event; else empty."""
-        return held_at(self.engine)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events emitted so far by nodes and people, in order, including those of a step in flight."""
-        run = self.engine
-        flying = (event for flight in run.flights.values() for event in flight.act.work.emitted)
-        return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
-
-    def watch(self, expression: Any) -> Self:
-        """Watch a path of the board, a condition text, JsonLogic, or a callable; `watches` shows its value here."""
-        self.watches.add(expression)
-        self.changed()
-        return self
+    # -- explanations -----------------------------------------------------------------------------------------------
 
     def who_wrote(self, path: str, at: int | None = None) -> int | None:
         """Return the step that wrote the value at a path; 0 for the inputs, None if nothing wrote it.
@@ -364,9 +554,7 @@ class Session(Awaited, Graphs):
         Raises:
             ExecutionError: X145, nothing writes a key of this name.
         """
-        if problems := [*check_paths(self, [parse_path(path)], "session.who_wrote()")]:
-            raise ExecutionError(*problems)
-        return run_queries.who_wrote(self.engine, path, self.engine.position if at is None else at)
+        return self._parts.explanations.who_wrote(path, at)
 
     def slice(self, path: str, at: int | None = None) -> Any:
         """Return the backward slice of a value: the writes, reads, conditions and calls that led to it, as a Slice.
@@ -392,17 +580,13 @@ class Session(Awaited, Graphs):
         found: list[int] = view("find")(self, condition)
         return found
 
-    def writers(self) -> dict[str, Writer]:
-        """Return the last writer of each key: the step and its node; "" for the inputs, None for a person's edit."""
-        return self._writers.of(self.engine, self._view)
-
     def why(self, at: int | None = None) -> Why:
         """Return why a step (default: the last one) led to the next: each condition with the values that it read.
 
         Raises:
             ExecutionError: X111, there is no such step.
         """
-        return why_of(self.engine, at)
+        return self._parts.explanations.why(at)
 
     def why_not(self, behavior: str, at: int | str | None = None) -> WhyNot:
         """Return why a node did not run: a missing event, a delivery still in the queue, or edges not taken.
@@ -413,17 +597,60 @@ class Session(Awaited, Graphs):
         Raises:
             ExecutionError: X101, there is no such node; X111, there is no such step or event.
         """
-        if at is not None and not isinstance(at, str):
-            refuse_step(self, at)
-        return why_not_of(self.engine, behavior, at)
+        return self._parts.explanations.why_not(behavior, at)
 
-    def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
-        """Call `listener` at a moment (step, error, end, change, token); return a function that unsubscribes it."""
-        return self.hooks.add(to, listener)
+    def chain(self, id: str) -> Chain:
+        """Return the causes and effects of an event, an object, a relation, a patch or an approval.
+
+        An object's chain has its creation, all its patches, the creation and removal of its relations, and its own
+        removal, each with its causes.
+
+        Raises:
+            ExecutionError: X161, no event up to here concerns it.
+        """
+        return self._parts.explanations.chain(id)
+
+    # -- pictures -----------------------------------------------------------------------------------------------
+
+    def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Drawing:
+        """Return the recipe's drawing with the state of the run; `collapsed` as in `Recipe.draw`."""
+        return self._parts.pictures.draw(board, direction, collapsed)
+
+    def draw_objects(self, at: int | None = None) -> Drawing:
+        """Return the drawing of the object graph, with the changes of the last step highlighted.
+
+        Args:
+            at: after which step; default: the current position, including the work of a step in flight.
+
+        Raises:
+            ExecutionError: X160, this is not a run of behaviors; X111, there is no such step.
+        """
+        return self._parts.pictures.draw_objects(at)
 
     def controls(self) -> Any:
         """Return new ipywidgets controls bound to this session: buttons, a slider, an answer box."""
         return view("controls")(self)
+
+    # -- store --------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str] | EventLog | None = None) -> str:
+        """Save the run: to a file or store of its own, else to its current store; return where.
+
+        Later steps are included when it is saved again.
+
+        Raises:
+            StoreError: L451, no place is named and the run has no store; or it cannot be saved there.
+        """
+        return self._parts.persistence.save(path)
+
+    def close(self) -> None:
+        """Save all unsaved changes and release the run for other writers; here it becomes read-only.
+
+        Raises:
+            ExecutionError: X112, it is running.
+            StoreError: it cannot be saved.
+        """
+        self._parts.persistence.close()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return view("cockpit")(self)._repr_mimebundle_(include=include, exclude=exclude)
@@ -433,3 +660,11 @@ class Session(Awaited, Graphs):
         following = f", next {safe_repr(self.current, 200)}" if self.current else ""
         following += f", held {self.held_at}" if self.held_at else ""
         return f"<Session {safe_repr(self.name, 200)}: {self.status} after step {self.position}{following}>"
+
+
+def session_of(run: Run, limits: Limits, name: str, inputs: dict[str, Any], run_id: str | None = None) -> Session:
+    """Return a session of a run that exists: read from a store, or from the recording of another system."""
+    return Session._from_run(run, limits, name, inputs, run_id).state.session  # noqa: SLF001  (its own)
+
+
+__all__ = ["Session", "session_of"]

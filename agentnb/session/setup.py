@@ -1,18 +1,29 @@
-"""Set up a session: load its tools and its model."""
+"""Set up a session: check what it receives, load its tools and its model, begin its run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agentnb.board.values import freeze, thaw
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
+from agentnb.kinds import KINDS
 from agentnb.recipe.agent_expansion import WHOLE, grafted
 from agentnb.recipe.model import Recipe, ToolSpec
-from agentnb.session.checks import check_recipe
+from agentnb.session.checks import check_answers, check_inputs, check_recipe, check_tools, inputs_of, unknown_inputs
+from agentnb.session.limits import Limits
 from agentnb.world.agents import agents_in
+from agentnb.world.fault_injection import Chaos
 from agentnb.world.llm.env import Environment, allowed_variables
 from agentnb.world.world import World
+
+if TYPE_CHECKING:
+    from agentnb.clock import Clock
 
 
 def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
@@ -24,6 +35,43 @@ def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
     """
     check_recipe(recipe)
     return grafted(recipe, tools or {})
+
+
+def new_run(
+    recipe: Any,
+    inputs: Any,
+    *,
+    llm: Any,
+    tools: Mapping[str, Callable[..., Any]] | None,
+    resources: Mapping[type, Any] | None,
+    answers: Any,
+    budget: Mapping[str, Any] | None,
+    clock: Clock | None,
+    seed: int,
+    validate_inputs: bool,
+    strict_expressions: bool,
+    chaos: Any,
+) -> tuple[Run, Limits, dict[str, Any], str]:
+    """Return a run before its first step, its limits, its own copy of the inputs, and a warning about them, if any.
+
+    Raises:
+        RecipeError: the recipe has errors, a tool is missing, or inputs are missing or of a wrong type.
+        ExecutionError: a limit or the chaos is invalid, or an answer or a tool is for nothing in the recipe.
+    """
+    recipe = ready(recipe, tools)
+    check_answers(recipe, answers, llm)
+    given = {key: thaw(freeze(value)) for key, value in inputs_of(inputs).items()}
+    warning = ""
+    if validate_inputs:
+        check_inputs(recipe, given)
+        warning = "\n".join(map(str, unknown_inputs(recipe, given)))
+    world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
+    limits = Limits(Budget.of(budget, recipe.limits))
+    run = Run(Plan(recipe, KINDS, world), EffectDispatcher(), clock=clock, seed=seed)
+    check_tools(recipe, tools)  # after binding, whose errors for a missing tool say more
+    run.chaos = Chaos.of(chaos, seed)
+    run.begin(given)
+    return run, limits, given, warning
 
 
 def world_of(

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.session.limits import Limits, Number
 
-Status = Literal[
+StatusWord = Literal[
     "ready", "running", "pausing", "paused", "waiting", "in_flight", "idle", "finished", "failed", "exhausted"
 ]
 
 
-class Standing(str):
+class Status(str):
     """The status of a run in one word: a string with the attributes `used`, `left` and `limit`.
 
     `used` and `left` map the names of limits to amounts at the time of the query: `used` has all of them, `left` those
@@ -41,9 +41,9 @@ class Standing(str):
         return here
 
     @property
-    def word(self) -> Status:
+    def word(self) -> StatusWord:
         """The word alone."""
-        return cast("Status", str(self))
+        return cast("StatusWord", str(self))
 
     @property
     def used(self) -> Mapping[str, Number]:
@@ -62,4 +62,4 @@ class Standing(str):
         return str, (str(self),)
 
 
-__all__ = ["Standing", "Status"]
+__all__ = ["Status", "StatusWord"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from agentnb.world.fault_injection import Chaos
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
-    from agentnb.session.core import Core
+    from agentnb.session.state import State
 
 WORDS: Final = ("step", "batch")
 
@@ -49,7 +48,7 @@ def batch_of(durability: Any) -> Batch | None:
     )  # fmt: skip
 
 
-def begin(session: Core, store: Any, durability: Any) -> Journal | None:
+def begin(state: State, store: Any, durability: Any) -> Journal | None:
     """Return the journal of a new session; None without a store.
 
     Raises:
@@ -57,10 +56,10 @@ def begin(session: Core, store: Any, durability: Any) -> Journal | None:
         StoreError: this is not a store, it already has a run of this id, or it cannot be written.
     """
     batch = batch_of(durability)
-    check_id(session._given_id)  # noqa: SLF001  (a part of it)
+    check_id(state.given_id)
     if store is None:
         return None
-    return _begun(session, open_log(store), session.engine, batch)
+    return begun(state, open_log(store), state.run, batch)
 
 
 def check_id(run_id: Any) -> None:
@@ -77,45 +76,50 @@ def check_id(run_id: Any) -> None:
         )  # fmt: skip
 
 
-def _begun(session: Core, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
-    journal = Journal(log, session.run_id, run, DeltaEncoder(run.tables), batch)
-    journal.aux = aux_of(session)
-    journal.begin(row_of(session, run))
+def begun(state: State, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
+    """Return the journal of a run that is not stored yet, with its row written.
+
+    Raises:
+        StoreError: it cannot be saved.
+    """
+    journal = Journal(log, state.run_id, run, DeltaEncoder(run.tables), batch)
+    journal.aux = aux_of(state)
+    journal.begin(row_of(state, run))
     return journal
 
 
-def begin_fork(session: Core, parent: Journal) -> Journal:
+def begin_fork(state: State, parent: Journal) -> Journal:
     """Return the journal of a session forked from a stored one: the shared part is stored once.
 
     Raises:
         StoreError: it cannot be saved.
     """
     parent.flush()
-    run = session.engine
-    row = row_of(session, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
+    run = state.run
+    row = row_of(state, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
     return parent.fork(run, row)
 
 
-def row_of(session: Core, run: Run, **lineage: Any) -> RunRow:
+def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
     """Return the store's row for a session's run."""
-    recipe = session.recipe
+    recipe = state.recipe
     return RunRow(
-        run_id=session.run_id,
-        name=safe_str(session.name),
+        run_id=state.run_id,
+        name=safe_str(state.name),
         recipe=safe_str(recipe.name),
         dialect=recipe.dialect,
         fingerprint=recipe.fingerprint,
         created=datetime.now(UTC),
-        head=text_of(_head(session, run)),
+        head=text_of(_head(state, run)),
         steps=run.position,
         **lineage,
     ).sealed()
 
 
-def _head(session: Core, run: Run) -> dict[str, Any]:
+def _head(state: State, run: Run) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "recipe": to_kept(session.recipe),
+        "recipe": to_kept(state.recipe),
         "nodes": [node.id for node in run.plan.nodes],
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
@@ -129,38 +133,11 @@ def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget,
     return Budget(**decode(aux.get("budget", {}))), None if head["chaos"] is None else Chaos(**head["chaos"])
 
 
-def aux_of(session: Core) -> dict[str, Any]:
+def aux_of(state: State) -> dict[str, Any]:
     """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
-    budget = {name: encode(value) for name, value in asdict(session.limits.budget).items() if value is not None}
-    found = {"breakpoints": session.breakpoints.to_rows(), "watches": session.watches.sources(), "budget": budget}
+    budget = {name: encode(value) for name, value in asdict(state.limits.budget).items() if value is not None}
+    found = {"breakpoints": state.breakpoints.to_rows(), "watches": state.watches.sources(), "budget": budget}
     return {name: rows for name, rows in found.items() if rows}
-
-
-def save(session: Core, where: str | os.PathLike[str] | EventLog | None) -> str:
-    """Save a run to a store; return where. The store to which it is recorded needs no name.
-
-    Raises:
-        StoreError: L451, the run has no store, and no place is named; or it cannot be saved.
-    """
-    journal, copies = session.journal, session.copies
-    log = None if where is None else open_log(where)
-    if log is None and journal is None:
-        raise StoreError(
-            Problem("L451", "this run is not stored yet", f"session {session.name!r}",
-                    "save() was called without a path",
-                    "pass a file name: session.save('run.db')")
-        )  # fmt: skip
-    if log is not None and (journal is None or journal.log is not log):
-        journal = copies.get(session.engine, {}).get(log)
-        if journal is None:
-            journal = _begun(session, log, session.engine)
-            copies.setdefault(session.engine, {})[log] = journal
-    assert journal is not None
-    journal.aux = aux_of(session)
-    journal.tell(str(session.status))  # type: ignore[attr-defined]  # every Core is a Session
-    if journal is not session.journal:
-        journal.rest()
-    return journal.log.url
 
 
 def head_of(row: RunRow) -> dict[str, Any]:
@@ -184,4 +161,4 @@ def head_of(row: RunRow) -> dict[str, Any]:
     return dict(found)
 
 
-__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "check_id", "head_of", "options_of", "row_of", "save"]
+__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "begun", "check_id", "head_of", "options_of", "row_of"]

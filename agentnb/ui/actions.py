@@ -12,6 +12,7 @@ from agentnb.board.values import freeze
 from agentnb.draw.diagram import reacts
 from agentnb.draw.reactive import ANY
 from agentnb.errors import AgentNbError, Problem
+from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 from agentnb.ui.details.cells import line
 from agentnb.ui.fields import parsed
@@ -43,7 +44,7 @@ def limit_of(session: Session) -> dict[str, Any] | None:
     status = session.status
     if status.limit is None:
         return None
-    value = getattr(session.limits.budget, status.limit)
+    value = getattr(state_of(session).limits.budget, status.limit)
     used = status.used.get(status.limit)
     more = 2 * max(value, 0 if used is None else used) or 1
     return {"name": status.limit, "value": str(value), "used": "" if used is None else str(used), "more": str(more)}

@@ -15,6 +15,7 @@ from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, Fr
 from agentnb.draw.board_table import row_of
 from agentnb.draw.label_text import clean
 from agentnb.secrets import how_many, is_secret
+from agentnb.session.parts import parts_of
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -62,14 +63,14 @@ def found_rows(session: Session, which: Any) -> dict[str, Any]:
     """Return the rows whose key or value contains a text: {rows, total}, one page beginning at row `start`."""
     asked = which if isinstance(which, dict) else {}
     word, start = str(asked.get("word") or "").casefold(), max(int(asked.get("start") or 0), 0)
-    view = session.view()
+    view = parts_of(session).pictures.view()
     rows = _rows(session, view, _keys(session.recipe, view))
     fit = [row for row in rows if word in row[0].casefold() or word in (row[1] or "").casefold()] if word else rows
     return {"rows": fit[start : start + PAGE], "total": len(fit)}
 
 
 def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
-    board, writers = view.board, session.writers()
+    board, writers = view.board, parts_of(session).explanations.writers()
     shown = _SHOWN.setdefault(session, _Shown())
     literal = _literal(session.recipe, view)
     marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
@@ -116,11 +117,11 @@ def type_of(value: Any, key: object = None) -> str:
     held = {FrozenRecord: "template", FrozenArray: "held", Opaque: "value"}.get(type(value))
     cls = type(value) if held is None else type(getattr(value, held))
     name = clean(_NAMES.get(cls, cls.__name__))
-    parts = 0 if is_secret(key) else len(parts_of(value))
+    parts = 0 if is_secret(key) else len(items_of(value))
     return f"{name}[{parts}]" if parts else name
 
 
-def parts_of(value: Any) -> Mapping[Any, Any] | list[Any] | tuple[Any, ...] | FrozenList:
+def items_of(value: Any) -> Mapping[Any, Any] | list[Any] | tuple[Any, ...] | FrozenList:
     """Return the items of a frozen value: its mapping or sequence, or an object's fields; empty if it has none."""
     if isinstance(value, FrozenRecord):
         from agentnb.board.decoders import fields_of

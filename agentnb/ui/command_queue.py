@@ -17,6 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
+from agentnb.session.state import state_of
 from agentnb.ui.commands import COMMANDS, Command, carry_out
 from agentnb.ui.kernel_loop import kernel_loop
 
@@ -178,7 +179,7 @@ class Desk:
             return
         now = time.monotonic()
         # the run has come to rest: repaint soon
-        due = self._painted + (self._rest if self.session.live.moves else INTERVAL)
+        due = self._painted + (self._rest if state_of(self.session).moves else INTERVAL)
         if due <= now:
             self.refresh()
         elif due < self._due:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.draw.reactive import event_type
 from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.session.parts import parts_of
 from agentnb.ui import actions, prompts, value_editor
 from agentnb.ui.fork_tree import named
 from agentnb.ui.page_queries import look
@@ -89,7 +90,7 @@ def _remove(session: Session, _: Any, number: Any) -> None:
 
 def _unwatch(session: Session, _: Any, text: Any) -> None:
     session.watches.remove(str(text))
-    session.changed()
+    parts_of(session).notifications.changed()
 
 
 def _fork(session: Session, name: Any, at: Any) -> Session:

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from agentnb.draw.dot import draw_recipe
 from agentnb.draw.svg_patch import marks_of, table_of
+from agentnb.session.parts import parts_of
 
 if TYPE_CHECKING:
     from agentnb.draw.board_table import BoardTable
@@ -141,7 +142,7 @@ def look_flows(session: Session, which: Any) -> dict[str, Any]:
     `flows` are those to draw, as in `agentnb.draw.svg_patch`; `gone` are drawn ones that no longer apply.
     """
     drawing = drawing_of(session, [str(scope) for scope in which or ()])
-    view, board = session.view(), drawing.picture.board
+    view, board = parts_of(session).pictures.view(), drawing.picture.board
     table = table_of(drawing.recipe, drawing.picture, view)
     if board is None or table is None:
         return {"flows": {}, "gone": []}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentnb.draw.label_text import clean
 from agentnb.session.forks import parting
+from agentnb.session.state import state_of
 from agentnb.ui.board_view import text_of
 from agentnb.ui.intervention_texts import concerns, told
 
@@ -40,7 +41,7 @@ def _status_text(session: Session) -> str:
     status, position, current = session.status, session.position, session.current
     if status in _ENDS:
         leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
-        emits = " Emit an event to go on." if status == "idle" and not session.locked else ""
+        emits = " Emit an event to go on." if status == "idle" and not state_of(session).locked else ""
         return _ENDS[status] + (f" Leave is asked for: {leave}." if leave else emits)
     if status == "waiting":
         nodes = ", ".join(repr(pending.node) for pending in session.pending)

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.secrets import mask_text, settled
+from agentnb.session.state import state_of
 from agentnb.ui.kernel_loop import kernel_loop
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Streams:
 
 def _calls_in_flight(session: Session) -> Counter[str]:
     """Count the model calls in flight, by node."""
-    flights = tuple(session.engine.flights.values())
+    flights = tuple(state_of(session).run.flights.values())
     calls = ((flight.act.node.id, tuple(flight.act.work.out.values())) for flight in flights)
     return Counter(node for node, made in calls for _, effect, *_ in made if effect.kind == "llm")
 

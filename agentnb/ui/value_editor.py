@@ -18,7 +18,8 @@ from agentnb.errors import AgentNbError, Problem, RecipeError
 from agentnb.expressions.paths import resolve_path
 from agentnb.secrets import MASK, has_secret, hide, is_secret
 from agentnb.session.checks import check_inputs
-from agentnb.ui.board_view import VALUE_WIDTH, is_masked, parts_of, text_of, type_of
+from agentnb.session.parts import parts_of
+from agentnb.ui.board_view import VALUE_WIDTH, is_masked, items_of, text_of, type_of
 from agentnb.ui.fields import Field, field_of, retyped
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def branch(session: Session, which: Any) -> dict[str, Any]:
     path, start = path_of(session, asked.get("path")), max(int(asked.get("start") or 0), 0)
     if any(is_secret(name) for name in path):
         return {"rows": [], "total": 0}
-    parts = parts_of(_at(session, path))
+    parts = items_of(_at(session, path))
     rows = [_row(name, item) for name, item in islice(_named(parts), start, start + PAGE)]
     return {"rows": rows, "total": len(parts)}
 
@@ -64,7 +65,7 @@ def looked(session: Session, which: Any) -> dict[str, Any]:
     if value is not ABSENT:
         with suppress(AgentNbError):  # no path addresses this key
             step = session.who_wrote(path[0] if text is None else text)
-    known = session.writers().get(path[0])
+    known = parts_of(session).explanations.writers().get(path[0])
     return {
         "path": path,
         "type": type_of(value, path[-1]),
@@ -118,7 +119,7 @@ def path_of(session: Session, target: Any) -> list[str]:
         AgentNbError: U321, it is neither.
     """
     if isinstance(target, str):
-        return list(resolve_path(target, session.view().board))
+        return list(resolve_path(target, parts_of(session).pictures.view().board))
     if isinstance(target, list) and target and all(isinstance(part, str) for part in target):
         return target
     raise AgentNbError(
@@ -131,12 +132,12 @@ def path_of(session: Session, target: Any) -> list[str]:
 def _text(session: Session, path: list[str]) -> str | None:
     """Return the text that `session.edit` accepts for a path; None if that text means another path."""
     text = ".".join(path)
-    return text if list(resolve_path(text, session.view().board)) == path else None
+    return text if list(resolve_path(text, parts_of(session).pictures.view().board)) == path else None
 
 
 def _values_on(session: Session, path: list[str]) -> Iterator[Any]:
     """Yield the values along a path, from the value of its key to the addressed one."""
-    value = session.view().board.get(path[0], ABSENT)
+    value = parts_of(session).pictures.view().board.get(path[0], ABSENT)
     yield value
     for name in path[1:]:
         value = _part(value, name)
@@ -148,7 +149,7 @@ def _at(session: Session, path: list[str]) -> Any:
 
 
 def _part(value: Any, name: str) -> Any:
-    parts = parts_of(value)
+    parts = items_of(value)
     if isinstance(parts, Mapping):
         return parts[name] if name in parts else next((item for key, item in parts.items() if str(key) == name), ABSENT)
     return parts[int(name)] if name.isdecimal() and int(name) < len(parts) else ABSENT
@@ -227,7 +228,7 @@ def wrong_with(session: Session, which: Any) -> str:
 
 def _violation(session: Session, path: list[str], value: Any) -> Problem | None:
     """Return how a new value violates the recipe's declaration of an input; None if it adds no violation."""
-    declared, board = session.recipe.inputs, session.view().board
+    declared, board = session.recipe.inputs, parts_of(session).pictures.view().board
     if path[0] not in declared:
         return None
     before = {key: thaw(board[key]) for key in declared if key in board}

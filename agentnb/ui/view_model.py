@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.draw.diagram import reacts
 from agentnb.draw.label_text import clean
 from agentnb.errors import Problem
+from agentnb.session.parts import parts_of
+from agentnb.session.state import state_of
 from agentnb.ui.actions import limit_of, means
 from agentnb.ui.board_view import rows_of
 from agentnb.ui.fork_tree import run_of
@@ -35,14 +37,14 @@ def screen(
         problems: those of the last command.
         at_work: whether a single step is in flight.
     """
-    view, status = session.view(), str(session.status)
+    view, status, locked = parts_of(session).pictures.view(), str(session.status), state_of(session).locked
     at_work = at_work and status != "pausing"
     status = "running" if at_work else status
     rows, more = rows_of(session, view)
     return {
         "name": clean(session.recipe.name),
         "status": status,
-        "chips": [*(["read-only"] if session.locked else []), *(["simulated model"] if session.simulated else [])],
+        "chips": [*(["read-only"] if locked else []), *(["simulated model"] if session.simulated else [])],
         "run": run_of(session),
         "line": line_of(session),
         "forks": len(session.forks),
@@ -66,10 +68,10 @@ def screen(
 def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands are available at the current step."""
     status, position, length = session.status, session.position, len(session.trace)
-    running, closed = status in RUNNING or at_work, session.locked is not None
+    running, closed = status in RUNNING or at_work, state_of(session).locked is not None
     rests = not (running or closed)
     alone = len(session.frontier) < 2
-    open_here = not closed or session.recorded
+    open_here = not closed or state_of(session).recorded
     onwards = not running and open_here and session.current is not None and not (status == "waiting" and alone)
     onwards = onwards and status != "exhausted"
     kinds = {pending.kind for pending in session.pending}
@@ -99,13 +101,14 @@ def _failure(session: Session) -> Iterator[Problem]:
     """Yield the failure of the current step and what stopped a background run; the kernel does not show them."""
     if session.error is not None:
         yield session.error
-    if session.crash is not None:
-        name = type(session.crash).__name__
+    crash = state_of(session).crash
+    if crash is not None:
+        name = type(crash).__name__
         yield Problem(
             "U303",
             f"the run was aborted: {name}",
             f"{session.recipe.name!r}, after step {session.position}",
-            str(session.crash) or f"{name} was raised without a message",
+            str(crash) or f"{name} was raised without a message",
             "`await session.wait()` in a cell shows the traceback",
         )
 

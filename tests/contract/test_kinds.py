@@ -149,7 +149,7 @@ def test_going_back_shows_the_boards_again_and_running_again_ends_the_same(kind)
     seen = boards(run)
     for k in reversed(range(run.position)):
         assert dict(run.goto(k).board) == seen[k]
-    steps, end = path(run.goto(run.engine.history.tip)), dict(run.board)
+    steps, end = path(run.goto(run._parts.run.history.tip)), dict(run.board)
     for k in range(len(steps)):
         run.goto(k).run()
         assert (path(run), dict(run.board)) == (steps, end)

@@ -14,7 +14,7 @@ def desk():
 
 
 def keys(session):
-    return [row.key for row in board_table(session.recipe, session.view()).rows]
+    return [row.key for row in board_table(session.recipe, session._parts.pictures.view()).rows]
 
 
 def test_inside_an_agent_its_own_board_is_shown_and_outside_the_recipes():
@@ -31,7 +31,7 @@ def test_the_table_has_room_for_the_larger_of_the_two():
     session = desk()
     sizes = set()
     while session.step() is not None:
-        table = board_table(session.recipe, session.view(), spare=2)
+        table = board_table(session.recipe, session._parts.pictures.view(), spare=2)
         sizes.add(len(table.rows) + table.spare)
     assert len(sizes) == 1
 
@@ -41,5 +41,5 @@ def test_an_error_edge_is_taken_only_by_a_failure():
         session = executor(answer).session("go")
         session.run()
         edges = session.recipe.edges
-        ways = [edges[place].kind for place in session.view().taken if edges[place].source == "tool"]
+        ways = [edges[place].kind for place in session._parts.pictures.view().taken if edges[place].source == "tool"]
         assert ways == [taken]

@@ -48,8 +48,8 @@ def test_a_fork_has_the_events_before_and_its_own():
     new = run.fork()
     run.emit("mine")
     new.emit("yours")
-    assert [event.type for event in seen(run.engine)] == ["ours", "mine"]
-    assert [event.type for event in seen(new.engine)] == ["ours", "yours"]
+    assert [event.type for event in seen(run._parts.run)] == ["ours", "mine"]
+    assert [event.type for event in seen(new._parts.run)] == ["ours", "yours"]
 
 
 def test_the_visible_time_ticks_once_an_event():

@@ -21,7 +21,7 @@ def nested(tmp_path):
 
 
 def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested):
-    run = nested.engine
+    run = nested._parts.run
     assert [given_at(run, frame) for frame in range(3)] == [
         {"x": 0}, {"x": 0, "k": 1}, {"x": 0, "k": 2, "l": 5},
     ]  # fmt: skip
@@ -29,13 +29,13 @@ def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested
 
 
 def test_they_are_copies(nested):
-    given_at(nested.engine, 1)["k"] = 9
-    assert given_at(nested.engine, 1)["k"] == 1
+    given_at(nested._parts.run, 1)["k"] = 9
+    assert given_at(nested._parts.run, 1)["k"] == 1
 
 
 def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
     nested.goto(2)
-    assert given_at(nested.engine, nested.engine.activation(nested.engine.frontier()[0]).frame.id)["k"] == 2
+    assert given_at(nested._parts.run, nested._parts.run.activation(nested._parts.run.frontier()[0]).frame.id)["k"] == 2
     fork = nested.fork(at=2)
     fork.run()
     assert fork.board["a"] == {"x": 0, "k": 2, "l": 5}
@@ -50,7 +50,7 @@ def test_what_a_step_came_to_is_its_observation_or_its_failure(tmp_path):
       - {id: d, type: noop}
     edges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: d}]
     """
-    run = stepped(write(tmp_path, text(graph)), {"x": 1}).engine
+    run = stepped(write(tmp_path, text(graph)), {"x": 1})._parts.run
     found = [came_to(run.history, step) for step in range(1, 5)]
     assert (found[0], found[1]["error"]["type"], found[3]) == ({"result": 2}, "quota", None)
     assert found[2] == {"exception": "it broke"}
@@ -65,9 +65,9 @@ def test_the_last_step_inside_is_that_of_the_frame_itself_and_not_of_one_within(
     run = stepped(write(tmp_path, text(graph, NESTED)), {"x": 0})
     assert run.status == "finished"
     run.goto(len(run.trace.steps) - 1)
-    frames = [frame for frame in run.engine.frames.values() if frame.parent is run.engine.root]
-    assert last_inside(run.engine, frames)["a"]["k"] == 2
-    assert last_inside(run.engine, []) is None
+    frames = [frame for frame in run._parts.run.frames.values() if frame.parent is run._parts.run.root]
+    assert last_inside(run._parts.run, frames)["a"]["k"] == 2
+    assert last_inside(run._parts.run, []) is None
 
 
 def test_before_the_first_round_nothing_was_inside():
@@ -75,5 +75,5 @@ def test_before_the_first_round_nothing_was_inside():
     body.add_node("in", kind="noop")
     run = session(looping(body, times=2))
     run.step()
-    frames = [frame for frame in run.engine.frames.values() if frame.parent is run.engine.root]
-    assert last_inside(run.engine, frames) is None
+    frames = [frame for frame in run._parts.run.frames.values() if frame.parent is run._parts.run.root]
+    assert last_inside(run._parts.run, frames) is None

@@ -59,12 +59,12 @@ def recipe() -> Recipe:
 def shown(session: Session) -> tuple[object, ...]:
     frames = [(frame.node, frame.region, frame.iteration, frame.scope) for frame in session.cursor.frames]
     frontier = [(entry.node, entry.turn, entry.depth) for entry in session.frontier]
-    return session.position, repr(dict(session.board)), frontier, frames, session.engine.used
+    return session.position, repr(dict(session.board)), frontier, frames, session._parts.run.used
 
 
 def acts_of(session: Session) -> list[Act]:
     """Return what people did on the way to where a session stands, as its history has kept it."""
-    chain, position = session.engine.chain, session.position
+    chain, position = session._parts.run.chain, session.position
     ends = [*(history.base for history in chain[1:]), position]
     return [
         act

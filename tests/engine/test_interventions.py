@@ -74,13 +74,13 @@ def test_set_next_shuts_the_frames_that_are_left():
     made.step(2)
     assert len(made.stack) == 2
     made.set_next("done")
-    assert (len(made.engine.frames), made.current) == (1, "done")
+    assert (len(made._parts.run.frames), made.current) == (1, "done")
     made.run()
     assert made.status == "finished"
     made.goto(2)
-    assert (len(made.engine.frames), made.current) == (1, "done")
+    assert (len(made._parts.run.frames), made.current) == (1, "done")
     made.goto(1)
-    assert (len(made.engine.frames), made.current) == (2, "x")
+    assert (len(made._parts.run.frames), made.current) == (2, "x")
 
 
 def test_set_next_within_an_open_frame_keeps_it():
@@ -127,7 +127,7 @@ def test_a_composite_node_can_be_skipped_before_and_after_its_inside():
     made.step(2)
     assert made.current == "again"
     made.skip()
-    assert len(made.engine.frames) == 1
+    assert len(made._parts.run.frames) == 1
     made.run()
     assert dict(made.board) == {"x": 1, "done": 1}
 
@@ -137,7 +137,7 @@ def test_the_last_node_inside_can_be_skipped():
     made.step(2)
     made.skip({"y": "mine"})
     made.run()
-    assert (made.status, board(made.engine)) == ("finished", {"x": 1, "y": "mine", "done": 1})
+    assert (made.status, board(made._parts.run)) == ("finished", {"x": 1, "y": "mine", "done": 1})
 
 
 def test_a_skip_that_is_refused_changes_nothing():

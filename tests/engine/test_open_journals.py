@@ -33,7 +33,7 @@ def test_a_run_that_was_closed_is_not_among_them_and_two_do_not_write_one():
     log, made = MemoryLog(), recipe()
     session = nb.Session(made, {}, store=log, run_id="run")
     session.step()
-    journal = session.journal
+    journal = session._parts.state.journal
     assert journal in LIVE
     other = nb.open(log, "run", recipe=made)
     with pytest.raises(StoreError, match="L453"):
@@ -53,7 +53,7 @@ def test_a_session_that_cannot_be_written_keeps_nobody_from_opening_another_run(
     def fail():
         raise RuntimeError("a codec of somebody else")
 
-    monkeypatch.setattr(session.journal, "flush", fail)
+    monkeypatch.setattr(session._parts.state.journal, "flush", fail)
     assert nb.open(log, "run").status == "finished"
     assert list(nb.runs(log)["run_id"]) == ["run"]
     monkeypatch.undo()

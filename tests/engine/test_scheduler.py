@@ -119,10 +119,10 @@ def test_a_join_waits_for_all_whatever_their_number(count):
 
 def test_too_many_frames_inside_one_another_is_the_failure_of_the_node_that_would_open_one():
     run = session(looping(looping(graph("x"), times=1), times=1))
-    run.engine.max_frames = 1
+    run._parts.run.max_frames = 1
     run.run()
     assert (run.status, run.error.code) == ("failed", "X103")
-    run.engine.max_frames = 2
+    run._parts.run.max_frames = 2
     run.run()
     assert run.status == "finished"
 

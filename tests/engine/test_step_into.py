@@ -105,7 +105,7 @@ def test_what_was_emitted_is_seen_while_it_is_held_and_is_no_part_of_the_run_yet
         ("evt_001", None, {"in": "one"})
     ]
     assert (session.pending, session.position, len(session.trace)) == ((), 0, 0)
-    assert session.engine.history.events == []
+    assert session._parts.run.history.events == []
 
 
 @pytest.mark.parametrize("looped", [False, True])
@@ -329,6 +329,6 @@ def test_two_events_never_have_one_number():
     assert [(event.id, event.type) for event in session.events] == [
         ("evt_001", "one"), ("evt_002", "meanwhile"), ("evt_003", "two"),
     ]  # fmt: skip
-    assert session.engine.last_event() == 3
+    assert session._parts.run.last_event() == 3
     session.emit("later")
     assert session.events[-1].id == "evt_004"

@@ -143,7 +143,7 @@ def test_forks_share_their_data_and_never_what_one_of_them_changes(moves):
 def test_a_fork_inside_frames_keeps_them_apart():
     made = session(looping(graph("add", add=lambda board: add(board["n"])), times=4), {"n": 0})
     made.step(4)
-    run = made.engine
+    run = made._parts.run
     new = forked(run, run.plan, 4)
     made.run()
     while not run_plain(new, once=True):

@@ -22,9 +22,10 @@ from agentnb.engine.core.work import Kind, Work
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Edge, Node, Recipe, Region
-from agentnb.session import Session, stored_run
+from agentnb.session import Session
 from agentnb.session.limits import Limits
 from agentnb.session.reopen import reopened
+from agentnb.session.session import session_of
 from agentnb.store import open_log
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
@@ -197,10 +198,8 @@ def begin(
     """Return a new session of the recipe, kept in a store."""
     run = Run(plan(tools, rounds), EffectDispatcher(), clock=TickingClock(), seed=11)
     run.begin(INPUTS)
-    session = Session.__new__(Session)
-    session.inputs = dict(INPUTS)
-    session._wire(run.plan.recipe, run, Limits(Budget()), "killed", run_id)
-    session.keep_in(stored_run.begin(session, store, durability))
+    session = session_of(run, Limits(Budget()), "killed", dict(INPUTS), run_id)
+    session._parts.persistence.record_new_run(store, durability)
     return session
 
 
@@ -220,7 +219,7 @@ def digest(board: Mapping[str, Any]) -> str:
 
 def here(session: Session) -> str:
     """Return the digest of the board where a session stands."""
-    return digest(session.engine.root.scope.seen())
+    return digest(session._parts.run.root.scope.seen())
 
 
 def events(session: Session) -> list[tuple[Any, ...]]:

@@ -255,9 +255,9 @@ class Killed:
 
 def known_calls(session: Session) -> list[tuple[str, str | None]]:
     """Return the attempts of calls that are kept, those of steps in flight included: what was called, how it failed."""
-    run = session.engine
+    run = session._parts.run
     own = run.chain[-1]
-    rows = [call for history in (run.chain if session.log.run(session.run_id).parent is None else [own])
+    rows = [call for history in (run.chain if session._parts.state.log.run(session.run_id).parent is None else [own])
             for call in history.calls]  # fmt: skip
     if run.recorded is not None:
         rows += [call for calls in run.recorded._told.values() for call in calls]

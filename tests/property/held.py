@@ -8,7 +8,7 @@ from typing import Any
 
 from agentnb.board.values import thaw
 from agentnb.errors import BoardError, ExecutionError
-from agentnb.session import Session, stored_run
+from agentnb.session import Session
 from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
@@ -50,8 +50,8 @@ def kept(name: str, doing: list[str], log: MemoryLog | None = None) -> Session:
     """Return a session of such a shape, kept in a log where one is given."""
     session = session_of(name, held_shape(name, doing))
     if log is not None:
-        session._run_id = "r"
-        session.keep_in(stored_run.begin(session, log, "step"))
+        session._parts.state._run_id = "r"
+        session._parts.persistence.record_new_run(log, "step")
     return session
 
 
@@ -74,10 +74,10 @@ def done(session: Session, verb: str, word: Any) -> Session:
                 session.emit(word, {"by": "a person"})
             case "stop" | "fork" | "back":
                 getattr(session, verb)()
-            case "reopen" if session.log is not None:
+            case "reopen" if session._parts.state.log is not None:
                 session.close()
-                log: Any = session.log
-                return reopened(log, log.run("r"), session.engine.plan)
+                log: Any = session._parts.state.log
+                return reopened(log, log.run("r"), session._parts.run.plan)
     return session
 
 

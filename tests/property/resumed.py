@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agentnb.session import Session, stored_run
+from agentnb.session import Session
 from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog, open_log
 from agentnb.world.effect import Effect
@@ -77,8 +77,8 @@ def kept_session(name: str, log: Any) -> tuple[Session, list[str]]:
     """Return a session of a shape that asks, kept in a log; and what it asks, as it does."""
     asked: list[str] = []
     session = session_of(name, asking(name, asked))
-    session._run_id = "r"
-    session.keep_in(stored_run.begin(session, log, "step"))
+    session._parts.state._run_id = "r"
+    session._parts.persistence.record_new_run(log, "step")
     return session, asked
 
 

@@ -14,6 +14,7 @@ from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.session import Session
 from agentnb.session.limits import Limits
+from agentnb.session.session import session_of as session_of_run
 from agentnb.world.world import World
 from tests.property.model import Model
 from tests.property.programs import perform
@@ -54,10 +55,7 @@ def session_of(recipe: Any, inputs: Any, limit: int | None) -> Session:
         return Session(recipe, inputs, budget={"max_steps": limit}, run_id="r")
     run = Run(Plan(recipe, {**KINDS, **OWN}, World()), EffectDispatcher())
     run.begin({**recipe.init, **inputs})
-    session = Session.__new__(Session)
-    session.inputs = dict(inputs)
-    session._wire(recipe, run, Limits(Budget(max_steps=limit)), recipe.name, "r")
-    return session
+    return session_of_run(run, Limits(Budget(max_steps=limit)), recipe.name, dict(inputs), "r")
 
 
 def shown(session: Session) -> dict[str, Any]:
@@ -69,7 +67,7 @@ def shown(session: Session) -> dict[str, Any]:
         "board": repr(dict(session.board)),
         "frontier": [(entry.node, entry.depth, entry.turn, entry.branch) for entry in session.frontier],
         "frames": [(f.node, f.region, f.depth, f.iteration, f.scope, f.branch) for f in cursor.frames],
-        "used": session.engine.used,
+        "used": session._parts.run.used,
         "root": repr(session.trace.state_at(session.position)),
         "row": row_of(session),
     }
@@ -77,7 +75,7 @@ def shown(session: Session) -> dict[str, Any]:
 
 def row_of(session: Session) -> tuple[str, str, str] | None:
     """Return node, phase and status of the step where a session stands."""
-    run = session.engine
+    run = session._parts.run
     history = home(run, session.position)
     if session.position == history.base:  # the start of a branch repeats the step that it begins after
         found = [h for h in run.chain if h.base < session.position <= h.tip]

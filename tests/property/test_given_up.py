@@ -14,9 +14,10 @@ from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
-from agentnb.session import Session, stored_run
+from agentnb.session import Session
 from agentnb.session.limits import Limits
 from agentnb.session.reopen import reopened
+from agentnb.session.session import session_of as session_of_run
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
 from tests.engine.shapes import SHAPES, Shape, shape_of
@@ -69,10 +70,7 @@ def session_of(name: str, does: list[str], **limits: int) -> Session:
     run.begin(shape.inputs)
     for payload in shape.emits:
         emit_from_outside(run, "hello", payload)
-    session = Session.__new__(Session)
-    session.inputs = dict(shape.inputs)
-    session._wire(run.plan.recipe, run, Limits(Budget(**limits)), name, "r")
-    return session
+    return session_of_run(run, Limits(Budget(**limits)), name, dict(shape.inputs), "r")
 
 
 def told(session: Session) -> Any:
@@ -91,12 +89,12 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
     wanted = told(to_its_end(session_of(name, does)))
     session = session_of(name, does, **{limit: 0})
     if way != "in memory":
-        session.keep_in(stored_run.begin(session, MemoryLog(), "step"))
+        session._parts.persistence.record_new_run(MemoryLog(), "step")
     for most in range(1, 40):
         if to_its_end(session).status != "exhausted":
             break
         if way == "opened again":
-            log, plan = session.log, session.engine.plan
+            log, plan = session._parts.state.log, session._parts.run.plan
             session.close()
             session = reopened(log, log.run("r"), plan)
         session.set_budget(**{limit: most})

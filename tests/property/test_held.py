@@ -43,7 +43,7 @@ def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_c
     for verb, word in (("go", "step"), ("go", "step_into"), ("emit", "outside"), ("go", "step_into"), ("go", "step")):
         session = done(session, verb, word)
     ended(session)
-    record = Record(session.engine)
+    record = Record(session._parts.run)
     assert record.run.plan.nodes[record.done(3).act.node].id == "first"
     ((before, _, after),) = (thaw(wrote.new) for wrote in record.done(3).writes if wrote.path == ("seen first",))
     assert (before[2], after[2]) == (0, 1)
@@ -80,9 +80,9 @@ def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):
             session = done(session, verb, word)
         session.save(copy)
     session.close()
-    first, second = (reopened(where, where.run("r"), session.engine.plan) for where in (log, copy))
+    first, second = (reopened(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
     for _ in range(2):
         assert (second.pending, second.position, facts(second)) == (first.pending, first.position, facts(first))
-        assert drawn(first.engine) == drawn(second.engine)
+        assert drawn(first._parts.run) == drawn(second._parts.run)
         ended(first)
         ended(second)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.engine.persistence.journal import Batch
-from agentnb.session import stored_run
 from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
 from agentnb.trace.export import trace_of
@@ -30,18 +29,18 @@ class Kept(Pair):
     def begun(cls, what: Drawn, durability: Any) -> Kept:
         pair = cls(session_of(what.recipe, what.inputs, what.limit), Model(what.recipe, what.inputs, what.limit))
         pair.log = MemoryLog()
-        pair.session.keep_in(stored_run.begin(pair.session, pair.log, durability))
+        pair.session._parts.persistence.record_new_run(pair.log, durability)
         return pair
 
     def fork(self, share: int) -> Kept:
         step = share * self.model.tip // 100
         fork = Kept(self.session.fork(step), self.model.fork(step))
-        fork.log = self.log
+        fork._parts.state.log = self.log
         return fork
 
     def reopen(self) -> None:
         """Put the session away and open it again."""
-        plan, told = self.session.engine.plan, log_of(self.session)
+        plan, told = self.session._parts.run.plan, log_of(self.session)
         self.session.close()
         self.session = reopened(self.log, self.log.run(self.session.run_id), plan)
         assert log_of(self.session) == told

@@ -244,7 +244,7 @@ def reopened(session: Session, world: World, log: Any) -> Session:
     session.close()
     recipe = session.recipe
     again = opened(log, session.run_id, recipe=recipe, llm=world.model, tools=world.tools(recipe))
-    world.clock = again.engine.clock
+    world.clock = again._parts.run.clock
     return again
 
 
@@ -311,7 +311,7 @@ def test_a_stop_in_the_middle_of_a_step_loses_nothing(make, stops, kept):
         for calls in stops:
             end = world.out + calls
             session.start()
-            while session.live.going and world.out < end:  # noqa: ASYNC110  (turn by turn, to stop in the middle)
+            while session._parts.state.going and world.out < end:  # noqa: ASYNC110  (turn by turn, to stop in the middle)
                 await asyncio.sleep(0)
             session.stop()
             check_log(session, world)

@@ -22,7 +22,7 @@ def ran(session):
 
 
 def board(session):
-    return {key: repr(thaw(value)) for key, value in session.engine.root.scope.seen().items()}
+    return {key: repr(thaw(value)) for key, value in session._parts.run.root.scope.seen().items()}
 
 
 def stepped(session):
@@ -49,10 +49,10 @@ def test_stepping_and_running_come_to_what_is_predicted(level):
         assert session.board["tests.property.grown.Mark"] is not None
         if not want.beside:
             assert ran(session) == want.counts
-            assert session.engine.used == want.counts.total()
+            assert session._parts.run.used == want.counts.total()
             assert session.current == want.failed
     if not want.beside:
-        assert thaw(steps.engine.root.scope.get("tests.property.grown.Mark")) == want.mark
+        assert thaw(steps._parts.run.root.scope.get("tests.property.grown.Mark")) == want.mark
         assert board(steps) == board(whole)
 
 

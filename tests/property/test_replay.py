@@ -153,6 +153,6 @@ def test_a_replay_with_another_version_names_the_first_step_that_really_differs(
 
 def replayed(run: Any, recipe: Any) -> Any:
     """Replay with a recipe that may have kinds of this suite's own."""
-    plan = Plan(recipe, run.engine.plan.kinds, World(), run.engine.plan)
-    made = Replay(run.engine, plan=plan).go()
+    plan = Plan(recipe, run._parts.run.plan.kinds, World(), run._parts.run.plan)
+    made = Replay(run._parts.run, plan=plan).go()
     return ReplayReport(run.name, "values", (0, run.position), made.compared, tuple(made.found), tuple(made.unsure))

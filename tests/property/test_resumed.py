@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.session import stored_run
 from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog, open_log
 from tests.engine.shapes import SHAPES
@@ -26,11 +25,11 @@ ROOT = Path(__file__).parent.parent.parent
 @given(drawn(), st.integers(0, 100))
 def test_a_drawn_run_goes_on_from_any_entry(what, share):
     session, log = session_of(what.recipe, what.inputs, what.limit), MemoryLog()
-    session.keep_in(stored_run.begin(session, log, "step"))
+    session._parts.persistence.record_new_run(log, "step")
     wanted = facts(finished(session))
     at = 1 + share * (log.last(session.run_id) - 1) // 100
     shorter = cut(log, session.run_id, at)
-    again = reopened(shorter, shorter.run(session.run_id), session.engine.plan)
+    again = reopened(shorter, shorter.run(session.run_id), session._parts.run.plan)
     assert facts(finished(again)) == wanted
 
 

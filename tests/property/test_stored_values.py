@@ -215,4 +215,4 @@ def test_a_huge_seed_comes_back(tmp_path):
     graph = nx.DiGraph(name="seed")
     graph.add_node("only", function=lambda: {"a": 1}, inputs={})
     nb.Session(nb.load(graph), store=tmp_path / "runs.db", run_id="seed", seed=HUGE).run()
-    assert nb.open(tmp_path / "runs.db", "seed").engine.seed == HUGE
+    assert nb.open(tmp_path / "runs.db", "seed")._parts.run.seed == HUGE

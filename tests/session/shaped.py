@@ -12,6 +12,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session
 from agentnb.session.limits import Limits
+from agentnb.session.session import session_of as session_of_run
 from agentnb.world.effect import Effect
 from tests.engine.shapes import SHAPES, Meeting, Shape, branches, path, shape_of
 
@@ -31,10 +32,7 @@ def session_of(name: str, shape: Shape | None = None, *, runs: bool = False) -> 
     run.begin(shape.inputs)
     for payload in shape.emits:
         emit_from_outside(run, "hello", payload)
-    session = Session.__new__(Session)
-    session.inputs = dict(shape.inputs)
-    session._wire(run.plan.recipe, run, Limits(Budget()), name)
-    return session
+    return session_of_run(run, Limits(Budget()), name, dict(shape.inputs))
 
 
 def _in_one_order() -> Shape:
@@ -84,4 +82,4 @@ def to_where_it_waits(session: Session) -> Session:
 
 def went(session: Session) -> list[str]:
     """Return each step up to where a session stands, with a mark for what was not a plain turn."""
-    return path(session.engine)
+    return path(session._parts.run)

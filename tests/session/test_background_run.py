@@ -130,7 +130,7 @@ def test_a_slow_sync_node_does_not_hold_up_the_pause():
         barrier = Barrier()
         made = graph("a", "gate", "c", gate=barrier)
         run = session(made)
-        run.engine.plan.nodes[run.engine.plan.number("gate")].slow = True  # as after a first run that took long
+        run._parts.run.plan.nodes[run._parts.run.plan.number("gate")].slow = True  # as after a first run that took long
         run.start()
         await until(barrier.begun.is_set)
         run.pause()
@@ -146,10 +146,10 @@ def test_a_node_that_took_long_is_known_to_be_slow():
     async def main():
         run = session(graph("a", "b"))
         ticks = iter(range(0, 10**12, 10**7))
-        run.engine.ns = lambda: next(ticks)
+        run._parts.run.ns = lambda: next(ticks)
         run.start()
         await run.wait()
-        assert [node.slow for node in run.engine.plan.nodes] == [True, True]
+        assert [node.slow for node in run._parts.run.plan.nodes] == [True, True]
 
     live(main)
 
@@ -288,13 +288,15 @@ def test_a_crash_of_ours_is_raised_where_somebody_waits():
             raise RuntimeError("ours")
 
         run.subscribe(lambda step: None)
-        attend(run)  # the log listens from now on, and not only from the start, which would arm the run anew
-        run.engine.after = breaks
+        attend(
+            run._parts.state
+        )  # the log listens from now on, and not only from the start, which would arm the run anew
+        run._parts.run.after = breaks
         run.start()
         with pytest.raises(RuntimeError, match="ours"):
             await run.wait()
         assert run.status in ("paused", "ready")
-        run._arm()
+        run._parts.callbacks.install()
         run.run()
         assert run.status == "finished"
 
@@ -325,7 +327,7 @@ def test_it_can_be_started_from_another_thread():
         await asyncio.to_thread(run.start)
         await run.wait()
         assert run.status == "finished"
-        assert run.live.loop is asyncio.get_running_loop()
+        assert run._parts.state.loop is asyncio.get_running_loop()
 
     live(main)
 

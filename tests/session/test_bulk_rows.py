@@ -55,9 +55,9 @@ def told(run):
     found = []
     for step in [*range(run.position, -1, -1), *range(len(run.trace) + 1)]:
         run.goto(step)
-        view = run.view()
+        view = run._parts.pictures.view()
         seen = view.visited, view.taken, view.seen_reads, view.seen_writes
-        found.append((*seen, run.writers()))
+        found.append((*seen, run._parts.explanations.writers()))
     return found
 
 
@@ -68,7 +68,7 @@ def test_many_rows_tell_what_each_by_itself_does(monkeypatch, number):
             monkeypatch.setattr(module, "MANY", many)
         run = list(made())[number]
         run.run()
-        run.view()
+        run._parts.pictures.view()
         run.goto(len(run.trace) // 2)
         run.edit({"n": 5})
         run.run()

@@ -57,7 +57,7 @@ def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_goes_on():
         warnings.simplefilter("error")
         run.run()
     assert (told, run.status) == (["a"], "finished")
-    assert not run.engine.armed
+    assert not run._parts.run.armed
 
 
 def test_a_moment_that_there_is_not_is_a_problem():
@@ -67,16 +67,16 @@ def test_a_moment_that_there_is_not_is_a_problem():
 
 def test_a_run_is_armed_only_while_somebody_listens_breaks_or_counts():
     run = session(graph("a", "b"))
-    assert not run.engine.armed
+    assert not run._parts.run.armed
     stop = run.subscribe(lambda step: None)
-    assert run.engine.armed
+    assert run._parts.run.armed
     stop()
-    assert not run.engine.armed
+    assert not run._parts.run.armed
     point = run.breakpoints.add("b")
-    assert run.engine.armed
+    assert run._parts.run.armed
     run.breakpoints.remove(point)
-    assert not run.engine.armed
-    assert session(graph("a"), budget={"max_seconds": 5}).engine.armed
+    assert not run._parts.run.armed
+    assert session(graph("a"), budget={"max_seconds": 5})._parts.run.armed
 
 
 def test_names_and_ids():
@@ -116,7 +116,7 @@ def test_the_inputs_are_copied():
 def test_a_failure_is_told_before_what_it_has_cancelled():
     told = []
     run = session_of("branches")
-    run.hooks.add_all({"step": lambda step: told.append((step.node_id, step.status)),
+    run._parts.state.hooks.add_all({"step": lambda step: told.append((step.node_id, step.status)),
                        "error": lambda step: told.append(step.node_id)})  # fmt: skip
     run.step(3)
     assert told == [("both", "ok"), ("first", "ok"), ("left", "error"), "left", ("second", "cancelled")]

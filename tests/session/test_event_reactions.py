@@ -11,7 +11,7 @@ def team():
 
 
 def seen(session):
-    return session.view().reactions
+    return session._parts.pictures.view().reactions
 
 
 def test_it_counts_what_has_come_whom_it_set_off_and_who_told_of_it():
@@ -63,7 +63,7 @@ def test_edges_are_taken_when_the_event_is_delivered_and_not_before():
     edges = session.recipe.edges
 
     def taken():
-        return {(edges[place].source, edges[place].target) for place in session.view().taken}
+        return {(edges[place].source, edges[place].target) for place in session._parts.pictures.view().taken}
 
     session.goto(1)
     assert taken() == set()

@@ -14,7 +14,7 @@ import agentnb as nb
 from agentnb.engine.core import step, work
 from agentnb.engine.effects import dispatch
 from agentnb.engine.persistence import deltas, journal
-from agentnb.session import core
+from agentnb.session import callbacks, execution, rollback
 from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog, memory
 from tests.kills import recipe as told_in_parts
@@ -84,9 +84,9 @@ def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
     session = nb.Session(looping(tools), {"n": 0}, store=place, run_id="run", durability={"steps": 99, "ms": 600_000})
     tools.during["tell 2"] = lambda: found.extend(
         [
-            session.log.last("run"),
+            session._parts.state.log.last("run"),
             session.save(),
-            len(reopened(session.log, session.log.run("run"), session.engine.plan).trace),
+            len(reopened(session._parts.state.log, session._parts.state.log.run("run"), session._parts.run.plan).trace),
         ]
     )
     session.run()
@@ -115,8 +115,8 @@ def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
     tools.during["ask 1"] = lambda: copies.append(copied(log))
     session.run()
     (cut,) = copies  # as a kill in the middle of this run would have left it
-    again = reopened(cut, cut.run("run"), session.engine.plan)
-    assert (again.position, len(again.engine.left)) == (3, 1)
+    again = reopened(cut, cut.run("run"), session._parts.run.plan)
+    assert (again.position, len(again._parts.run.left)) == (3, 1)
 
 
 def copied(log):
@@ -126,7 +126,7 @@ def copied(log):
 
 
 KEEPING = tuple(module.__file__ for module in (journal, deltas, memory))
-STEPPING = tuple(module.__file__ for module in (step, core, dispatch, work))
+STEPPING = tuple(module.__file__ for module in (step, callbacks, execution, rollback, dispatch, work))
 
 
 @functools.cache

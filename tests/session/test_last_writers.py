@@ -8,24 +8,26 @@ from tests.ui import runs
 def test_each_key_has_the_step_and_the_node_that_wrote_it():
     session = runs.session()
     session.step()
-    assert session.writers() == {"ticket": (0, ""), "api_key": (0, ""), "category": (1, "classify")}
+    assert session._parts.explanations.writers() == {"ticket": (0, ""), "api_key": (0, ""), "category": (1, "classify")}
     session.back()
-    assert session.writers().keys() == {"ticket", "api_key"}
+    assert session._parts.explanations.writers().keys() == {"ticket", "api_key"}
     session.goto(1)
-    assert session.writers()["category"] == (1, "classify")
+    assert session._parts.explanations.writers()["category"] == (1, "classify")
 
 
 def test_an_edit_is_a_persons_until_a_node_writes_it_again():
     session = runs.session("hello")
     session.step()
     session.edit({"category": "mine", "own.deep": 2})
-    assert session.writers()["category"] == session.writers()["own"] == (1, None)
+    assert (
+        session._parts.explanations.writers()["category"] == session._parts.explanations.writers()["own"] == (1, None)
+    )
     session.run()
-    assert session.writers()["reply"] == (2, "refuse")
+    assert session._parts.explanations.writers()["reply"] == (2, "refuse")
     session.edit({"reply": "yes"})
-    assert session.writers()["reply"] == (3, None)
+    assert session._parts.explanations.writers()["reply"] == (3, None)
     session.goto(2)
-    assert session.writers()["reply"] == (2, "refuse")
+    assert session._parts.explanations.writers()["reply"] == (2, "refuse")
 
 
 def test_a_branch_and_a_fork_know_who_wrote_before_them():
@@ -33,19 +35,22 @@ def test_a_branch_and_a_fork_know_who_wrote_before_them():
     session.run()
     session.goto(1)
     session.edit({"category": "mine"})
-    assert session.writers()["category"] == (1, None)
+    assert session._parts.explanations.writers()["category"] == (1, None)
     session.step()
-    assert session.writers()["reply"] == (2, "refuse")
+    assert session._parts.explanations.writers()["reply"] == (2, "refuse")
     fork = session.fork(at=1, edit={"own": 1})
-    assert (fork.writers()["own"], fork.writers()["ticket"]) == ((1, None), (0, ""))
-    assert "reply" not in fork.writers()
+    assert (fork._parts.explanations.writers()["own"], fork._parts.explanations.writers()["ticket"]) == (
+        (1, None),
+        (0, ""),
+    )
+    assert "reply" not in fork._parts.explanations.writers()
 
 
 def test_what_was_deleted_has_no_writer():
     session = runs.session()
     session.step()
     session.edit({"category": ABSENT})
-    assert "category" not in session.writers()
+    assert "category" not in session._parts.explanations.writers()
 
 
 def test_it_agrees_with_who_wrote_in_every_shape_and_at_every_step():
@@ -54,5 +59,5 @@ def test_it_agrees_with_who_wrote_in_every_shape_and_at_every_step():
         session.run()
         for step in range(session.position + 1):
             session.goto(step)
-            for key, writer in session.writers().items():
+            for key, writer in session._parts.explanations.writers().items():
                 assert writer.step == session.who_wrote(key)

@@ -111,7 +111,7 @@ def test_depth_counts_along_a_fork_and_not_along_another_way():
     assert ended(fork) == (5, "exhausted", "max_depth")
     run.goto(1).emit("go", 100)  # evt_003 here is another than evt_003 there: one from outside
     run.run(max_steps=2)
-    assert [event.cause for event in run.engine.events()] == [None, "evt_001", None, "evt_002", "evt_003"]
+    assert [event.cause for event in run._parts.run.events()] == [None, "evt_001", None, "evt_002", "evt_003"]
     assert run.status.used["max_depth"] == 2
 
 
@@ -209,7 +209,7 @@ def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_stands(shape):
                 later = found.setdefault((name, position), status.used[name])
                 assert later == status.used[name]
                 assert status.used[name] >= found.get((name, position - 1), 0)
-    assert found["max_steps", run.engine.history.tip] == sum(
+    assert found["max_steps", run._parts.run.history.tip] == sum(
         step.phase in ("run", "enter") and step.status != "cancelled" for step in run.trace.steps
     )
 

@@ -92,7 +92,7 @@ def test_a_failed_step_counts_and_a_retry_too():
     run.run()
     assert run.status == "failed"
     assert run.retry().status == "error"
-    assert (run.position, run.engine.used) == (2, 2)
+    assert (run.position, run._parts.run.used) == (2, 2)
     assert (run.retry(), run.position, run.status, run.status.limit) == (None, 2, "failed", "max_steps")
     run.run()
     assert run.position == 2
@@ -239,7 +239,7 @@ def test_a_wrong_budget_is_a_problem(budget):
     run = session(graph("a"), budget={"max_tool_calls": 3})
     with pytest.raises(ExecutionError, match=r"X20[12]"):
         run.set_budget(**budget)
-    assert run.limits.budget == Budget(max_tool_calls=3)
+    assert run._parts.state.limits.budget == Budget(max_tool_calls=3)
 
 
 def test_another_budget_is_an_act_and_keeps_the_other_limits():
@@ -252,7 +252,7 @@ def test_another_budget_is_an_act_and_keeps_the_other_limits():
     ]
     run.run()
     assert ended(run) == (6, "exhausted", "max_steps")
-    assert {name for name, value in asdict(run.limits.budget).items() if value is not None} == {
+    assert {name for name, value in asdict(run._parts.state.limits.budget).items() if value is not None} == {
         *("max_steps", "max_tokens", "max_cost_usd"),
     }
 

@@ -245,9 +245,9 @@ def test_the_log_may_be_turned_on_and_off_between_steps():
     run.step()
     with logging_to("DEBUG") as lines:
         run.step()
-        assert run.engine.armed
+        assert run._parts.run.armed
     run.step()
-    assert (run.engine.armed, run.hooks.rows["step"]) == (False, [])
+    assert (run._parts.run.armed, run._parts.state.hooks.rows["step"]) == (False, [])
     with logging_to("DEBUG") as more:
         run.step()
     begun = "run of 'made' goes on after step"
@@ -259,7 +259,7 @@ def test_where_only_errors_are_asked_for_only_errors_are_written():
     with logging_to("ERROR") as lines:
         run = session(broken())
         run.run()
-        assert not run.engine.armed
+        assert not run._parts.run.armed
     assert [row["level"] for row in lines.rows] == ["ERROR"]
 
 
@@ -281,7 +281,7 @@ def test_a_listener_that_is_the_log_is_one_of_the_hooks():
     with logging_to():
         run = session(graph("a", "b"))
         run.step()
-        assert [len(run.hooks.rows[moment]) for moment in ("step", "change")] == [1, 1]
+        assert [len(run._parts.state.hooks.rows[moment]) for moment in ("step", "change")] == [1, 1]
     with logging_to("WARNING"):
         run.step()
-        assert [len(run.hooks.rows[moment]) for moment in ("step", "change")] == [0, 1]
+        assert [len(run._parts.state.hooks.rows[moment]) for moment in ("step", "change")] == [0, 1]

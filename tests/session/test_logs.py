@@ -79,7 +79,8 @@ graph = nx.DiGraph()
 graph.add_node("a", function=lambda: 1 / 0)
 run = nb.Session(nb.load(graph))
 run.run()
-print(run.status, run.engine.armed, len(run.hooks.rows["step"]), len(run.hooks.rows["change"]))
+rows = run._parts.state.hooks.rows
+print(run.status, run._parts.run.armed, len(rows["step"]), len(rows["change"]))
 """
 
 
@@ -141,7 +142,7 @@ def test_warnings_are_written_once_and_in_order_without_listening_to_steps():
     with logging_to("WARNING") as lines:
         run = session(made, tools=tools)
         while run.step() is not None:
-            assert run.hooks.rows["step"] == []
+            assert run._parts.state.hooks.rows["step"] == []
         run.back(2)
         run.run()
     assert [text.partition(" failed: ")[2] for text in lines.told("WARNING")][:2] == [
@@ -245,7 +246,7 @@ def test_no_secret_is_written_anywhere(json_output):
         run = session(made, {"word": f"use {secret}", "api_key": secret})
         run.run()
         run.emit("told", {"it": secret, "token": "x"})
-        store_failed(run, StoreError(Problem("L999", f"cannot write {secret}", "there", "so", "do")))
+        store_failed(run._parts.state, StoreError(Problem("L999", f"cannot write {secret}", "there", "so", "do")))
         say(logs.RUN, logging.INFO, f"says {secret}", reason=secret, payload={"password": 4711, "said": [secret]})
         logs.ROOT.warning("somebody else says %s", secret)
     written = lines.stream.getvalue()
@@ -322,8 +323,11 @@ def test_a_run_that_cannot_be_kept_is_an_error():
     run = session(graph("a"))
     with logging_to("ERROR") as lines:
         run.run()
-        store_failed(run, StoreError(Problem("L413", "the disk is full", "runs.db", "no space is left", "make room")))
-        store_failed(run, OSError("gone"))
+        store_failed(
+            run._parts.state,
+            StoreError(Problem("L413", "the disk is full", "runs.db", "no space is left", "make room")),
+        )
+        store_failed(run._parts.state, OSError("gone"))
     first, second = lines.rows
     assert (first["level"], first["logger"], first["run_id"]) == ("ERROR", "agentnb.store", run.run_id)
     assert (first["error_type"], first["reason"], first["error_message"]) == ("StoreError", "L413", "the disk is full")
@@ -332,5 +336,5 @@ def test_a_run_that_cannot_be_kept_is_an_error():
 
 
 def test_nobody_is_told_of_it_where_the_log_is_off(capsys):
-    store_failed(session(graph("a")), OSError("gone"))
+    store_failed(session(graph("a"))._parts.state, OSError("gone"))
     assert capsys.readouterr().err == ""

@@ -4,7 +4,7 @@ from tests.session.making import counting, session
 
 
 def visited(run):
-    return dict(run.view().visited)
+    return dict(run._parts.pictures.view().visited)
 
 
 def test_counts_follow_the_run_forwards_and_back():
@@ -21,13 +21,17 @@ def test_counts_follow_the_run_forwards_and_back():
 def test_what_was_first_done_later_is_not_shown_earlier():
     run = session(counting(), {"n": 0})
     run.run()
-    assert "done" in run.view().seen_writes
+    assert "done" in run._parts.pictures.view().seen_writes
     run.back()
-    assert "done" not in run.view().seen_writes
-    ways = {(run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run.view().taken}
+    assert "done" not in run._parts.pictures.view().seen_writes
+    ways = {
+        (run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run._parts.pictures.view().taken
+    }
     assert ways == {("add", "check"), ("check", "add"), ("check", "done")}
     run.goto(1)
-    ways = {(run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run.view().taken}
+    ways = {
+        (run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run._parts.pictures.view().taken
+    }
     assert ways == {("add", "check")}
 
 

@@ -18,7 +18,7 @@ def test_a_session_without_a_store_is_kept_nowhere():
     session = nb.Session(nb.load(counting()), {"n": 0})
     session.run()
     session.close()
-    assert (session.log, session.locked) == (None, None)
+    assert (session._parts.state.log, session._parts.state.locked) == (None, None)
     with pytest.raises(nb.AgentNbError, match=r"L451[\s\S]*session\.save\('run\.db'\)"):
         session.save()
 
@@ -48,11 +48,11 @@ def test_a_value_is_given_again_by_its_path_or_is_no_answer():
     session = nb.Session(nb.load(counting()), {"n": 0, "password": "p-12345"}, store=log, run_id="r")
     session.close()
     again = nb.open(log, recipe=session.recipe)
-    assert again.masked() == ["password"]
+    assert again._parts.persistence.masked() == ["password"]
     with pytest.raises(nb.ExecutionError, match=r"X141[\s\S]*did you mean 'password'"):
-        again.fill({"pasword": "p-12345"})
+        again._parts.persistence.fill({"pasword": "p-12345"})
     again.answer("p-12345")
-    assert again.masked() == []
+    assert again._parts.persistence.masked() == []
     assert again.inputs["password"] == again.board["password"] == "p-12345"
     with pytest.raises(nb.ExecutionError, match="X115"):
         again.answer("more")
@@ -97,13 +97,13 @@ def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_pa
         run.step()
     run.save(tmp_path / "copy.db")
     log = open_log(tmp_path / "copy.db")
-    again = reopened(log, log.run(), run.engine.plan)
+    again = reopened(log, log.run(), run._parts.run.plan)
     assert (again.status, again.position) == ("waiting", run.position)
     waits = [[(one.kind, one.node, one.arguments) for one in each.pending] for each in (again, run)]
     assert waits[0] == waits[1]
     for each in (again, run):
         each.answer("yes")
-    calls = [[(call.result, call.step) for call in each.engine.history.calls] for each in (again, run)]
+    calls = [[(call.result, call.step) for call in each._parts.run.history.calls] for each in (again, run)]
     assert calls[0] == calls[1]
-    assert again.engine.history.calls[0].seconds == run.engine.history.calls[0].seconds  # it was not made again
+    assert again._parts.run.history.calls[0].seconds == run._parts.run.history.calls[0].seconds  # it was not made again
     assert facts(held.ended(again)) == facts(held.ended(run))

@@ -91,9 +91,9 @@ def test_a_run_of_behaviors_is_drawn_with_the_types_of_events_and_what_has_fired
 def test_the_picture_of_the_recipe_is_patched_to_show_it():
     team = reactive.team()
     drawing = nb.load(team).draw(board=False)
-    before = drawing.patch(team.session.view())
+    before = drawing.patch(team.session._parts.pictures.view())
     team.run_goal("Write about swifts")
-    after = drawing.patch(team.session.view())
+    after = drawing.patch(team.session._parts.pictures.view())
     assert before["edges"] == {}
     assert after["nodes"]["event: task.done"] == {"classes": ["visited"], "count": "×3"}
     assert "last" in after["nodes"]["publish"]["classes"]
@@ -105,8 +105,10 @@ def test_the_picture_of_the_recipe_is_patched_to_show_it():
 def test_a_breakpoint_at_a_type_of_events_is_seen():
     team = reactive.team()
     team.session.breakpoints.add(event="task.done")
-    assert team.session.view().stops_at == {"task.done"}
-    assert nb.load(team).draw().patch(team.session.view())["nodes"]["event: task.done"]["classes"] == ["breakpoint"]
+    assert team.session._parts.pictures.view().stops_at == {"task.done"}
+    assert nb.load(team).draw().patch(team.session._parts.pictures.view())["nodes"]["event: task.done"]["classes"] == [
+        "breakpoint"
+    ]
 
 
 def test_what_a_step_in_flight_has_made_is_there_and_marked():

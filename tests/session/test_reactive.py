@@ -67,7 +67,7 @@ def test_a_breakpoint_at_an_event_of_a_node():
 
     run = listening()
     kinds = {**KINDS, "noop": Kind("noop", lambda node, world: emits)}
-    run.engine.plan = Plan(run.recipe, kinds, run.engine.world)
+    run._parts.run.plan = Plan(run.recipe, kinds, run._parts.run.world)
     run.reset()
     run.run()
     point = run.breakpoints.add(event="done")

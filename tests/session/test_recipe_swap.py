@@ -20,7 +20,7 @@ def line(*names, **functions):
 def refused(run, recipe, step):
     """Return why the steps of a run do not fit a recipe; None where they do."""
     try:
-        check_shared(run.engine, recipe, step)
+        check_shared(run._parts.run, recipe, step)
     except StoreError as error:
         (problem,) = error.problems
         assert problem.code == "L433"
@@ -78,21 +78,21 @@ def test_a_plan_for_a_replay_needs_no_tools():
     run = session(graph("a"))
     made = graph("a", "b")
     made.nodes["b"].update(kind="tool", function="nobody", inputs={"n": "n"})
-    plan = plan_to_replay(run.engine, load(made))
+    plan = plan_to_replay(run._parts.run, load(made))
     with pytest.raises(RecipeError, match="R203"):
         plan.world.tool("nobody", plan.recipe.nodes["b"])(n=1)
     assert plan.index == {"a": 0, "b": 1}
     with pytest.raises(RecipeError, match="R203"):
-        plan_to_go_on(run.engine, load(made), None, None)
-    assert plan_to_go_on(run.engine, load(made), None, {"nobody": lambda n: n}).world.tools["nobody"](3) == 3
+        plan_to_go_on(run._parts.run, load(made), None, None)
+    assert plan_to_go_on(run._parts.run, load(made), None, {"nobody": lambda n: n}).world.tools["nobody"](3) == 3
 
 
 def test_what_is_not_named_stays_as_it_is():
     run = session(graph("a"))
-    assert plan_to_go_on(run.engine, None, None, None) is run.engine.plan
-    assert plan_to_go_on(run.engine, None, ["said"], None).recipe is run.recipe
+    assert plan_to_go_on(run._parts.run, None, None, None) is run._parts.run.plan
+    assert plan_to_go_on(run._parts.run, None, ["said"], None).recipe is run.recipe
     with pytest.raises(ExecutionError, match="X117"):
-        plan_to_go_on(run.engine, "no recipe", None, None)
+        plan_to_go_on(run._parts.run, "no recipe", None, None)
 
 
 def test_the_limits_of_a_recipe_go_with_it_and_those_of_the_session_stay():

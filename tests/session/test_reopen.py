@@ -97,7 +97,7 @@ def test_a_fork_shares_its_beginning_and_goes_its_own_way(where):
     session.run()
     boards = [dict(each.board) for each in (session, fork, of_fork)]
     traces = [each.trace.to_frame() for each in (session, fork, of_fork)]
-    own = [len(list(session.log.entries(each.run_id))) for each in (fork, of_fork)]
+    own = [len(list(session._parts.state.log.entries(each.run_id))) for each in (fork, of_fork)]
     ids = [each.run_id for each in (session, fork, of_fork)]
     for each in (session, fork, of_fork):
         each.close()
@@ -127,16 +127,16 @@ def test_chance_ids_clock_budget_breakpoints_and_watches_come_back(where):
     clock = TickingClock(step_seconds=5)
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", clock=clock, seed=3, budget={"max_steps": 5})
     session.step(2)
-    session.engine.random.random()
-    session.engine.ids("call")
+    session._parts.run.random.random()
+    session._parts.run.ids("call")
     clock.now()
     session.breakpoints.add("add", when="n > 4", on_hit=2)
     session.watch("n * 2")
     session.close()
     again = nb.open(where, "r1", recipe=recipe)
-    assert again.engine.random.random() == session.engine.random.random()
-    assert again.engine.ids("call") == session.engine.ids("call")
-    assert again.engine.clock.now() == clock.now()
+    assert again._parts.run.random.random() == session._parts.run.random.random()
+    assert again._parts.run.ids("call") == session._parts.run.ids("call")
+    assert again._parts.run.clock.now() == clock.now()
     (row,) = again.breakpoints
     assert (row.node, row.text, row.on_hit) == ("add", "n > 4", 2)
     assert list(again.watches) == ["n * 2"]
@@ -151,7 +151,7 @@ def test_a_question_that_was_asked_still_waits(where, monkeypatch):
     session.run()
     assert session.status == "waiting"
     (asked,) = session.pending
-    session.journal.rest()
+    session._parts.state.journal.rest()
     again = nb.open(where, "r1", recipe=recipe)
     assert again.status == "waiting"
     assert (again.pending[0].node, again.pending[0].arguments) == (asked.node, asked.arguments)
@@ -186,7 +186,10 @@ def test_what_was_masked_is_asked_for(where):
     recipe = nb.load(graph)
     session = nb.Session(recipe, {"api_key": "sk-1234567890"}, store=where, run_id="r1")
     session.close()
-    bodies = "".join(entry.body for entry in session.log.entries("r1")) + session.log.run("r1").head
+    bodies = (
+        "".join(entry.body for entry in session._parts.state.log.entries("r1"))
+        + session._parts.state.log.run("r1").head
+    )
     assert "sk-1234567890" not in bodies
     again = nb.open(where, "r1", recipe=recipe)
     assert again.board["api_key"] is MASK
@@ -202,7 +205,7 @@ def test_what_was_masked_is_asked_for(where):
     given = nb.open(where, "r1", recipe=recipe, secrets={"api_key": "sk-1234567890"})
     assert given.goto(0).board["api_key"] == "sk-1234567890"
     with pytest.raises(nb.ExecutionError, match="X141"):
-        given.fill({"nothing": 1})
+        given._parts.persistence.fill({"nothing": 1})
 
 
 def test_an_edited_recipe_is_told_and_goes_on_where_it_fits(where):
@@ -211,7 +214,7 @@ def test_an_edited_recipe_is_told_and_goes_on_where_it_fits(where):
     session.close()
     with pytest.warns(UserWarning, match=r"edge 'add' -> 'add' \(conditional when n < 8\) is gone"):
         again = nb.open(where, "r1", recipe=looping(6))
-    assert any("n < 6" in change for change in again.changes)
+    assert any("n < 6" in change for change in again._parts.persistence.changes)
     again.run()
     assert again.board["n"] == 6
     again.close()
@@ -284,14 +287,14 @@ def test_the_tree_shows_what_is_kept_beside_what_is_open(where):
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
     session = session_of(name)
-    session._run_id = "r"
+    session._parts.state._run_id = "r"
     finished(session)
     wanted, tip = facts(session), session.position
     for k in range(tip + 1):
         session.goto(k)
         session.save(tmp_path / "runs.db")
         log = open_log(tmp_path / "runs.db")
-        again = reopened(log, log.run("r"), session.engine.plan)
+        again = reopened(log, log.run("r"), session._parts.run.plan)
         assert shown(again) == shown(session)
         again.goto(tip)
         assert facts(again) == {**wanted, "status": again.status}
@@ -317,7 +320,7 @@ def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape_goes_on_after_it_was_opened_in_the_middle(name, tmp_path):
     session = session_of(name)
-    session._run_id = "r"
+    session._parts.state._run_id = "r"
     wanted = facts(finished(session_of(name)))
     for k in range(session_length(name)):
         session.goto(min(k, session.position))
@@ -326,7 +329,7 @@ def test_every_shape_goes_on_after_it_was_opened_in_the_middle(name, tmp_path):
         path = tmp_path / f"{k}.db"
         session.save(path)
         log = open_log(path)
-        assert facts(finished(reopened(log, log.run("r"), session.engine.plan))) == wanted
+        assert facts(finished(reopened(log, log.run("r"), session._parts.run.plan))) == wanted
 
 
 def session_length(name):

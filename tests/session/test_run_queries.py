@@ -88,12 +88,12 @@ def test_who_wrote_inside_a_subgraph_with_a_board_of_its_own():
 def test_the_view_for_a_picture():
     run = session(counting(), {"n": 0})
     run.step(2)
-    view = run.view()
+    view = run._parts.pictures.view()
     assert (view.current, dict(view.visited)) == ("add", {"add": 1, "check": 1})
     assert (dict(view.seen_reads)["add"], dict(view.seen_writes)["add"]) == ({"n"}, {"n"})
     run.step()
-    assert (run.view().written, run.view().read) == ({"n"}, {"n"})
-    assert run.goto(0).view().visited == {}
+    assert (run._parts.pictures.view().written, run._parts.pictures.view().read) == ({"n"}, {"n"})
+    assert run.goto(0)._parts.pictures.view().visited == {}
 
 
 def test_the_view_inside_a_frame_marks_its_owners():
@@ -101,7 +101,7 @@ def test_the_view_inside_a_frame_marks_its_owners():
     made.add_node("loop", kind="loop", graph=graph("a", "b"), times=2)
     run = session(made)
     run.step(2)
-    view = run.view()
+    view = run._parts.pictures.view()
     assert (view.current, view.next) == ("b", {"loop"})
 
 
@@ -120,6 +120,6 @@ def test_what_was_written_where_the_board_does_not_reach_is_not_marked_on_it():
     outer.add_node("inner", graph=inner, inputs={}, outputs={"m": "n"})
     run = session(outer, {"n": 1})
     run.step(2)
-    assert (run.current, run.board["n"], run.view().written) == ("inner", 1, frozenset())
+    assert (run.current, run.board["n"], run._parts.pictures.view().written) == ("inner", 1, frozenset())
     run.step()
-    assert run.view().written == {"m"}
+    assert run._parts.pictures.view().written == {"m"}

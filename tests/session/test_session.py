@@ -287,7 +287,7 @@ def test_it_is_drawn_with_the_run_on_it():
     run = session(broken())
     run.breakpoints.add("last")
     run.run()
-    view = run.view()
+    view = run._parts.pictures.view()
     assert (view.current, view.failed, view.breakpoints) == ("middle", {"middle"}, {"last"})
     assert dict(view.visited) == {"first": 1, "middle": 1}
     assert run.draw().dot != run.recipe.draw().dot

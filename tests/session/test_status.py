@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from agentnb.session.limits import Limits
-from agentnb.session.status import Standing, Status
+from agentnb.session.status import Status, StatusWord
 from agentnb.ui.view_model import screen
 from tests.session.making import asking, broken, counting, graph, session
 
@@ -86,8 +86,8 @@ def test_the_words(made, steps, words):
     run.run()
     found.append(run.status)
     assert found == words
-    assert {status.word for status in found} <= set(get_args(Status))
-    assert all(isinstance(status, Standing) for status in found)
+    assert {status.word for status in found} <= set(get_args(StatusWord))
+    assert all(isinstance(status, Status) for status in found)
 
 
 def test_while_it_runs_it_is_a_standing_too():

@@ -132,17 +132,17 @@ def test_a_composite_that_listens_is_part_of_the_delivery():
 def test_the_root_frame_lasts_to_the_end(steps):
     run = session(counting(), {"n": 0})
     run.step(steps)
-    assert is_left(run.engine, current(run.engine)) is None
+    assert is_left(run._parts.run, current(run._parts.run)) is None
     run.step_out()
     assert run.status == "finished"
 
 
 def test_a_node_is_next():
     run = session(counting(), {"n": 0})
-    asked = node_is_next(run.engine, "check")
+    asked = node_is_next(run._parts.run, "check")
     assert (asked.met(), run.step() is not None, asked.met()) == (False, True, True)
     assert asked.turn is not None
-    assert asked.turn(current(run.engine))
+    assert asked.turn(current(run._parts.run))
 
 
 def test_a_breakpoint_is_counted_where_until_is_met_too():

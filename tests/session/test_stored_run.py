@@ -44,9 +44,9 @@ def test_what_a_run_was_begun_with_is_in_its_head():
     )
     assert (head["seed"], head["strict"], head["nodes"]) == (7, False, ["add", "check", "done"])
     assert "t-12345" not in row.head
-    budget, same = options_of(head, json.loads(json.dumps(aux_of(session))))
+    budget, same = options_of(head, json.loads(json.dumps(aux_of(session._parts.state))))
     assert budget.max_cost_usd == Decimal("0.5")
-    assert same == session.engine.chaos
+    assert same == session._parts.run.chaos
 
 
 def test_a_head_that_is_damaged_is_told():
@@ -63,11 +63,11 @@ def test_a_head_that_is_damaged_is_told():
 @pytest.mark.parametrize("body", ['{"p":[[7]]}', '{"told":[["back",1,[]]]}'])
 def test_a_damaged_run_is_named_with_its_store(body, tmp_path):
     session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
-    session.log.append("run", [sealed("run", session.log.last("run") + 1, 0, body)])
+    session._parts.state.log.append("run", [sealed("run", session._parts.state.log.last("run") + 1, 0, body)])
     with pytest.raises(nb.AgentNbError) as caught:
         nb.open(tmp_path / "runs.db", "run")
     (problem,) = caught.value.problems
-    assert (problem.code, problem.where) == ("L402", f"run 'run' of {session.log.url}")
+    assert (problem.code, problem.where) == ("L402", f"run 'run' of {session._parts.state.log.url}")
 
 
 @pytest.mark.parametrize("body", ["nonsense", '{"p":[[7]]}', '{"p":[[7]],"crc":"00000000"}'])
@@ -75,7 +75,7 @@ def test_a_run_opens_up_to_the_entry_that_is_damaged(body, tmp_path):
     recipe = nb.load(counting())
     session = nb.Session(recipe, {"n": 0}, store=tmp_path / "runs.db", run_id="run")
     session.step(3)
-    session.log.append("run", [Entry(session.log.last("run") + 1, 4, body)])
+    session._parts.state.log.append("run", [Entry(session._parts.state.log.last("run") + 1, 4, body)])
     for given in (None, recipe):
         with pytest.warns(UserWarning, match="L435.* opens at step 3"):
             opened = nb.open(tmp_path / "runs.db", "run", recipe=given)

@@ -59,7 +59,7 @@ def test_step_makes_one_step_and_at_the_end_none(name):
         assert made == session.trace.steps[session.position - 1]
         assert made.node_id == node or made.status == "cancelled"
     assert (session.step(), session.status, session.current, session.error) == (None, ENDS[name], None, None)
-    assert (went(session), board(session.engine)) == (shape_of(name).steps, shape_of(name).end)
+    assert (went(session), board(session._parts.run)) == (shape_of(name).steps, shape_of(name).end)
 
 
 def test_step_makes_several_and_returns_the_last(name):
@@ -71,16 +71,16 @@ def test_step_makes_several_and_returns_the_last(name):
 
 def test_back_and_goto_stand_anywhere_and_nothing_is_lost(name):
     session = session_of(name)
-    seen = [board(session.engine)]
+    seen = [board(session._parts.run)]
     while session.step() is not None:
         while len(seen) < session.position:  # two rows at once: a branch was cancelled
             seen.append(None)
-        seen.append(board(session.engine))
+        seen.append(board(session._parts.run))
     end = len(seen) - 1
     for k in (*reversed(range(end)), end, 1, 0, 2):
         assert session.goto(k) is session
         assert (session.position, len(session.trace)) == (k, end)
-        assert seen[k] is None or board(session.engine) == seen[k]
+        assert seen[k] is None or board(session._parts.run) == seen[k]
     assert session.goto(end).back(2).position == end - 2
     assert session.back().position == end - 3
     session.goto(2).step(99)
@@ -93,7 +93,11 @@ def test_back_and_goto_stand_anywhere_and_nothing_is_lost(name):
 def test_run_ends_where_the_recipe_does(name):
     session = session_of(name, runs=True)
     assert session.run() is session.trace
-    assert (session.status, went(session), board(session.engine)) == (ENDS[name], ran(name), shape_of(name).end)
+    assert (session.status, went(session), board(session._parts.run)) == (
+        ENDS[name],
+        ran(name),
+        shape_of(name).end,
+    )
     session.run()
     assert len(session.trace) == len(ran(name))
 
@@ -155,7 +159,7 @@ def test_step_over_goes_to_where_the_turn_is_over(name):
     while (last := session.step_over()) is not None:
         assert last.step == session.position
         found.append(session.position)
-    assert (found, session.status, board(session.engine)) == (OVER[name], ENDS[name], shape_of(name).end)
+    assert (found, session.status, board(session._parts.run)) == (OVER[name], ENDS[name], shape_of(name).end)
 
 
 def test_step_over_stops_at_a_breakpoint_as_run_does(name):
@@ -175,7 +179,7 @@ def test_step_out_goes_to_where_the_frame_is_left(name):
         assert (last.node_id, last.phase, len(session.stack)) == (AROUND[name], "leave", 1)
         last = session.step_out()
     assert (last.step, session.status, session.step_out()) == (session.position, ENDS[name], None)
-    assert board(session.engine) == shape_of(name).end
+    assert board(session._parts.run) == shape_of(name).end
 
 
 def test_step_into_stops_inside_each_node_and_then_makes_its_step(name):
@@ -187,7 +191,7 @@ def test_step_into_stops_inside_each_node_and_then_makes_its_step(name):
         else:
             made.append(step)
     assert (inner, session.held_at, session.status) == (INNER.get(name, []), "", ENDS[name])
-    assert (len(made), went(session), board(session.engine)) == (
+    assert (len(made), went(session), board(session._parts.run)) == (
         len(by_hand(name)), shape_of(name).steps, shape_of(name).end,
     )  # fmt: skip
 
@@ -206,7 +210,7 @@ def test_going_elsewhere_gives_up_what_is_held_inside(name, verb):
     if held and verb != "reset":
         assert "cancelled" in session.trace.frames.interventions["action"].tolist()
     session.step(99)
-    assert verb == "reset" or board(session.engine) == shape_of(name).end
+    assert verb == "reset" or board(session._parts.run) == shape_of(name).end
 
 
 # -- async, live -------------------------------------------------------------------------------------------------------
@@ -224,7 +228,7 @@ def test_astep_and_arun_are_the_same_for_async_code(name):
 
     asyncio.run(main())
     assert (went(session), went(other)) == (shape_of(name).steps, ran(name))
-    assert board(session.engine) == board(other.engine) == shape_of(name).end
+    assert board(session._parts.run) == board(other._parts.run) == shape_of(name).end
 
 
 def test_start_wait_and_pause(name):

@@ -205,7 +205,7 @@ def test_retry_tries_a_failed_node_again(name):
     session = session_of(name)
     while session.current != LEAF[name]:
         session.step()
-    does, fails = session.engine.live[session.engine.frontier()[0]], []
+    does, fails = session._parts.run.live[session._parts.run.frontier()[0]], []
 
     def breaks(work, perform=does.perform):
         if not fails:
@@ -369,4 +369,4 @@ def test_the_end_is_the_same_with_all_of_it(name):
     for verb in ("step_into", "back", "step", "step_into", "back"):
         getattr(session, verb)()
     session.step(99)
-    assert (went(session), board(session.engine)) == (shape_of(name).steps, shape_of(name).end)
+    assert (went(session), board(session._parts.run)) == (shape_of(name).steps, shape_of(name).end)

@@ -49,7 +49,7 @@ def goes_on(session):
     assert session.status == "finished"
     session.close()
     is_kept(session)
-    again = nb.open(session.log, "run", recipe=session.recipe)
+    again = nb.open(session._parts.state.log, "run", recipe=session.recipe)
     assert (again.position, dict(again.board)) == (session.position, dict(session.board))
 
 
@@ -99,7 +99,7 @@ def test_it_goes_on_when_a_codec_takes_it(way, durability, monkeypatch, tmp_path
     assert session.retry().node_id == "last"
     session.run()
     session.close()
-    assert nb.open(session.log, "run").board["made"]["deep"][0].n == 7
+    assert nb.open(session._parts.state.log, "run").board["made"]["deep"][0].n == 7
 
 
 def test_an_edit_and_the_inputs_are_named_too(tmp_path):
@@ -119,7 +119,7 @@ def test_an_edit_and_the_inputs_are_named_too(tmp_path):
 def test_what_somebody_else_has_written_over_can_be_kept_elsewhere(tmp_path):
     recipe = nb.load(graph("a", "b"))
     session = nb.Session(recipe, {"n": 1}, store=tmp_path / "runs.db", run_id="run")
-    session.log.release("run")
+    session._parts.state.log.release("run")
     other = nb.store.SqlLog(tmp_path / "runs.db")
     last = next(iter(other.entries("run", other.last("run") - 1)))
     other.append("run", [last._replace(seq=last.seq + 1)])

@@ -142,8 +142,8 @@ def test_what_was_given_up_runs_again_with_another_budget():
     model = Model()
     run = Session(sampling(5), llm=model, budget={"max_llm_calls": 2})
     run.run()
-    run.limits = Limits(Budget.of({"max_llm_calls": 5}, {}))
-    run.limits.apply(run.engine)
+    run._parts.state.limits = Limits(Budget.of({"max_llm_calls": 5}, {}))
+    run._parts.state.limits.apply(run._parts.run)
     assert run.status == "paused"
     run.run()
     assert (model.asked, run.status, path(run)) == (
@@ -324,7 +324,7 @@ def naive(run):
         "max_tool_calls": int((calls["kind"] == "tool").sum()),
         "max_tokens": int(calls["tokens_in"].sum() + calls["tokens_out"].sum()),
         "max_cost_usd": paid,
-        "max_events": len(run.engine.events()),
+        "max_events": len(run._parts.run.events()),
     }
 
 

@@ -18,7 +18,7 @@ class Order:
 
 
 def rows(session):
-    found, more = rows_of(session, session.view())
+    found, more = rows_of(session, session._parts.pictures.view())
     return {row[0]: row[1:] for row in found}, more
 
 

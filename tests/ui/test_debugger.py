@@ -99,7 +99,7 @@ def test_a_step_never_lays_the_drawing_out_again(session, debugger):
 
 def test_a_picture_that_fails_is_said_and_the_run_goes_on(session, debugger, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(session, "view", lambda: 1 / 0)
+        patch.setattr(session._parts.pictures, "view", lambda: 1 / 0)
         session.step()
     assert debugger.state["problems"][0]["code"] == "U302"
     assert session.position == 1
@@ -108,7 +108,7 @@ def test_a_picture_that_fails_is_said_and_the_run_goes_on(session, debugger, mon
 
 
 def test_a_cockpit_without_any_picture_still_says_what_went_wrong(session, monkeypatch):
-    monkeypatch.setattr(session, "view", lambda: 1 / 0)
+    monkeypatch.setattr(session._parts.pictures, "view", lambda: 1 / 0)
     made = Debugger(session)
     assert made.state["problems"][0]["code"] == "U302"
     made.close()

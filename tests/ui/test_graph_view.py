@@ -33,7 +33,7 @@ def large(size=200):
 
 
 def marks(session):
-    return graph_view.marks(graph_view.drawing_of(session), session.view())
+    return graph_view.marks(graph_view.drawing_of(session), session._parts.pictures.view())
 
 
 def asked_until_there(session, closed):

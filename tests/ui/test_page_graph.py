@@ -177,9 +177,9 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
         session = nb.Session(long(size))
         session.edit({f"key{number}": number for number in range(size)})
         drawing = graph_view.drawing_of(session)
-        before = graph_view.marks(drawing, session.view())
+        before = graph_view.marks(drawing, session._parts.pictures.view())
         session.step()
-        found = changed(before, graph_view.marks(drawing, session.view()))
+        found = changed(before, graph_view.marks(drawing, session._parts.pictures.view()))
         assert set(found["nodes"]) == {"n0", "n1"}
         assert len(json.dumps(found)) < 300
 

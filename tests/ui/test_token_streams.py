@@ -61,7 +61,7 @@ def hearing(at_once):
             self.streams = Streams(self.session, self.rows.extend)
 
         def say(self, text, attempt=1, call=0):
-            self.session.hooks.tell("token", Token("ask", text, attempt, call, "m"))
+            self.session._parts.state.hooks.tell("token", Token("ask", text, attempt, call, "m"))
 
         def shown(self):
             text = ""

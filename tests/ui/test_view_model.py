@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.errors import Problem
 from agentnb.recipe.model import Node, Recipe, Requirement
-from agentnb.session import Session, stored_run
+from agentnb.session import Session
 from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
 from agentnb.ui.board_view import ROWS
@@ -179,7 +179,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
 
 def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
     session = runs.session()
-    session.crash = MemoryError()
+    session._parts.state.crash = MemoryError()
     (problem,) = shown(session)["problems"]
     assert problem["code"] == "U303"
     assert "MemoryError" in problem["what"]
@@ -249,7 +249,7 @@ def test_what_is_held_inside_says_where():
 def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it():
     log = MemoryLog()
     session = asking("cycle", "human")
-    session.keep_in(stored_run.begin(session, log, "step"))
+    session._parts.persistence.record_new_run(log, "step")
     to_where_it_waits(session)
     session.close()
     closed, opened = session, nb.open(log)
@@ -257,17 +257,17 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
         state = shown(each)
         assert (state["chips"], able(each) - {"back", "run_back", "goto", "switch"}) == (["read-only"], set())
         assert ", read-only." in still_html(state, "")
-    assert shown(reopened(log, log.run(), session.engine.plan))["chips"] == []
+    assert shown(reopened(log, log.run(), session._parts.run.plan))["chips"] == []
 
 
 def test_a_call_of_another_process_that_never_came_back_is_told():
     log, cuts = MemoryLog(), MemoryLog()
     session = asking("cycle", "tool")
-    session.keep_in(stored_run.begin(session, log, "step"))
+    session._parts.persistence.record_new_run(log, "step")
     session.step(2)
     at = next(entry.seq for entry in log.entries(session.run_id) if '"out"' in entry.body)
     cut(log, session.run_id, at, cuts)
-    for again in (nb.open(cuts), reopened(cuts, cuts.run(), session.engine.plan)):
+    for again in (nb.open(cuts), reopened(cuts, cuts.run(), session._parts.run.plan)):
         state = shown(again)
         (pending,) = state["pending"]
         assert pending["kind"] == "call"

@@ -174,7 +174,7 @@ def test_all_wrong_values_are_told_at_once():
 def test_a_session_waits_and_is_struck():
     slow = session({"latency_ms": 300})
     slow.run()
-    assert (slow.status, slow.engine.clock.waits) == ("finished", [0.3])
+    assert (slow.status, slow._parts.run.clock.waits) == ("finished", [0.3])
     broken = session({"error_rate": 1})
     broken.run()
     assert broken.status == "failed"
@@ -198,7 +198,7 @@ def test_a_long_answer_of_a_model_takes_longer():
     talk = nb.Session(nb.load(graph), llm=["x" * 400], clock=Waited(), chaos=Chaos(latency_ms=100, token_throttle=True))
     talk.run()
     assert talk.status == "finished"
-    assert talk.engine.clock.waits == pytest.approx([0.1, 0.1])
+    assert talk._parts.run.clock.waits == pytest.approx([0.1, 0.1])
 
 
 def test_leave_of_a_person_is_no_service_that_fails():

@@ -115,7 +115,7 @@ def leaves(answers):
         return {"said": [await work.call(Effect(kind, "may it", {})) for kind in ("approval", "human", "approval")]}
 
     run = session_of("asks", Shape([leaf("asks", asks)], [], ("asks",), [], {}))
-    run.engine.world.answers = answers
+    run._parts.run.world.answers = answers
     return run
 
 

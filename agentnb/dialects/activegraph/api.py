@@ -37,6 +37,7 @@ from agentnb.dialects.activegraph.parts.printing import Printed
 from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
 from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, RunQuantumResult, as_payload, snapshot
 from agentnb.errors import Problem, did_you_mean, with_article
+from agentnb.session.state import state_of
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
@@ -112,7 +113,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         self._begin_packs(packs)
         self._attached: tuple[Any, ...] = ()
         if _graph_of is None:
-            self._join(graph, graph.session.engine.last_event(), seed)
+            self._join(graph, state_of(graph.session).run.last_event(), seed)
             self._ensure(check=False)
         else:
             self.graph = graph
@@ -130,8 +131,8 @@ class Runtime(Watching, Decisions, Packed, Stored):
     def _join(self, graph: Graph, since: int | None, seed: int) -> None:
         """Start listening to a graph: to a new run from now on, to a known run from where listening started before."""
         self.graph, graph.checks = graph, self.party.checks
-        self.party.live = lambda other: other is graph.session.engine
-        run, frame = graph.session.engine, self.party.frame
+        self.party.live = lambda other: other is state_of(graph.session).run
+        run, frame = state_of(graph.session).run, self.party.frame
         self._since = since_of(run) if since is None else since
         if since is not None:
             run.seed = seed
@@ -139,7 +140,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         if frame is not None and frame.id is None:
             kept_id = None if since is not None else graph.ledger.last_frame()
             self.party.frame = replace(frame, id=kept_id or graph.ids.frame())
-        kept = graph.session.limits.budget
+        kept = state_of(graph.session).limits.budget
         limits = {name: self.budget.limits.get(name) for name in KNOWN_LIMITS}
         if any(getattr(kept, name) != limit for name, limit in limits.items()):
             graph.session.set_budget(**limits)  # only this budget applies, also after `load` and `fork`
@@ -280,7 +281,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         timers = [
             {"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing} for each in self.timers
         ]
-        spent = used_up(self.graph.session.engine, {each.name: each for each in self.behaviors})
+        spent = used_up(state_of(self.graph.session).run, {each.name: each for each in self.behaviors})
         return {**({"timers": timers} if timers else {}), **({"used_up": spent} if spent else {})}
 
     def print_trace(self) -> None:
@@ -362,7 +363,7 @@ class _Between:
 
     def __call__(self, _board: Any) -> bool:
         """Check the predicate if no delivery of the previous event is pending."""
-        run = self.runtime.graph.session.engine
+        run = state_of(self.runtime.graph.session).run
         queue = run.frontier()[:1]
         last = run.tables.acts[run.at.s_act[run.position - run.at.base]] if run.position > run.at.base else None
         here = run.tables.acts[queue[0]] if queue else None

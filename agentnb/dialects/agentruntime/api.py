@@ -15,6 +15,7 @@ from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, print
 from agentnb.kinds.context import own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
+from agentnb.session.state import state_of
 from agentnb.sources import Source, plain_source, read_file
 from agentnb.text import safe_repr
 from agentnb.world.tools.allow_list import allow_entries
@@ -186,13 +187,14 @@ class AgentRuntime:
             raise _error(session, problem)
         if session.status == "exhausted":
             limit = (session.trace.outcome or {}).get("limit", "max_steps")
+            most = getattr(state_of(session).limits.budget, limit, None)
             raise AgentRuntimeError(
                 Problem("X420", f"the run of {self.recipe.name!r} has used up {limit}",
                         f"after step {session.position}",
-                        f"{limit} is {getattr(session.limits.budget, limit, None)}; next would be {session.current!r}",
+                        f"{limit} is {most}; next would be {session.current!r}",
                         "raise the limit, or fix the loop that does not end")
             )  # fmt: skip
-        state = {key: thaw(value) for key, value in session.engine.root.scope.seen().items()}
+        state = {key: thaw(value) for key, value in state_of(session).run.root.scope.seen().items()}
         missing = [name for name in self.recipe.outputs if name not in state]
         if missing:
             raise AgentRuntimeError(

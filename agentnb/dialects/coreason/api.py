@@ -18,6 +18,7 @@ from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_
 from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
+from agentnb.session.state import state_of
 from agentnb.trace import SimulationTrace
 from agentnb.world.human_input import in_kernel
 
@@ -129,7 +130,7 @@ class GraphExecutor:
         Raises:
             ExecutionError: X202, it is not a number.
         """
-        most = self.session.limits.budget.max_steps
+        most = state_of(self.session).limits.budget.max_steps
         return MAX_STEPS if most is None else most
 
     @max_steps.setter

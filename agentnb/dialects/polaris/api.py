@@ -16,6 +16,7 @@ from agentnb.errors import ExecutionError as AgentNbExecutionError
 from agentnb.errors import Problem, RecipeError, printable, with_article
 from agentnb.kinds.typed_values import key_of
 from agentnb.session import Session
+from agentnb.session.state import state_of
 
 if TYPE_CHECKING:
     from agentnb.session.schedules import HooksAPI
@@ -135,7 +136,7 @@ class GraphExecutor:
                 *(errors or error.problems), kind=errors[0].kind if errors else "InvalidGraph",
                 node_id=errors[0].node if errors else None,
             ) from None  # fmt: skip
-        session.engine.max_frames = self.max_recursion_depth
+        state_of(session).run.max_frames = self.max_recursion_depth
         return session
 
     async def execute(
@@ -155,14 +156,14 @@ class GraphExecutor:
         problem = session.error
         if problem is not None or session.status != "finished":
             raise _error(session, problem)
-        run = session.engine
+        run = state_of(session).run
         return ExecutionResult(run.used, (run.history.s_t1[-1] - run.history.s_t1[0]) / 1e9, session)
 
 
 def _stored(session: Session) -> dict[Any, Any]:
     """Return the outputs that are stored at the top, by type."""
     keys = session.recipe.meta["keys"]
-    board = {key: thaw(value) for key, value in session.engine.root.scope.seen().items()}
+    board = {key: thaw(value) for key, value in state_of(session).run.root.scope.seen().items()}
     found = {kind: board[key] for kind, key in keys.items() if key in board}
     for key, value in board.items():
         if key not in keys.values() and key == key_of(type(value)):

@@ -15,6 +15,7 @@ from agentnb.dialects.symphony.parts.results import AgentResult, TaskMetrics, Ta
 from agentnb.dialects.symphony.schema import AgentConfig, config_of
 from agentnb.errors import ExecutionError, Problem, RecipeError, advice, with_article
 from agentnb.session import Session
+from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 from agentnb.trace import SimulationStep, SimulationTrace
 from agentnb.world.agents import Agent
@@ -175,7 +176,7 @@ def result_of(session: Session) -> AgentResult:
     """Return the result of a session's task, from its trace and its blackboard."""
     board, trace = session.board, session.trace
     whole, usage = _between(trace.steps), usage_of(board.get("usage"))
-    result = thaw(session.engine.root.scope.data["result"]) if "result" in board else None
+    result = thaw(state_of(session).run.root.scope.data["result"]) if "result" in board else None
     if session.status != "finished" or not isinstance(result, Mapping):
         name = session.recipe.name
         sorry = f"Sorry: {name} could not finish the task {safe_repr(board.get('task'))}."

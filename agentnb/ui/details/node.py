@@ -9,6 +9,8 @@ from agentnb.board.values import freeze
 from agentnb.draw.reactive import event_type
 from agentnb.errors import AgentNbError
 from agentnb.expressions.paths import path_text
+from agentnb.session.parts import parts_of
+from agentnb.session.state import state_of
 from agentnb.ui.actions import can_be_next
 from agentnb.ui.details.cells import ROWS, Cells, line
 from agentnb.ui.details.source import function_of, written_of
@@ -61,7 +63,7 @@ def node_told(session: Session, name: str, cells: Cells) -> dict[str, Any]:
 
 def _type_told(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
     """Return the details of an event type, as drawn between behaviors."""
-    reactions = session.view().reactions
+    reactions = parts_of(session).pictures.view().reactions
     heard, told = ({}, {}) if reactions is None else (reactions.heard, reactions.told)
     facts = [
         ("came", f"{0 if reactions is None else reactions.came.get(type_, 0)} times"),
@@ -92,7 +94,7 @@ def event_told(event: Event, cells: Cells, at: str) -> dict[str, Any]:
 
 def _now(session: Session, node: Node) -> str:
     """Return a text on whether a node is running, scheduled or waiting."""
-    view = session.view()
+    view = parts_of(session).pictures.view()
     if node.id in view.waiting or node.id == view.current:
         held = f", held {line(session.held_at)}" if session.held_at else ""
         return _NOW.get(str(session.status), "is next") + (held if node.id == view.current else "")
@@ -136,7 +138,7 @@ def _written(session: Session, node: Node) -> Iterator[Any]:
     found = written_of(session.recipe, node)
     if found is not None:
         yield found
-    world, called = session.engine.world, node.params.get("function")
+    world, called = state_of(session).run.world, node.params.get("function")
     names = [name for name in (called, node.params.get("ref"), node.id) if isinstance(name, str)]
     bound = [tools[name] for name in names for tools in (world.given, world.tools) if name in tools]
     for each in [called, *bound]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.session.parts import parts_of
 from agentnb.ui.details.cells import Cells, line
 from agentnb.ui.details.node import node_told
 from agentnb.ui.details.step import step_told
@@ -46,7 +47,7 @@ def last_of(session: Session, name: str) -> int | None:
 def _told(session: Session, name: str, number: int | None, cells: Cells) -> dict[str, Any]:
     reading = session.trace.reading()
     found: dict[str, Any] = {"node": node_told(session, name, cells), "step": None, "before": None, "after": None}
-    found["runs"] = session.view().visited.get(name, 0)
+    found["runs"] = parts_of(session).pictures.view().visited.get(name, 0)
     if number is not None:
         found["step"] = step_told(session, number, cells)
         found["before"], found["after"] = _before(reading, name, number), _after(reading, name, number)

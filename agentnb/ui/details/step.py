@@ -13,6 +13,7 @@ from agentnb.board.values import ABSENT, FrozenList
 from agentnb.engine.core.history import CARRIED, ERROR, PHASES, STATUS, STATUSES, UNCAUGHT, Act, Call, Event, Failure
 from agentnb.errors import AgentNbError
 from agentnb.expressions.paths import path_text
+from agentnb.session.state import state_of
 from agentnb.text import safe_str
 from agentnb.trace.row_index import OPS
 from agentnb.ui.details.cells import ROWS, Cells, line, more
@@ -174,7 +175,7 @@ def _emitted(history: History, number: int) -> list[Event]:
 
 def _delivered(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | None:
     """Return the event that activated a node, with the events that caused it, nearest first."""
-    event = session.engine.event(act.event) if act.event >= 0 else None
+    event = state_of(session).run.event(act.event) if act.event >= 0 else None
     if event is None:
         return None
     known = {each.id: each for each in session.trace.reading().events()} if event.cause is not None else {}
@@ -188,7 +189,7 @@ def _delivered(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | 
 
 def _edges_taken(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
     """Yield the edges that a step took, with the results of their conditions."""
-    run, row = session.engine, number - history.base
+    run, row = state_of(session).run, number - history.base
     source = run.node_of(history.s_act[row])
     failed = history.s_flag[row] & STATUS == ERROR
     for push in range(history.s_pend[row - 1], history.s_pend[row]):

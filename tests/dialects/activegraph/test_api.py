@@ -77,7 +77,7 @@ def test_an_edit_is_a_recorded_act_and_replays(research):
     team.session.edit({"task#2.data.n": 7})
     team.run_until_idle()
     assert (team.graph.get_object("task#1").data["n"], team.graph.get_object("task#2").data["n"]) == (9, 7)
-    assert "emit" in [act.act for act in team.session.engine.history.people]
+    assert "emit" in [act.act for act in team.session._parts.run.history.people]
     assert team.session.replay(strict="reads").ok
 
 

@@ -133,7 +133,7 @@ def test_what_it_spends_is_counted_in_decimals():
     for text in ("one", "two", "three"):
         found.run_goal(text)
     think = found.get_behavior("think")
-    spent = used_by(found.session.engine, "think", think.budget)
+    spent = used_by(found.session._parts.run, "think", think.budget)
     assert (went(found), spent["max_cost_usd"] >= Decimal("0.20")) == (["think", "think"], True)
 
 
@@ -146,13 +146,13 @@ def test_a_run_that_goes_back_forks_or_is_loaded_has_used_what_it_had_used_there
     fork.run()
     assert [step.node_id for step in fork.trace.steps] == ["hop"] * 3
     session.goto(2)
-    assert used_by(session.engine, "hop", {"max_behavior_calls": 3}) == {"max_behavior_calls": 2}
+    assert used_by(session._parts.run, "hop", {"max_behavior_calls": 3}) == {"max_behavior_calls": 2}
     assert found.replay().ok
     session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=[hopper(max_behavior_calls=5)], replay_strict=False)
     loaded.session.emit("go", {})
     loaded.run_until_idle()
-    assert used_by(loaded.session.engine, "hop", {"max_behavior_calls": 5}) == {"max_behavior_calls": 5}
+    assert used_by(loaded.session._parts.run, "hop", {"max_behavior_calls": 5}) == {"max_behavior_calls": 5}
     loaded.session.close()
 
 

@@ -65,7 +65,7 @@ def test_what_is_drawn_and_done_by_another_name_belongs_to_the_step():
     team = Runtime(outer, behaviors=[acts])
     tell(team, "go")
     team.session.step()
-    assert {event.step for event in team.session.engine.events()} == {None, 1}
+    assert {event.step for event in team.session._parts.run.events()} == {None, 1}
     luck = outer.get_object("task#1").data
     team.session.back()
     assert outer.all_objects() == []

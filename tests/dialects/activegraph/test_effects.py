@@ -51,7 +51,7 @@ def test_a_failure_says_what_it_was_and_is_tried_again_where_that_may_help(error
 
 def test_a_script_that_has_ended_is_not_asked_again():
     found = asked([])
-    assert ([error.reason for error in found.errors], len(found.session.engine.history.calls)) == (
+    assert ([error.reason for error in found.errors], len(found.session._parts.run.history.calls)) == (
         ["llm.request_error"],
         1,
     )
@@ -59,7 +59,7 @@ def test_a_script_that_has_ended_is_not_asked_again():
 
 def test_a_server_that_says_when_is_asked_then():
     found = asked(failing(LLMError(SAID, status=429, again=True, retry_after=0.01)), llm_retry_max_attempts=2)
-    waits = [call.arguments["seconds"] for call in found.session.engine.history.calls if call.kind == "sleep"]
+    waits = [call.arguments["seconds"] for call in found.session._parts.run.history.calls if call.kind == "sleep"]
     assert waits == [0.01]
 
 

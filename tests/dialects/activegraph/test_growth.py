@@ -41,7 +41,7 @@ class Looked(list[Any]):
 
 def work_of(team: Runtime, act: Callable[[], Any]) -> int:
     """Return how many events an act looks at, and how many functions it calls."""
-    history, calls = team.session.engine.history, 0
+    history, calls = team.session._parts.run.history, 0
 
     def count(_frame: Any, what: str, _arg: Any) -> None:
         nonlocal calls

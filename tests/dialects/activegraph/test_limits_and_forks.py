@@ -37,7 +37,10 @@ def test_limits_are_those_that_load_is_given_and_a_fork_has_none(tmp_path):
     team = runtime(counted, budget={"max_behavior_calls": 1}, persist_to=str(tmp_path / "a.db"))
     team.run_goal("go")
     fork = team.fork(team.graph.events[-1].id)
-    assert (fork.budget.snapshot()["limits"]["max_behavior_calls"], fork.session.limits.budget.max_behavior_calls) == (
+    assert (
+        fork.budget.snapshot()["limits"]["max_behavior_calls"],
+        fork.session._parts.state.limits.budget.max_behavior_calls,
+    ) == (
         None,
         None,
     )
@@ -45,7 +48,7 @@ def test_limits_are_those_that_load_is_given_and_a_fork_has_none(tmp_path):
     for budget in (None, {"max_events": 50}):
         again = Runtime.load(str(tmp_path / "a.db"), team.run_id, behaviors=[counted], budget=budget)
         again.run_goal("more")
-        assert (again.status().state, again.session.limits.budget.max_behavior_calls) == ("idle", None)
+        assert (again.status().state, again.session._parts.state.limits.budget.max_behavior_calls) == ("idle", None)
         again.session.close()
 
 

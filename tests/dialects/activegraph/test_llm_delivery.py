@@ -58,7 +58,7 @@ def test_a_question_is_held_and_answered_by_a_person():
     session.breakpoints.clear()
     session.run()
     assert types(team)[-1] == "object.created"
-    assert [(call.kind, call.name) for call in session.engine.history.calls] == [("llm", "default")]
+    assert [(call.kind, call.name) for call in session._parts.run.history.calls] == [("llm", "default")]
 
 
 def test_what_was_answered_is_not_asked_again_in_a_fork_that_uses_the_cache():
@@ -107,7 +107,7 @@ def test_a_server_says_when_it_may_be_asked_again():
     slow = LLMBehaviorError("llm.rate_limited", "slow", payload_extras={"retry_after_seconds": 4})
     behaviors, options = thinking(slow, LLMBehaviorError("llm.network_error", "gone"), ("one", None, ()))
     team = runtime(*behaviors, **{**options, "llm_retry_initial_delay_seconds": 0.5})
-    team.session.engine.clock.sleep = Waits().sleep
+    team.session._parts.run.clock.sleep = Waits().sleep
     team.run_goal("go")
     assert (Waits.waited, types(team)[-1]) == ((4.0, 1.0), "thought")
 

@@ -19,7 +19,7 @@ def hears(*types, **words):
 def events_of(team, *types):
     for number, type_ in enumerate(types):
         tell(team, type_, n=number)
-    return team.session.engine.events()
+    return team.session._parts.run.events()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def patterned():
 def test_whom_an_event_sets_off_is_known_at_once_where_the_graph_has_no_say(plain, patterned):
     team = runtime()
     first, second, other = events_of(team, "go", "go", "other")
-    matcher, run = Matcher([plain, patterned], 0), team.session.engine
+    matcher, run = Matcher([plain, patterned], 0), team.session._parts.run
     assert matcher.at_once(run, first) == ["plain"]  # what the payload says of it already holds for no pattern
     assert matcher.at_once(run, second) is None
     assert matcher.at_once(run, other) == []
@@ -46,24 +46,24 @@ def test_relations_are_looked_at_when_the_turn_comes(plain):
     team = runtime()
     (event,) = events_of(team, "go")
     matcher = Matcher([plain, follows], 0)
-    assert matcher.at_once(team.session.engine, event) is None
+    assert matcher.at_once(team.session._parts.run, event) is None
     team.graph.add_relation("task#1", "task#2", "next")
     (_, *_, about) = events_of(team, "other")
-    assert [name for name, _ in matcher.turns(team.session.engine, about)] == []
+    assert [name for name, _ in matcher.turns(team.session._parts.run, about)] == []
 
 
 def test_the_higher_priority_comes_first_and_else_the_one_that_was_registered_first():
     team = runtime()
     (event,) = events_of(team, "go")
     made = [hears("go", name="a"), hears("go", name="b", priority=2), hears("go", name="c")]
-    assert Matcher(made, 0).at_once(team.session.engine, event) == ["b", "a", "c"]
+    assert Matcher(made, 0).at_once(team.session._parts.run, event) == ["b", "a", "c"]
 
 
 def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(plain):
     team = runtime(hears("go", name="first"))
     tell(team, "go")
     team.run_until_idle()
-    events = {event.type: event for event in team.session.engine.events()}
+    events = {event.type: event for event in team.session._parts.run.events()}
     any_, named = hears("*", name="any"), hears("behavior.completed", name="named")
     assert not Matcher([any_], 0).waits(events["behavior.completed"])
     assert Matcher([any_, named], 0).waits(events["behavior.completed"])
@@ -83,5 +83,5 @@ def test_a_long_queue_is_not_written_anew_for_events_that_no_pattern_asks_about(
         team = runtime(plain, patterned, share)
         tell(team, "begin", times=times)
         team.run_until_idle()
-        rows.append(len(team.session.engine.history.p_act))
+        rows.append(len(team.session._parts.run.history.p_act))
     assert rows[1] <= 2.1 * rows[0]

@@ -68,7 +68,7 @@ def test_a_fork_has_no_budget_and_goes_by_other_behaviors_where_they_are_given(r
     team = runtime(*research, budget={"max_behavior_calls": 50})
     team.run_goal("go")
     fork = team.fork("evt_001", behaviors=[asks])
-    assert (fork.budget.limits, fork.session.limits.budget.max_behavior_calls) == ({}, None)
+    assert (fork.budget.limits, fork.session._parts.state.limits.budget.max_behavior_calls) == ({}, None)
     assert [each.name for each in fork.behaviors] == ["asks"]
     with pytest.raises(LookupError, match="X515"):
         team.fork("evt_999")

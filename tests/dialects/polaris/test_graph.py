@@ -341,13 +341,17 @@ def test_breakpoints_stop_when_an_edge_into_or_out_of_the_inside_is_taken():
 def test_edges_into_the_inside_and_back_are_drawn_as_taken():
     recipe = nb.load(nested_flow())
     session = nb.Session(recipe)
-    assert not session.view().taken
+    assert not session._parts.pictures.view().taken
     session.run()
-    edges = {(edge.source, edge.target) for place, edge in enumerate(recipe.edges) if place in session.view().taken}
+    edges = {
+        (edge.source, edge.target)
+        for place, edge in enumerate(recipe.edges)
+        if place in session._parts.pictures.view().taken
+    }
     not_taken = {(edge.source, edge.target) for edge in recipe.edges} - edges
     assert not_taken == {("ask", "tell"), ("route", "tell_2")}
     session.goto(1)
-    assert {recipe.edges[place].target for place in session.view().taken} == {"again"}
+    assert {recipe.edges[place].target for place in session._parts.pictures.view().taken} == {"again"}
 
 
 def unmarked(plan: Out[Plan]) -> str:

@@ -185,7 +185,7 @@ def everything_shown(run):
     frames = run.trace.frames
     return [
         run.trace.to_json(), repr(run), repr(run.trace), str(run.error), run.draw().svg, run.trace._repr_html_(),
-        repr(run.engine.world.llm), *(frames[name].to_string() for name in frames), str(run.trace.outcome),
+        repr(run._parts.run.world.llm), *(frames[name].to_string() for name in frames), str(run.trace.outcome),
     ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.masking import masked
 from agentnb.clock import Clock
@@ -21,15 +21,16 @@ from agentnb.engine.core.event_queue import append
 from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.session.checks import not_running
 from agentnb.session.limits import Limits
-from agentnb.session.persistence import closed
-from agentnb.session.session import Session
+from agentnb.session.parts import parts_of
+from agentnb.session.persistence import Persistence, closed
+from agentnb.session.session import session_of
 from agentnb.store import open_log
 from agentnb.store.other_tables import write_for
 from agentnb.store.urls import parse
 
 if TYPE_CHECKING:
-    from agentnb.recipe.model import Recipe
-    from agentnb.session.replay_report import ReplayReport
+    from agentnb.session.callbacks import Callbacks
+    from agentnb.session.state import State
 
 
 class LogWriter:
@@ -94,15 +95,22 @@ class LogWriter:
         return f"{self.url}, run {self.run_id!r}"
 
 
-class Continued(Session):
-    """A run of the activegraph package that is continued here. It is stored as its log only.
+class LogPersistence(Persistence):
+    """Saves a run of the activegraph package that is continued here: it is stored as its log only.
 
     So it can be continued only at its end, and changed only by events. Its forks are in memory.
     """
 
-    writer: LogWriter | None = None
+    def __init__(self, state: State, callbacks: Callbacks, writer: LogWriter) -> None:
+        super().__init__(state, callbacks)
+        self.writer, self._run = writer, state.run
 
-    def ready_to_keep(self, *, fixes: bool = False) -> None:
+    @property
+    def store(self) -> Any:
+        """What records the run."""
+        return super().store or self.writer
+
+    def check_ready(self, *, repairs: bool = False) -> None:
         """Check that the next events can be added to the log.
 
         L470: a run of the package is to continue from an earlier step, or to be changed without an event.
@@ -111,29 +119,30 @@ class Continued(Session):
             ExecutionError: L470, it is at an earlier step.
             StoreError: the log cannot be written.
         """
-        super().ready_to_keep(fixes=fixes)
-        if self.writer is None:
-            return
+        super().check_ready(repairs=repairs)
         self.writer.flush()
-        run = self.engine
-        if run is not self._begun_with or run.at is not run.history or run.position != run.history.tip:
+        run = self._state.run
+        if run is not self._run or run.at is not run.history or run.position != run.history.tip:
             raise self._only_added_to("it stands in its past", "go to its end with goto(), or fork it here: fork()")
 
-    def _act(self, verb: str, *, lands: bool = True) -> None:
-        if self.writer is not None and verb in ("edit()", "skip()"):
+    def check_intervention(self, verb: str) -> None:
+        """Raise for an intervention that is no event of the package.
+
+        Raises:
+            ExecutionError: L470.
+        """
+        if verb in ("edit()", "skip()"):
             raise self._only_added_to(f"{verb} is not an event",
                                       "use runtime.graph.patch_object(...), or fork it and edit the fork")  # fmt: skip
-        super()._act(verb, lands=lands)
 
-    def keep(self) -> None:
+    def save_changes(self) -> None:
         """Write the events that are not written yet.
 
         Raises:
             StoreError: it cannot be written.
         """
-        super().keep()
-        if self.writer is not None:
-            self.writer.flush()
+        super().save_changes()
+        self.writer.flush()
 
     def save(self, path: Any = None) -> str:
         """Return the location of the log; with another path, store a copy there, as for any run of agentnb.
@@ -141,7 +150,7 @@ class Continued(Session):
         Raises:
             StoreError: it cannot be written.
         """
-        if self.writer is None or (path is not None and not self.writer.is_at(path)):
+        if path is not None and not self.writer.is_at(path):
             return super().save(path)
         self.writer.flush()
         return self.writer.url
@@ -154,25 +163,15 @@ class Continued(Session):
             StoreError: it cannot be written.
         """
         super().close()
-        if self.writer is not None:
-            not_running(self, "close()")
-            self.writer.flush()
-            self.locked = closed(self.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
-
-    def replay(
-        self, from_step: int = 0, *, recipe: Recipe | None = None, strict: Literal["path", "values", "reads"] = "values"
-    ) -> ReplayReport:
-        """Replay the steps that were made here: a log of the package does not record what a replay needs."""
-        return super().replay(max(from_step, first_step(self.engine)), recipe=recipe, strict=strict)
-
-    def begin(self, writer: LogWriter) -> None:
-        """Write to the log from now on."""
-        self.writer, self._begun_with = writer, self.engine
+        not_running(self._state, "close()")
+        self.writer.flush()
+        self._state.locked = closed(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
 
     def _only_added_to(self, why: str, do: str) -> ExecutionError:
         return ExecutionError(
-            Problem("L470", "a log of the activegraph package is append-only", f"run {self.run_id!r}", why, do)
-        )
+            Problem("L470", "a log of the activegraph package is append-only", f"run {self._state.run_id!r}",
+                    why, do)
+        )  # fmt: skip
 
 
 def package_log(path: Any, run_id: str | None) -> KeptLog | None:
@@ -200,9 +199,7 @@ def continue_log(path: Any, log: KeptLog, behaviors: Sequence[Any], party: Any, 
     run = run_of(log)
     run.clock = Clock()
     run.ns = run.clock.ns
-    session = Continued.__new__(Continued)
-    session.inputs = {}
-    session._wire(run.plan.recipe, run, Limits(Budget()), name, log.run.run_id)  # noqa: SLF001  (it is made here)
+    session = session_of(run, Limits(Budget()), name, {}, log.run.run_id)
     graph = Graph(graph_store=graph_store, session=session)
     attach(graph, behaviors, party, name, 0)
     for at in _undelivered(log.events):
@@ -210,7 +207,9 @@ def continue_log(path: Any, log: KeptLog, behaviors: Sequence[Any], party: Any, 
         assert event is not None
         append(run, event)
     writer = LogWriter(path, log)
-    session.begin(writer)
+    parts = parts_of(session)
+    parts.persistence = LogPersistence(parts.state, parts.callbacks, writer)
+    parts.state.replayable_from = first_step(run)  # a log of the package does not record what a replay needs
     graph.add_listener(writer.add)
     return graph
 
@@ -233,4 +232,4 @@ def _undelivered(events: Sequence[LogEvent]) -> list[int]:
     ]
 
 
-__all__ = ["Continued", "LogWriter", "continue_log", "package_log"]
+__all__ = ["LogPersistence", "LogWriter", "continue_log", "package_log"]

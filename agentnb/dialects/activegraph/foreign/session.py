@@ -10,9 +10,7 @@ from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log
 from agentnb.dialects.activegraph.foreign.records import KeptLog, LogRun
-from agentnb.engine.control.budget import Budget
 from agentnb.errors import Problem
-from agentnb.session.limits import Limits
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
 from agentnb.text import safe_str
@@ -20,7 +18,6 @@ from agentnb.text import safe_str
 if TYPE_CHECKING:
     import pandas as pd
 
-    from agentnb.engine.core.run import Run
     from agentnb.session.session import Session
     from agentnb.trace.trace import SimulationStep
 
@@ -38,7 +35,10 @@ class Recorded(Recording):
     `kept` is the log itself, `runs` the other runs of its store.
     """
 
+    __slots__ = ("_opened", "_recording", "_where")
+
     _where: str | os.PathLike[str]
+    _recording: KeptLog
     _opened: dict[str, Recorded]
 
     @classmethod
@@ -49,15 +49,10 @@ class Recorded(Recording):
             StoreError: L463, an event cannot be read.
         """
         run = run_of(kept)
-        session = cls.__new__(cls)
-        session._stand(where, kept, opened, run)  # noqa: SLF001  (it is made here)
+        session = cls.of_run(run, run.plan.recipe.name, kept.run.run_id, _read_only(kept), "idle")
+        session._recording, session._where, session._opened = kept, where, opened  # noqa: SLF001  (it is made here)
         opened[kept.run.run_id] = session
         return session
-
-    def _stand(self, where: str | os.PathLike[str], kept: KeptLog, opened: dict[str, Recorded], run: Run) -> None:
-        self._recording, self._where, self._opened, self.inputs = kept, where, opened, {}
-        self._wire(run.plan.recipe, run, Limits(Budget()), run.plan.recipe.name, kept.run.run_id)
-        self.locked = _read_only(kept)
 
     @property
     def kept(self) -> KeptLog:
@@ -68,7 +63,7 @@ class Recorded(Recording):
 
     def step_over(self) -> SimulationStep | None:
         """Move past all recorded deliveries of the next event."""
-        run, tip = self.engine, self.engine.history.tip
+        run, tip = self._run, self._run.history.tip
         acts, steps = run.tables.acts, run.history.s_act
         end = run.position + 1
         while end < tip and acts[steps[end + 1]].event == acts[steps[end]].event:
@@ -78,14 +73,11 @@ class Recorded(Recording):
     # -- contents of the log -------------------------------------------------------------------------------------
 
     def _word(self) -> str:
-        position = self.engine.position
-        if position < self.engine.history.tip:
-            return "paused" if position else "ready"
-        return "exhausted" if self._limit() else "idle"
+        return "exhausted" if self._limit() else super()._word()
 
     def _limit(self) -> str | None:
         """Return the limit that has ended the run, if it is at its end."""
-        if self.engine.position < self.engine.history.tip:
+        if self._run.position < self._run.history.tip:
             return None
         for event in reversed(self.kept.events):
             if event.type == "runtime.budget_exhausted":
@@ -103,8 +95,8 @@ class Recorded(Recording):
     def pending(self) -> tuple[Pending, ...]:
         """The approvals that were pending at the current step."""
         found: dict[str, Pending] = {}
-        makers = {event.id: event.step for event in self.engine.events()}
-        for event in self.engine.events():
+        makers = {event.id: event.step for event in self._run.events()}
+        for event in self._run.events():
             id = str(event.payload.get("approval_id", ""))
             if event.type == "approval.proposed":
                 step = makers[event.id]
@@ -135,10 +127,6 @@ class Recorded(Recording):
         parent = self.kept.run.parent
         known = parent is not None and any(run.run_id == parent for run in self.kept.runs)
         return self._other(str(parent)) if known else None
-
-    @parent.setter
-    def parent(self, session: Session | None) -> None:
-        """Ignore the assignment: the parent is read from the store."""
 
     @property
     def forks(self) -> tuple[Session, ...]:

@@ -18,6 +18,7 @@ from agentnb.dialects.activegraph.foreign.session import Recorded
 from agentnb.dialects.activegraph.parts.events import event_of
 from agentnb.errors import Problem, StoreError
 from agentnb.session.session import Session
+from agentnb.session.state import state_of
 from agentnb.store.other_tables import Change, write_for
 
 _OURS: Final = {"events", "runs", "meta"}
@@ -75,7 +76,7 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
 
 def log_of(session: Session) -> KeptLog:
     """Return the events of a session up to its current step as a log of the package."""
-    found = [event_of(event) for event in session.engine.events()]
+    found = [event_of(event) for event in state_of(session).run.events()]
     events = tuple(
         LogEvent(event.id, event.type, event.actor, event.payload, event.frame_id, event.caused_by, event.timestamp)
         for event in found

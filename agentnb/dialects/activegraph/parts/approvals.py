@@ -14,6 +14,7 @@ from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
 from agentnb.dialects.activegraph.parts.run_config import Party
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Leave
+from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Approvals:
 
     def _hand(self, session: Session, id_: str) -> Outside:
         """Return the actor of a decision, caused by the requesting event."""
-        ledger = ledger_of(session.engine).sync()
+        ledger = ledger_of(state_of(session).run).sync()
         asked = _asked(ledger, {id_}).get(id_)
         hand = Outside(session, ledger, NOBODY, None if asked is None else asked.id, self.party.frame_id)
         hand.checks = self.party.checks

@@ -18,6 +18,8 @@ from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, 
 from agentnb.dialects.activegraph.parts.where import Where, check, holds, of_object
 from agentnb.dialects.activegraph.schema import recipe_of_behaviors
 from agentnb.errors import Problem, with_article
+from agentnb.session.parts import parts_of
+from agentnb.session.state import state_of
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event as Kept
@@ -64,7 +66,8 @@ class Graph:
             recipe = recipe_of_behaviors(())
             session = Begun(recipe, clock=engine_clock(self.clock), run_id=run_id or self.ids.run(), name="graph")
         self.session = session
-        counts, session.engine.ids = session.engine.ids.counters, self.ids
+        run = state_of(session).run
+        counts, run.ids = run.ids.counters, self.ids
         for name, number in counts.items():
             self.ids.counters.setdefault(name, number)
         self._listeners: list[Callable[[Event], None]] = []
@@ -75,7 +78,7 @@ class Graph:
 
     @property
     def _raw(self) -> Ledger:
-        ledger = ledger_of(self.session.engine)
+        ledger = ledger_of(state_of(self.session).run)
         if self.graph_store is not None:
             ledger.lie_in(self.graph_store)
         if self._tell not in ledger.listeners:
@@ -117,9 +120,7 @@ class Graph:
 
         It is an EventLog of agentnb.store; for a continued run of the activegraph package, the writer of its log.
         """
-        session = self.session
-        writer, journal = getattr(session, "writer", None), session.journal
-        return writer if journal is None else journal.log
+        return parts_of(self.session).persistence.store
 
     @property
     def replayed_ids(self) -> set[str]:

@@ -20,6 +20,7 @@ from agentnb.dialects.activegraph.parts.status import (
     snapshot,
 )
 from agentnb.engine.core.history import LATE
+from agentnb.session.state import state_of
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.budgets import Budget
@@ -49,7 +50,7 @@ class Watching:
     def _turns_taken(self) -> int:
         """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
         taken = self._turns_over()
-        run = self.graph.session.engine
+        run = state_of(self.graph.session).run
         if not self._is_at_limit(taken) or run.position <= run.at.base:
             return taken
         last = run.tables.acts[run.at.s_act[run.position - run.at.base]]
@@ -69,7 +70,7 @@ class Watching:
 
     def _turns_over(self) -> int:
         """Return how many events have been processed or have no listeners, before the first that waits."""
-        ledger, run = self.graph.ledger, self.graph.session.engine
+        ledger, run = self.graph.ledger, state_of(self.graph.session).run
         queue, position = run.frontier(), run.position
         if not queue:
             return len(ledger.turns)

@@ -11,6 +11,7 @@ from agentnb.engine.control.interventions import note
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.plan import Plan
 from agentnb.kinds import KINDS
+from agentnb.session.parts import parts_of
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
@@ -27,8 +28,9 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     Raises:
         RecipeError: a behavior is not valid as a node: two have the same name, for example.
     """
-    session = graph.session
-    run, recipe = session.engine, recipe_of_behaviors(behaviors, party, name, since)
+    parts = parts_of(graph.session)
+    state = parts.state
+    run, recipe = state.run, recipe_of_behaviors(behaviors, party, name, since)
     plan = Plan(recipe, KINDS, run.world, like=run.plan)
     time_travel.open_tip(run)
     run.plan, run.world = plan, plan.world
@@ -37,14 +39,13 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     run.history.plan = plan
     run.root.acts.clear()
     run.live.clear()
-    session.recipe = recipe
-    session._trace = None  # noqa: SLF001  (it knew the nodes that there were)
-    if session.name == GRAPH:  # no name has been assigned yet
-        session.name = name
+    state.trace = None  # it knew the nodes that there were
+    if state.name == GRAPH:  # no name has been assigned yet
+        state.name = name
     if since_of(run) != since:
         note(run, ATTACHED, name, new=since, actor="runtime")
     ledger_of(run).sync()
-    session._arm()  # noqa: SLF001  (what it breaks at and counts goes by the recipe)
+    parts.callbacks.install()  # breakpoints and limits depend on the recipe
 
 
 def since_of(run: Run) -> int:

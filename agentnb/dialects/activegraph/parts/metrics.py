@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.dialects.activegraph.parts.ledger import STARTED, ledger_of
+from agentnb.session.state import state_of
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Counting:
 
     def _gauges(self) -> None:
         graph, limits = self.runtime.graph, self.runtime.budget.limits
-        ledger = ledger_of(graph.session.engine)
+        ledger = ledger_of(state_of(graph.session).run)
         made = ledger.work
         taken = self.runtime._turns_taken() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
         self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.turns) - taken))
@@ -154,7 +155,7 @@ class Timed:
     def matches(self, ledger: Any) -> Iterator[Any]:
         """Yield the matches of the pattern."""
         run, graph = getattr(ledger, "run", None), getattr(self.counting.runtime, "graph", None)
-        if run is None or graph is None or run is not graph.session.engine:  # of a replay, or of a run that is opened
+        if run is None or graph is None or run is not state_of(graph.session).run:  # of a replay, or of an opened run
             return iter(self.pattern.matches(ledger))
         began = perf_counter()
         found = list(self.pattern.matches(ledger))

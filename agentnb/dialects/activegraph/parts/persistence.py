@@ -11,7 +11,7 @@ from agentnb.dialects.activegraph.errors import (
     ReplayDivergenceError,
     StoreNotFoundError,
 )
-from agentnb.dialects.activegraph.foreign.continuing import continue_log, package_log
+from agentnb.dialects.activegraph.foreign.continuing import LogPersistence, continue_log, package_log
 from agentnb.dialects.activegraph.parts.argument_checks import behaviors_in
 from agentnb.dialects.activegraph.parts.graph import Graph, check_graph_store
 from agentnb.dialects.activegraph.parts.late_registration import attach, since_of
@@ -19,7 +19,9 @@ from agentnb.dialects.activegraph.schema import recipe_of_behaviors
 from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.session import stored_run
+from agentnb.session.parts import parts_of
 from agentnb.session.reopen import open as opened
+from agentnb.session.state import state_of
 from agentnb.store import open_log
 from agentnb.text import safe_repr
 
@@ -47,8 +49,7 @@ class Stored:
 
     def _keep_in(self, place: Any) -> None:
         """Record the run in a store from now on, including all of it so far."""
-        session = self.graph.session
-        session.keep_in(stored_run.begin(session, place, "step"))
+        parts_of(self.graph.session).persistence.record_new_run(place, "step")
 
     def save_state(self, path: Any = None) -> str:
         """Save the run, and return its location. A run that has no store yet is recorded at `path` from now on.
@@ -125,9 +126,10 @@ class Stored:
             runtime.name = name or _kept_name(path, run_id)
             recipe = recipe_of_behaviors(heard, runtime.party, runtime.name, 0)
             session = opened(path, run_id, recipe=recipe)
-            if session.journal is not None:
-                session.journal.takes_over = True  # as in the package, the first Runtime may still be alive
-            recipe.reactive.since = since_of(session.engine)  # type: ignore[union-attr]  # a Matcher
+            state = state_of(session)
+            if state.journal is not None:
+                state.journal.takes_over = True  # as in the package, the first Runtime may still be alive
+            recipe.reactive.since = since_of(state.run)  # type: ignore[union-attr]  # a Matcher
             runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
             return Graph(graph_store=graph_store, session=session)
 
@@ -187,7 +189,7 @@ class Stored:
             graph = Graph(graph_store=graph_store, session=session)
             listening = tuple(runtime.behaviors)
             heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
-            attach(graph, heard, runtime.party, runtime.name, since_of(session.engine))
+            attach(graph, heard, runtime.party, runtime.name, since_of(state_of(session).run))
             runtime._attached = listening  # noqa: SLF001  (of its own class)
             return graph
 
@@ -251,9 +253,9 @@ def _place_of(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
 
     None if it is only in memory.
     """
-    writer, journal = getattr(session, "writer", None), session.journal
-    if writer is not None:
-        return writer.url, writer.is_at
+    persistence, journal = parts_of(session).persistence, state_of(session).journal
+    if isinstance(persistence, LogPersistence):
+        return persistence.writer.url, persistence.writer.is_at
     return None if journal is None else (journal.log.url, lambda path: open_log(path) is journal.log)
 
 

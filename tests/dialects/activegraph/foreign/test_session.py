@@ -206,8 +206,8 @@ def test_it_is_drawn_with_what_fired(team):
     svg = team.draw().svg
     assert svg.startswith("<svg")
     assert all(name in svg for name in ("planner", "unblock", "task.completed"))
-    assert team.view().visited == {"planner": 1, "worker": 1}
-    assert team.view().current == "worker"
+    assert team._parts.pictures.view().visited == {"planner": 1, "worker": 1}
+    assert team._parts.pictures.view().current == "worker"
     assert "planner" in team.draw().mermaid
 
 
@@ -333,6 +333,6 @@ def test_types_of_events_stand_between_the_behaviors_of_a_log(team):
     text = team.draw().text
     assert "  task.completed (event)" in text
     assert "      -> unblock" in text
-    reactions = team.view().reactions
+    reactions = team._parts.pictures.view().reactions
     assert reactions.heard["object.created", "worker"] == 3
     assert reactions.told["worker", "task.completed"] >= 1

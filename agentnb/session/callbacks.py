@@ -1,0 +1,126 @@
+"""What the engine calls while a run moves: listeners, breakpoints, the stop condition and limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.control import interventions
+from agentnb.engine.control.breakpoints import Breakpoint, last_step
+from agentnb.engine.control.listeners import Token
+from agentnb.engine.core.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED
+from agentnb.engine.effects import step_into
+from agentnb.session.event_dispatch import attached
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.work import Work
+    from agentnb.session.state import State
+    from agentnb.world.effect import Effect
+
+
+class Callbacks:
+    """Installs in the engine's run what it is to call, and decides there whether the run stops."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def install(self) -> None:
+        """Install the callbacks that are needed now; without listeners, breakpoints and conditions a step has none."""
+        state = self._state
+        run, hooks, breakpoints, until = state.run, state.hooks, state.breakpoints.rows, state.until
+        at_calls = [row for row in breakpoints.values() if row.call is not None] if breakpoints else ()
+        run.armed = bool(
+            hooks.rows["step"]
+            or hooks.rows["error"]
+            or hooks.schedules
+            or run.limiter is not None
+            or state.limits.asked
+            or len(breakpoints) > len(at_calls)
+            or until is not None
+            or state.journal is not None
+            or run.recorded is not None
+        )
+        run.run_id = self._run_id
+        run.after = attached(state, self._after_step)
+        at_nodes = any(row.node is not None for row in breakpoints.values()) if breakpoints else False
+        run.before = self._stops_before if at_nodes or (until is not None and until.turn is not None) else None
+        run.hold = self._holds_call if at_calls or state.steps_into else None
+        run.at_emit = step_into.stop if state.steps_into else None
+        run.tell = self._token if hooks.rows["token"] else None
+
+    def _run_id(self) -> str:
+        return self._state.run_id
+
+    def _token(self, *fields: Any) -> None:
+        self._state.hooks.tell("token", Token(*fields))
+
+    def _after_step(self, act: Activation, code: int) -> int:
+        """Notify the listeners after a step, then return whether the run stops here."""
+        state = self._state
+        run, hooks, limits = state.run, state.hooks, state.limits
+        if code == SUSPENDED:  # the step has begun and is not committed yet
+            return code
+        if limits.asked:
+            limits.committed(act.work)
+        if run.recorded is not None:
+            run.recorded.over(run, act.id)
+        saved = state.journal is None or state.journal.keep()
+        if hooks.rows["step"] or hooks.rows["error"]:
+            self._tell_steps()
+        stops = run.lanes != ENDING and self._stops_after(act)  # when branches end, only the cause is reported
+        if code not in (GO, LANES):
+            return code
+        if limits.asked and limits.reached(run):
+            return EXHAUSTED
+        if run.halt.on or not saved:
+            return PAUSED
+        return BREAK if stops else code
+
+    def _tell_steps(self) -> None:
+        """Notify the listeners of the last step, and of the steps cancelled by its failure."""
+        state = self._state
+        run, hooks = state.run, state.hooks
+        history, row = last_step(run)
+        for number in range(history.base + row, run.position + 1):
+            step = state.trace.steps[number - 1]
+            hooks.tell("step", step)
+            if number in history.errors:
+                hooks.tell("error", step)
+
+    def _stops_after(self, act: Activation) -> bool:
+        """Return True if a breakpoint or the stop condition of a run is met at the current position."""
+        met = self._state.until is not None and self._state.until.met()
+        return self.stops_at_breakpoint(act) or met
+
+    def stops_at_breakpoint(self, act: Activation | None) -> bool:
+        """Return True if a breakpoint is met after the step of `act` (None: before any), and record it."""
+        state = self._state
+        rows = state.breakpoints
+        return bool(rows.rows) and self._record_stop(rows.after_step(state.run, act, state.names))
+
+    def _record_stop(self, met: Breakpoint | None) -> bool:
+        """Record the breakpoint that stops the run here; return False if there is none."""
+        if met is None:
+            return False
+        self._state.stopped_by = met
+        interventions.note(self._state.run, "breakpoint", str(met))
+        return True
+
+    def _stops_before(self, act: Activation) -> bool:
+        """Return True if the run stops before an activation of a branch while others are in flight."""
+        state = self._state
+        if state.until is not None and state.until.turn is not None and state.until.turn(act):
+            return True
+        return self._record_stop(state.breakpoints.before_turn(state.run, act))
+
+    def _holds_call(self, work: Work, effect: Effect, moment: str) -> bool:
+        """Return True if a call is to be paused: by a breakpoint, or because its node is stepped into."""
+        state = self._state
+        met = state.breakpoints.at_call(work, effect, moment)
+        state.stopped_by = met or state.stopped_by
+        return met is not None or (state.steps_into and step_into.stops_at(work))
+
+
+__all__ = ["Callbacks"]

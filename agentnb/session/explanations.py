@@ -1,0 +1,72 @@
+"""Explanations: why a run went where it did, and which step wrote a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentnb.errors import ExecutionError
+from agentnb.expressions.paths import parse_path
+from agentnb.session import run_queries
+from agentnb.session.causal_chain import Chain, chain_in
+from agentnb.session.checks import refuse_step
+from agentnb.session.last_writers import LastWriters, Writer
+from agentnb.session.why import Why, why_of
+from agentnb.session.why_not import WhyNot, why_not_of
+
+if TYPE_CHECKING:
+    from agentnb.session.state import State
+
+
+class Explanations:
+    """Explains the run of a session from its history."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._writers, self._run = LastWriters(), state.run
+
+    def why(self, at: int | None) -> Why:
+        """Return why a step led to the next.
+
+        Raises:
+            ExecutionError: X111, there is no such step.
+        """
+        return why_of(self._state.run, at)
+
+    def why_not(self, behavior: str, at: int | str | None) -> WhyNot:
+        """Return why a node did not run.
+
+        Raises:
+            ExecutionError: X101, there is no such node; X111, there is no such step or event.
+        """
+        if at is not None and not isinstance(at, str):
+            refuse_step(self._state, at)
+        return why_not_of(self._state.run, behavior, at)
+
+    def who_wrote(self, path: str, at: int | None) -> int | None:
+        """Return the step that wrote the value at a path; 0 for the inputs, None if nothing wrote it.
+
+        Raises:
+            ExecutionError: X145, nothing writes a key of this name.
+        """
+        state = self._state
+        if problems := [*state.check_paths([parse_path(path)], "session.who_wrote()")]:
+            raise ExecutionError(*problems)
+        return run_queries.who_wrote(state.run, path, state.run.position if at is None else at)
+
+    def writers(self) -> dict[str, Writer]:
+        """Return the last writer of each key: the step and its node; "" for the inputs, None for a person's edit."""
+        state = self._state
+        if self._run is not state.run:  # it was reset
+            self._writers, self._run = LastWriters(), state.run
+        return self._writers.of(state.run, state.board)
+
+    def chain(self, id_: str) -> Chain:
+        """Return the causes and effects of an event, an object, a relation, a patch or an approval.
+
+        Raises:
+            ExecutionError: X161, no event up to here concerns it.
+        """
+        return chain_in(self._state.run, id_)
+
+
+__all__ = ["Explanations"]

@@ -1,0 +1,227 @@
+"""Interventions: what people do to a run besides moving it. Each is recorded, so that a replay repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import ABSENT
+from agentnb.engine.control import interventions
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.run import GO
+from agentnb.engine.core.time_travel import open_tip
+from agentnb.errors import ExecutionError, StoreError
+from agentnb.session import run_queries
+from agentnb.session.checks import not_running
+from agentnb.session.pending import (
+    Kind,
+    change,
+    changed_in,
+    check_answer,
+    flight_of,
+    held,
+    leave_of,
+    no_answer,
+    waiting_since,
+)
+from agentnb.world.human_input import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentnb.session.background_run import BackgroundRun
+    from agentnb.session.callbacks import Callbacks
+    from agentnb.session.execution import Execution
+    from agentnb.session.navigation import Navigation
+    from agentnb.session.notifications import Notifications
+    from agentnb.session.persistence import Persistence
+    from agentnb.session.rollback import Rollback
+    from agentnb.session.state import State
+    from agentnb.trace.trace import SimulationStep
+
+
+class Interventions:
+    """Edits, answers, approvals, skips and the other interventions of people."""
+
+    def __init__(
+        self, state: State, callbacks: Callbacks, rollback: Rollback, persistence: Persistence, execution: Execution,
+        navigation: Navigation, background: BackgroundRun, notifications: Notifications,
+    ) -> None:  # fmt: skip
+        self._state, self._callbacks, self._rollback, self._persistence = state, callbacks, rollback, persistence
+        self._execution, self._navigation, self._background = execution, navigation, background
+        self._notifications = notifications
+
+    def _prepare(self, verb: str, *, cancels: bool = True) -> None:
+        """Prepare an intervention; `cancels` also cancels pending steps and steps in flight."""
+        not_running(self._state, verb)
+        self._persistence.check_intervention(verb)
+        self._persistence.check_ready(repairs=True)
+        self._rollback.repair()
+        if cancels:
+            self._rollback.cancel_in_flight()
+            self._state.stopped_by = None
+
+    def _perform(self, act: Callable[[], Any]) -> None:
+        self._rollback.run_safely(act)
+        self._notifications.changed()
+
+    # -- changes of the run ------------------------------------------------------------------------------------------
+
+    def retry(self) -> SimulationStep | None:
+        """Run the failed node again, or the step that the store could not save."""
+        persistence = self._persistence
+        if persistence.unsavable_step is not None:
+            with suppress(StoreError):  # its codec may have been registered since
+                persistence.check_ready()
+        if persistence.unsavable_step is not None:
+            self._navigation.goto(persistence.unsavable_step - 1)
+        return self._execution.step(1)
+
+    def skip(self, writes: Mapping[str, Any] | None) -> SimulationStep:
+        """Skip the next node.
+
+        Raises:
+            ExecutionError: X108, there is no next node; X121, the recipe's requirements do not hold yet.
+        """
+        state = self._state
+        problem = run_queries.problem_of(state.run)
+        if problem is not None and problem.code == "X121":
+            raise ExecutionError(problem)
+        self._prepare("skip()")
+        self._perform(lambda: interventions.skip(state.run, writes or {}))
+        return state.trace.steps[state.run.position - 1]
+
+    def edit(self, changes: Mapping[str, Any]) -> None:
+        """Write values by path.
+
+        Raises:
+            BoardError: the board rejects a value or a path; nothing is written then.
+        """
+        self._prepare("edit()", cancels=False)
+        self._perform(lambda: interventions.edit(self._state.run, changes))
+
+    def set_next(self, node: str) -> None:
+        """Make a node the next one.
+
+        Raises:
+            ExecutionError: X101, there is no such node; X107, its frame is not open.
+        """
+        self._prepare("set_next()")
+        self._perform(lambda: interventions.set_next(self._state.run, node))
+
+    def set_budget(self, limits: Mapping[str, Any]) -> None:
+        """Set limits of the budget.
+
+        Raises:
+            ExecutionError: X201 to X203, a limit has an unknown name or an invalid value.
+        """
+        state = self._state
+        not_running(state, "set_budget()")
+        state.limits.change(state.run, Budget.of(limits, asdict(state.limits.budget)))
+        self._callbacks.install()
+        self._notifications.changed()
+
+    def emit(self, type_: str, payload: Any, actor: str, fields: Mapping[str, Any]) -> None:
+        """Emit an event from outside."""
+        self._prepare("emit()", cancels=False)
+        run = self._state.run
+        open_tip(run, amend=True)
+        interventions.note_held(run)
+        event = interventions.emit(run, type_, payload, actor, **fields)
+        self._notifications.changed()
+        if self._state.recipe.reactive is not None:
+            self._state.recipe.reactive.accepted(run, event)
+
+    # -- answers ------------------------------------------------------------------------------------------------
+
+    def answer(self, value: Any, node: str | None) -> SimulationStep | None:
+        """Answer the waiting node, or supply a value that was masked when the run was stored.
+
+        Raises:
+            ExecutionError: X115, no question is pending; X144, X147, the answer does not fit the question.
+        """
+        not_running(self._state, "answer()")
+        if self._persistence.fill_answer(value, node):
+            self._notifications.changed()
+            return None
+        return self._supply_answer("answer", node, "answer", value)
+
+    def decide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+        """Approve or deny (`act`) a request of a node, or one on the board, which ends no step.
+
+        Raises:
+            ExecutionError: X115, no approval is pending.
+        """
+        state = self._state
+        not_running(state, f"{act}()")
+        self._resume_pending("approval", wanted)
+        approved, approvals = act == "approve", state.recipe.approvals
+        flight, leave = flight_of(state.run, "approval", wanted), leave_of(state.run, wanted)
+        if flight is None and leave is not None and approvals is not None:
+            approvals.decide(state.session, leave, verdict(approved=approved, by=by, reason=reason))
+            self._background.continue_after_answer()
+            self._notifications.changed()
+            return None
+        changed = None if flight is None or not approved else changed_in(flight)
+        decision = verdict(approved=approved, by=by, reason=reason, arguments=changed)
+        return self._supply_answer("approval", wanted, act, decision, by)
+
+    def _supply_answer(
+        self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
+    ) -> SimulationStep | None:
+        """Supply the awaited value and finish the pending step, to which the intervention is recorded."""
+        state = self._state
+        not_running(state, f"{act}()")
+        self._persistence.check_ready()
+        self._resume_pending(kind, wanted)
+        flight = held(state.run, kind, wanted)
+        hold = flight.hold
+        assert hold is not None
+        check_answer(hold, value)
+        hold.answer, hold.answered, hold.go, state.stopped_by = value, True, True, None
+        start = state.run.position
+        code = self._rollback.run_safely(partial(self._execution.run_one, flight))
+        interventions.note(state.run, act, flight.act.node.id, ABSENT, value, by or "user")
+        self._notifications.changed()
+        step = self._execution.last_step_since(start)
+        if code == GO:
+            self._background.continue_after_answer()
+        return step
+
+    def change(self, id_: str, arguments: Mapping[str, Any] | None, answer: Any) -> None:
+        """Change a paused call, or the arguments of a pending approval.
+
+        Raises:
+            ExecutionError: X115, there is no such call or approval; X126, X127, this cannot be changed.
+        """
+        state = self._state
+        not_running(state, "change()")
+        self._resume_pending("call", id_)
+        self._resume_pending("approval", id_)
+        run, approvals = state.run, state.recipe.approvals
+        leave, flight = leave_of(run, id_), flight_of(run, "approval", id_)
+        if leave is not None and flight is None and approvals is not None:
+            if answer is not ABSENT:
+                raise no_answer(leave.name)
+            approvals.change(state.session, leave, {**leave.arguments, **(arguments or {})})
+            self._notifications.changed()
+            return
+        flight = flight or held(run, "call", id_)
+        change(flight, arguments, answer)
+        new = answer if arguments is None else dict(arguments)
+        interventions.note(run, "change", flight.act.node.id, ABSENT, new)
+        self._notifications.changed()
+
+    def _resume_pending(self, kind: Kind, wanted: str | None) -> None:
+        """Run a step of another process up to where it waits, so that a person can respond."""
+        run = self._state.run
+        for call, pending in waiting_since(run):
+            if pending.kind == kind and (wanted is None or wanted in (pending.node, pending.id)):
+                self._rollback.run_safely(partial(self._execution.begin_again, run.activation(call.act)))
+                return
+
+
+__all__ = ["Interventions"]

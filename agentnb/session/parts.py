@@ -1,0 +1,129 @@
+"""The parts of a session, and what each of them needs: here and nowhere else they are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from agentnb.engine.control.listeners import Hooks
+from agentnb.session.async_execution import AsyncExecution
+from agentnb.session.background_run import BackgroundRun
+from agentnb.session.breakpoints import SessionBreakpoints
+from agentnb.session.callbacks import Callbacks
+from agentnb.session.execution import Execution
+from agentnb.session.explanations import Explanations
+from agentnb.session.forks import Forks
+from agentnb.session.interventions import Interventions
+from agentnb.session.navigation import Navigation
+from agentnb.session.notifications import Notifications
+from agentnb.session.persistence import Persistence
+from agentnb.session.pictures import Pictures
+from agentnb.session.rollback import Rollback
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.run import Run
+    from agentnb.session.session import Session
+    from agentnb.session.state import State
+
+
+class Parts:
+    """The parts of one session, each made when it is first needed.
+
+    Args:
+        make_session: makes another session, a fork of this one, and returns its parts.
+    """
+
+    def __init__(self, state: State, make_session: Callable[..., Parts]) -> None:
+        self.state, self._make_session = state, make_session
+        self.callbacks = Callbacks(state)
+        state.hooks = Hooks(self.callbacks.install)
+        state.breakpoints = SessionBreakpoints(
+            lambda: state.recipe.nodes,
+            self._breakpoints_changed,
+            lambda: state.recipe.edges,
+            state.check_paths,
+        )
+        self.callbacks.install()
+
+    @property
+    def run(self) -> Run:
+        """The engine's run."""
+        return self.state.run
+
+    def _breakpoints_changed(self) -> None:
+        self.persistence.breakpoints_changed()
+
+    def _schedule_timeout(self) -> None:
+        self.background.schedule_timeout()
+
+    @cached_property
+    def rollback(self) -> Rollback:
+        """What keeps a session whole when a move fails."""
+        return Rollback(self.state)
+
+    @cached_property
+    def persistence(self) -> Persistence:
+        """What saves the session."""
+        return Persistence(self.state, self.callbacks)
+
+    @cached_property
+    def notifications(self) -> Notifications:
+        """What follows each change."""
+        return Notifications(self.state, self.persistence, self._schedule_timeout)
+
+    @cached_property
+    def execution(self) -> Execution:
+        """What steps and runs."""
+        return Execution(self.state, self.callbacks, self.rollback, self.persistence, self.notifications)
+
+    @cached_property
+    def async_execution(self) -> AsyncExecution:
+        """What steps and runs for async code."""
+        return AsyncExecution(self.state, self.execution, self.rollback, self.notifications)
+
+    @cached_property
+    def background(self) -> BackgroundRun:
+        """What runs after `start()`."""
+        return BackgroundRun(
+            self.state, self.execution, self.async_execution, self.rollback, self.persistence, self.notifications
+        )
+
+    @cached_property
+    def navigation(self) -> Navigation:
+        """What moves through the recorded run."""
+        return Navigation(self.state, self.rollback, self.execution, self.background, self.notifications)
+
+    @cached_property
+    def interventions(self) -> Interventions:
+        """What people do to the run."""
+        return Interventions(
+            self.state, self.callbacks, self.rollback, self.persistence, self.execution, self.navigation,
+            self.background, self.notifications,
+        )  # fmt: skip
+
+    @cached_property
+    def forks(self) -> Forks:
+        """The forks and abandoned branches."""
+        return Forks(
+            self.state, self.callbacks, self.rollback, self.persistence, self.background, self.notifications,
+            self._make_session,
+        )  # fmt: skip
+
+    @cached_property
+    def explanations(self) -> Explanations:
+        """Why the run went where it did."""
+        return Explanations(self.state)
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """Drawings of the run."""
+        return Pictures(self.state)
+
+
+def parts_of(session: Session) -> Parts:
+    """Return the parts of a session, for other packages of agentnb; `state.state_of` returns its state."""
+    return session._parts  # noqa: SLF001  (the door to them)
+
+
+__all__ = ["Parts", "parts_of"]

@@ -1,0 +1,112 @@
+"""Rollback: whatever interrupts or fails a move, the session stands after a committed step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentnb.engine.control import interventions
+from agentnb.engine.core import time_travel
+from agentnb.engine.core.pending_step import cancel
+from agentnb.engine.core.rng import take_back
+from agentnb.engine.effects.crash_recovery import InterruptedSteps, cut_by_interrupt
+from agentnb.errors import StoreError
+from agentnb.session.logging_listener import attend
+
+if TYPE_CHECKING:
+    from agentnb.session.state import State
+
+T = TypeVar("T")
+
+
+class Rollback:
+    """Runs what moves the session, and rolls back what an exception or an interrupt has left of it.
+
+    Work is passed as a callable rather than run in a `with` block: between two moments of a context manager there are
+    more places where a KeyboardInterrupt can arrive.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def run_safely(self, work: Callable[[], T]) -> T:
+        """Execute work that advances the run; on any exception, roll back to the last committed step."""
+        state = self._state
+        self.repair()
+        state.unsure = True
+        state.here += 1
+        try:
+            result = work()
+        except StoreError:  # the step could not be saved: no other has begun, and pending steps stay pending
+            self.repair()
+            raise
+        except BaseException:
+            self.cancel_in_flight("interrupted")
+            self.repair()
+            raise
+        finally:
+            state.here -= 1
+        state.unsure = False
+        return result
+
+    async def arun_safely(self, work: Awaitable[Any]) -> None:
+        """Like `run_safely`, for async code."""
+        state = self._state
+        self.repair()
+        state.unsure = True
+        state.awaited += 1
+        try:
+            await work
+        except BaseException:
+            self.cancel_in_flight("interrupted")
+            self.repair()
+            raise
+        finally:
+            state.awaited -= 1
+        state.unsure = False
+
+    def repair(self) -> None:
+        """Roll back what an interrupted step has left."""
+        state = self._state
+        run = state.run
+        if state.unsure or run.dirty:
+            if cut_by_interrupt(run) and not run.flights:
+                take_back(run)
+            if state.journal is not None:
+                state.journal.tell_anew()
+            state.unsure = False
+
+    def travel(self, move: Callable[..., None], *arguments: Any) -> None:
+        """Move to another step; atomic under KeyboardInterrupt."""
+        self._state.unsure = True
+        try:
+            move(*arguments)
+        except BaseException:
+            self.repair()
+            raise
+        self._state.unsure = False
+
+    def cancel_in_flight(self, reason: str = "cancelled") -> None:
+        """Cancel the steps in flight; they run again when stepped, without repeating calls that were answered."""
+        run = self._state.run
+        flights = list(run.flights.values())
+        for flight in flights:
+            del run.flights[flight.act.id]
+            cancel(run, flight)
+            interventions.note(run, reason, flight.act.node.id)
+        if len(flights) == 1 and not flights[0].noted:
+            take_back(run)
+        if isinstance(run.recorded, InterruptedSteps):
+            run.recorded.end_calls(run)
+
+    def open_tip(self) -> None:
+        """Prepare to continue: later steps, if any, become a branch."""
+        run = self._state.run
+        if run.past or run.at is not run.history:
+            time_travel.open_tip(run)
+        attend(self._state)
+
+
+__all__ = ["Rollback"]

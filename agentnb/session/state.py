@@ -1,0 +1,188 @@
+"""The state that the parts of a session share: its recipe, its run, who moves it, and where it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.scopes import Board
+from agentnb.engine.control.breakpoints import Breakpoint
+from agentnb.engine.control.interventions import current, here
+from agentnb.engine.core.event_loops import running_loop
+from agentnb.engine.core.frames import given_at
+from agentnb.ids import new_run_id
+from agentnb.kinds.agent import is_answered_by_nobody
+from agentnb.kinds.context import NOBODY, Context
+from agentnb.session.checks import check_paths
+from agentnb.session.run_queries import outcome_of, score_of, status_of
+from agentnb.session.watches import Watches
+
+if TYPE_CHECKING:
+    from agentnb.engine.control.listeners import Hooks
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.persistence.event_log import EventLog
+    from agentnb.engine.persistence.journal import Journal
+    from agentnb.errors import Problem
+    from agentnb.recipe.model import Recipe
+    from agentnb.session.breakpoints import SessionBreakpoints
+    from agentnb.session.limits import Limits
+    from agentnb.session.logging_listener import Reporter
+    from agentnb.session.session import Session
+    from agentnb.session.stop_condition import Until
+    from agentnb.trace.trace import SimulationTrace
+
+
+class State:
+    """What the parts of one session share. Each part changes its own attributes and reads the others.
+
+    `session` is the Session that listeners receive. `run` is the engine's run; `reset` replaces it.
+    """
+
+    hooks: Hooks
+    breakpoints: SessionBreakpoints
+
+    # Defaults stand on the class: a fork, which is made in microseconds, sets only what differs.
+    parent: Session | None = None
+    journal: Journal | None = None  # records the run
+    log: EventLog | None = None  # the store of `journal`, or the one that the run was read from
+    locked: Problem | None = None  # why the run is read-only, if it is
+    reporter: Reporter | None = None
+    stopped_by: Breakpoint | None = None
+    until: Until | None = None  # the stop condition of the run call in progress
+    steps_into: bool = False  # whether calls and events of the node are stops too
+    crash: BaseException | None = None  # what ended a background run; `wait` raises it
+    unsure: bool = False  # whether an interrupt may have left something to roll back
+    recorded: bool = False  # whether steps go through a recording and run no node
+    # Who moves the session:
+    going: bool = False  # a background run
+    awaited: int = 0  # number of `astep` and `arun` calls of other tasks in progress
+    here: int = 0  # number of synchronous calls in progress; the functions they call may not move the session
+    resumes: bool = False  # whether start() began the run that asks a person, so that it continues after the answer
+    # Steps up to this one were made elsewhere, and the record has not what a replay of them needs.
+    replayable_from: int = 0
+    _begun: int = 1  # number of runs, with those before each reset
+    _board: Board | None = None
+    _watches: Watches | None = None
+    _trace: SimulationTrace | None = None
+
+    def __init__(
+        self,
+        session: Session,
+        run: Run,
+        limits: Limits,
+        name: str,
+        inputs: dict[str, Any],
+        run_id: str | None = None,
+    ) -> None:
+        self.session, self.name, self.inputs, self.limits = session, name, inputs, limits
+        self.given_id = self._run_id = run_id
+        self.run = run
+        limits.apply(run)
+        self.loop: asyncio.AbstractEventLoop | None = running_loop()  # of the thread that makes the session
+
+    def replace_run(self, run: Run) -> None:
+        """Continue with another run of the same recipe, which has its own id and trace."""
+        self._begun += 1
+        self._run_id = None if self.given_id is None else f"{self.given_id}-{self._begun}"
+        self.run = run
+        self.limits.apply(run)
+        self._trace = self.stopped_by = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that the run follows."""
+        return self.run.plan.recipe
+
+    @property
+    def run_id(self) -> str:
+        """The id of this run: the `run_id` argument, else one that sorts by time, generated on first access."""
+        if self._run_id is None:
+            self._run_id = new_run_id()
+        return self._run_id
+
+    @property
+    def moves(self) -> bool:
+        """Whether the session is being advanced, by its own task or by a caller."""
+        return self.going or self.awaited > 0 or self.here > 0
+
+    @property
+    def status(self) -> str:
+        """The status of the run, in one word."""
+        if self.moves:
+            return "pausing" if self.run.halt.on else "running"
+        return status_of(self.run, self.limits)
+
+    @property
+    def board(self) -> Board:
+        """The blackboard at the current position."""
+        if self._board is None:
+            self._board = Board(lambda: here(self.run))
+        return self._board
+
+    @property
+    def watches(self) -> Watches:
+        """The watched conditions."""
+        if self._watches is None:
+            self._watches = Watches(lambda: self.names, self.check_paths)
+        return self._watches
+
+    def check_paths(self, paths: Iterable[Sequence[str | int]], where: str) -> Iterator[Problem]:
+        """Yield a problem for each board path whose first key nothing writes: X145."""
+        return check_paths(self.recipe, self.run, paths, where)
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The names that conditions can use here: the board, and the names of the recipe's own rules."""
+        if not self.recipe.meta.get("context"):
+            return self.board
+        head = current(self.run)
+        frame = 0 if head is None else head.frame.id
+        return Context(self.board, lambda: given_at(self.run, frame), None, NOBODY)
+
+    def holds(self, condition: Callable[[Mapping[str, Any]], Any]) -> bool:
+        """Return True if a condition holds here; a condition that cannot be evaluated (yet) does not hold."""
+        try:
+            return bool(condition(self.names))
+        except Exception:  # noqa: BLE001  (as a breakpoint's)
+            return False
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The nodes with simulated answers: they have no implementation, and no model was passed."""
+        nodes, world = self.recipe.nodes.values(), self.run.world
+        return tuple(node.id for node in nodes if is_answered_by_nobody(node, world))
+
+    @property
+    def trace(self) -> SimulationTrace:
+        """The live trace of the run."""
+        if self._trace is None:
+            from agentnb.trace import SimulationTrace
+
+            run, limits = self.run, self.limits
+            self._trace = SimulationTrace.of(
+                run,
+                run_id=self.run_id,
+                outcome=lambda: outcome_of(run, limits),
+                score=lambda: score_of(run),
+                metadata={
+                    "recipe_kind": "Recipe",
+                    "dialect": self.recipe.dialect,
+                    "session": self.name,
+                    "simulated": list(self.simulated),
+                    **self.recipe.meta.get("about", {}),
+                },
+            )
+        return self._trace
+
+    @trace.setter
+    def trace(self, trace: SimulationTrace | None) -> None:
+        self._trace = trace
+
+
+def state_of(session: Session) -> State:
+    """Return the state of a session, for other packages of agentnb; `parts.parts_of` returns its parts."""
+    return session._parts.state  # noqa: SLF001  (the door to it)
+
+
+__all__ = ["State", "state_of"]
