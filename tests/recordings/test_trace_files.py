@@ -65,10 +65,10 @@ def test_it_knows_the_fingerprint_of_its_recipe(made):
     assert nb.SimulationTrace.read(path).fingerprint == session.recipe.fingerprint
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert nb.open(path, recipe=counter()).changes == ()
+        assert nb.open(path, recipe=counter())._parts.persistence.changes == ()
     with pytest.warns(UserWarning, match="another recipe"):
         other = nb.open(path, recipe=counter(limit=9))
-    assert any("n < 9" in line for line in other.changes)
+    assert any("n < 9" in line for line in other._parts.persistence.changes)
     with pytest.raises(StoreError, match="L404"):
         nb.open(path, recipe=nb.samples("triage"))
 
