@@ -35,7 +35,7 @@ class Kept(Pair):
     def fork(self, share: int) -> Kept:
         step = share * self.model.tip // 100
         fork = Kept(self.session.fork(step), self.model.fork(step))
-        fork._parts.state.log = self.log
+        fork.log = self.log
         return fork
 
     def reopen(self) -> None:
