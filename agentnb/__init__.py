@@ -22,6 +22,7 @@ from agentnb.display import register as _register
 
 if TYPE_CHECKING:
     from agentnb.analysis.compare import compare
+    from agentnb.analysis.coverage import coverage, suspects
     from agentnb.analysis.many_frames import frames
     from agentnb.board.values import ABSENT
     from agentnb.clock import FrozenClock
@@ -69,6 +70,8 @@ _HOMES = {
     "Debugger": "agentnb.ui.debugger",
     "compare": "agentnb.analysis.compare",
     "frames": "agentnb.analysis.many_frames",
+    "coverage": "agentnb.analysis.coverage",
+    "suspects": "agentnb.analysis.coverage",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
@@ -123,6 +126,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
     "client_of",
     "compare",
     "configure_logging",
+    "coverage",
     "debug",
     "dialects",
     "enable_nesting",
@@ -133,6 +137,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
     "run_scenarios",
     "runs",
     "samples",
+    "suspects",
     "unload_ipython_extension",
 ]
 

@@ -1,0 +1,321 @@
+"""Coverage of many runs, and fault localisation: the nodes, edges and conditions that wrong runs visited.
+
+Suspicion is the Ochiai coefficient (Abreu, Zoeteweij and van Gemund, "An evaluation of similarity coefficients for
+software fault localization", PRDC 2006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from agentnb.analysis.merged_rows import MergedColumns, MergedRows
+from agentnb.analysis.runs import recipe_of, runs_of, trace_of
+from agentnb.engine.core.history import ENTER, ERROR, LEAVE, RUN, STATUS
+from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.descriptions import CHOOSERS
+from agentnb.text import safe_str
+from agentnb.trace.edge_rows import ways_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agentnb.draw.drawing import Drawing
+    from agentnb.recipe.model import Recipe
+
+_BRANCHING: Final = frozenset({"decision", "switch"})  # they open one of several regions
+_KINDS: Final = ("error", "node", "condition", "edge")  # of equal suspicion, the first of these comes first
+_TYPES: Final = {"element": "object", "kind": "category", "outcome": "object", "visits": "int64", "runs": "int64"}
+_MOST_HEAT: Final = 5
+
+
+class Element(NamedTuple):
+    """A part of a recipe that a run visits or not.
+
+    `name` is a node's id, `source -> target` of an edge, or `node: text` of a condition; `outcome` is what the
+    condition was (True, False, or the name of a branch), None for the rest. `edge` is an index in `recipe.edges`, -1
+    for the rest. `kind` is node, edge, condition, or error: the node failed.
+    """
+
+    name: str
+    kind: str
+    outcome: Any = None
+    edge: int = -1
+    node: str = ""
+
+    @property
+    def text(self) -> str:
+        """The element and its outcome as one text."""
+        if self.kind == "error":
+            return f"{self.name} failed"
+        return self.name if self.outcome is None else f"{self.name} is {self.outcome}"
+
+
+class Coverage:
+    """How often the runs visited each node, edge and outcome of a condition.
+
+    `visits` maps each element to one number per run. Elements that no run visited are included.
+    """
+
+    def __init__(self, recipe: Recipe, visits: Mapping[Element, NDArray[np.int64]], runs: int) -> None:
+        self.recipe, self.visits, self.runs = recipe, visits, runs
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per element: element, kind (node, edge, condition), outcome, visits, runs.
+
+        `outcome` is NA except for conditions; `runs` counts the runs that visited the element.
+        """
+        from agentnb.trace.frames import table
+
+        rows = [
+            {"element": safe_str(element.name), "kind": element.kind,
+             "outcome": pd.NA if element.outcome is None else element.outcome,
+             "visits": int(counts.sum()), "runs": int((counts > 0).sum())}
+            for element, counts in self.visits.items() if element.kind != "error"
+        ]  # fmt: skip
+        return table(rows, _TYPES)
+
+    @property
+    def unvisited(self) -> list[str]:
+        """The elements that no run visited."""
+        return [element.text for element, counts in self.visits.items()
+                if element.kind != "error" and not counts.any()]  # fmt: skip
+
+    def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
+        """Return the recipe's drawing as a heat map: the more visits, the darker a node and the wider an edge."""
+        totals = {element: int(counts.sum()) for element, counts in self.visits.items()}
+        most = max(totals.values(), default=0) or 1
+        shares = {element: visits / most for element, visits in totals.items()}
+        counts = {element.name: f"×{visits}" for element, visits in totals.items() if element.kind == "node" and visits}
+        return _heat_map(self.recipe, shares, counts, board=board, direction=direction, what="coverage of")
+
+    def __repr__(self) -> str:
+        """Return one line: how many of the nodes, edges and outcomes were visited."""
+        told = []
+        for kind, name in (("node", "nodes"), ("edge", "edges"), ("condition", "outcomes of conditions")):
+            mine = [counts.any() for element, counts in self.visits.items() if element.kind == kind]
+            told += [f"{sum(mine)} of {len(mine)} {name}"] if mine else []
+        return f"<Coverage of {self.runs} runs: {', '.join(told) or 'nothing to visit'}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle = self.draw()._repr_mimebundle_(include, exclude)
+        return bundle | {"text/plain": repr(self)}
+
+
+class Suspects(pd.DataFrame):
+    """A ranking of elements by suspicion, a DataFrame that can also be drawn on the graph."""
+
+    _metadata = ("ranking", "recipe")
+    ranking: Mapping[Element, float]
+    recipe: Recipe
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return pd.DataFrame
+
+    def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
+        """Return the recipe's drawing as a heat map of suspicion."""
+        counts = {element.name: f"{share:.2f}" for element, share in self.ranking.items()
+                  if element.kind == "node" and share}  # fmt: skip
+        return _heat_map(self.recipe, self.ranking, counts, board=board, direction=direction, what="suspects in")
+
+
+def coverage(runs: Any) -> Coverage:
+    """Return how often runs visited the nodes, edges and outcomes of conditions of their recipe.
+
+    Args:
+        runs: an iterable of runs, one run, a Sweep, or a store. Parts of all their recipes are listed.
+
+    Raises:
+        ExecutionError: A101, one of them is not a run; A103, there are none.
+    """
+    found = runs_of(runs, "nb.coverage()")
+    return _covered(found, "nb.coverage()")
+
+
+def suspects(runs: Any, ok: Any) -> Suspects:
+    """Return the elements of a recipe, those most likely to be at fault first.
+
+    The columns are element, kind, failed and passed (how many runs of each sort visited it) and ochiai, from 0 to 1.
+    Elements that no failed run visited are omitted.
+
+    Args:
+        runs: an iterable of runs, one run, a Sweep, or a store.
+        ok: which runs are right: a function of a run, or one truth value per run, in order.
+
+    Raises:
+        ExecutionError: A101, one of them is not a run; A103, there are none; A104, there is not one value per run.
+    """
+    found = runs_of(runs, "nb.suspects()")
+    covered = _covered(found, "nb.suspects()")
+    right = np.array([bool(ok(run)) for run in found] if callable(ok) else _values(ok, len(found)), dtype=bool)
+    failures = int((~right).sum())
+    rows: list[tuple[Element, int, int, float]] = []
+    for element, counts in covered.visits.items():
+        failed, passed = int((counts > 0)[~right].sum()), int((counts > 0)[right].sum())
+        if failed:
+            rows.append((element, failed, passed, failed / sqrt(failures * (failed + passed))))
+    rows.sort(key=lambda row: (-row[3], _KINDS.index(row[0].kind)))  # stable: then in the order of the recipe
+    made = Suspects(
+        {
+            "element": [safe_str(element.text) for element, *_ in rows],
+            "kind": pd.Categorical([element.kind for element, *_ in rows], categories=_KINDS),
+            "failed": np.array([failed for _, failed, _, _ in rows], dtype=np.int64),
+            "passed": np.array([passed for _, _, passed, _ in rows], dtype=np.int64),
+            "ochiai": np.array([score for *_, score in rows], dtype=float),
+        }
+    )
+    made.ranking, made.recipe = {element: score for element, _, _, score in rows}, covered.recipe
+    return made
+
+
+def _values(ok: Iterable[Any], size: int) -> list[bool]:
+    found = [bool(value) for value in ok]
+    if len(found) != size:
+        raise ExecutionError(
+            Problem("A104", f"ok has {len(found)} values for {size} runs", "nb.suspects()",
+                    "each run is either right or wrong", "pass one truth value per run, or a function of a run")
+        )  # fmt: skip
+    return found
+
+
+def _covered(runs: list[Any], where: str) -> Coverage:
+    """Return the coverage of several runs.
+
+    A103: there are no runs to analyse.
+    """
+    if not runs:
+        raise ExecutionError(
+            Problem("A103", "there are no runs", where, "what was visited is counted over runs",
+                    "pass at least one run, or a store that has some")
+        )  # fmt: skip
+    groups: dict[Any, list[int]] = {}
+    readings = [trace_of(run, where).reading() for run in runs]
+    for place, reading in enumerate(readings):
+        groups.setdefault((reading.nodes, reading.edges), []).append(place)
+    visits: dict[Element, NDArray[np.int64]] = {}
+    recipe = recipe_of(runs[next(iter(groups.values()))[0]])
+    for places in groups.values():
+        own = recipe_of(runs[places[0]])
+        rows = _Visits(MergedRows([readings[place] for place in places]), own, len(places))
+        for element, counts in rows.every():
+            total = visits.setdefault(element, np.zeros(len(runs), dtype=np.int64))
+            total[places] += counts
+    return Coverage(recipe, visits, len(runs))
+
+
+@dataclass
+class _Visits:
+    """The visits of runs of one recipe."""
+
+    merged: MergedRows
+    recipe: Recipe
+    runs: int
+
+    @cached_property
+    def columns(self) -> MergedColumns:
+        return MergedColumns(self.merged)
+
+    def _count(self, steps: NDArray[Any]) -> NDArray[np.int64]:
+        """Return how many of these steps each run has."""
+        return np.bincount(self.merged.runs_of(steps), minlength=self.runs).astype(np.int64)
+
+    def every(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
+        """Yield each element with the number of its visits in each run."""
+        columns = self.columns
+        steps = np.arange(1, columns.tip + 1)
+        phase, failed = columns.flag & 3, (columns.flag & STATUS) == ERROR
+        begun = (phase == RUN) | (phase == ENTER)
+        for number, row in enumerate(self.merged.nodes):
+            mine = columns.node == number
+            yield Element(row.id, "node", node=row.id), self._count(steps[mine & begun])
+            if (mine & failed).any():
+                yield Element(row.id, "error", node=row.id), self._count(steps[mine & failed])
+        yield from self._edges(steps, phase, failed)
+        yield from self._branches()
+
+    def _edges(
+        self, steps: NDArray[Any], phase: NDArray[Any], failed: NDArray[np.bool_]
+    ) -> Iterator[tuple[Element, NDArray[np.int64]]]:
+        columns, rows = self.columns, self.merged.edges
+        ways = ways_of(columns)
+        kinds = {row.id: row.kind for row in self.merged.nodes}
+        pairs = [(row.source, row.target) for row in rows]
+        taken = [ways.steps[ways.edge == at] for at in range(len(rows))]
+        places = {
+            (edge.source, edge.target, edge.kind, edge.condition): at for at, edge in enumerate(self.recipe.edges)
+        }
+        for at, row in enumerate(rows):
+            name = f"{row.source} -> {row.target}"
+            if pairs.count((row.source, row.target)) > 1:
+                name += f" [{row.condition or row.kind}]"
+            edge = places.get((row.source, row.target, row.kind, row.condition), -1)
+            yield Element(name, "edge", edge=edge), self._count(taken[at])
+        index = {row.id: number for number, row in enumerate(self.merged.nodes)}
+        for at, row in enumerate(rows):
+            if not row.asks or kinds[row.source] in CHOOSERS:
+                continue
+            ended = (columns.node == index[row.source]) & ((phase == RUN) | (phase == LEAVE)) & ~failed
+            asked = steps[ended]
+            if self.recipe.routing == "first" and row.kind != "parallel":
+                ahead = [taken[other] for other in range(at) if rows[other].source == row.source
+                         and rows[other].kind not in ("parallel", "error", "timeout")]  # fmt: skip
+                if ahead:
+                    asked = np.setdiff1d(asked, np.concatenate(ahead))
+            name = f"{row.source}: {row.condition or 'a function'}"
+            yield (
+                Element(name, "condition", outcome=True, node=row.source),
+                self._count(np.intersect1d(asked, taken[at])),
+            )
+            yield (
+                Element(name, "condition", outcome=False, node=row.source),
+                self._count(np.setdiff1d(asked, taken[at])),
+            )
+
+    def _branches(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
+        """Yield the regions of decisions and switches, with the number of times that each was opened."""
+        frames, nodes = self.merged.tables.frames, self.merged.nodes
+        run, opened = -1, dict[tuple[str, str], list[int]]()
+        for row in frames[1:]:  # those of a run follow its root
+            if row.owner < 0:
+                run += 1
+            elif nodes[row.owner].kind in _BRANCHING:
+                opened.setdefault((nodes[row.owner].id, row.region), []).append(run)
+        for node in self.recipe.nodes.values():
+            for body in node.bodies if node.kind in _BRANCHING else ():
+                found = np.array(opened.get((node.id, body), []), dtype=np.int64)
+                question = node.params.get("predicate") or node.params.get("discriminator")
+                region = self.recipe.regions.get(body)
+                name = f"{node.id}: {getattr(question, 'text', None) or node.kind}"
+                outcome = body if region is None else region.title or body
+                yield (Element(name, "condition", outcome, node=node.id),
+                       np.bincount(found, minlength=self.runs).astype(np.int64))  # fmt: skip
+
+
+def _heat_map(
+    recipe: Recipe,
+    shares: Mapping[Element, float],
+    counts: Mapping[str, str],
+    *,
+    board: bool,
+    direction: str,
+    what: str,
+) -> Drawing:
+    from agentnb.draw.overlay import draw_overlay
+
+    def heat(share: float) -> tuple[str, ...]:
+        return (f"heat-{max(1, min(_MOST_HEAT, 1 + int(share * _MOST_HEAT)))}",)
+
+    nodes = {element.name: ("visited", *heat(share)) for element, share in shares.items()
+             if element.kind == "node" and share > 0}  # fmt: skip
+    edges = {element.edge: heat(share) for element, share in shares.items() if element.edge >= 0 and share > 0}
+    return draw_overlay(recipe, nodes=nodes, edges=edges, counts=counts, **options)
+
+
+__all__ = ["Coverage", "Element", "Suspects", "coverage", "suspects"]
