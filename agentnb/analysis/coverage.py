@@ -255,7 +255,7 @@ class _Visits:
             name = f"{row.source} -> {row.target}"
             if pairs.count((row.source, row.target)) > 1:
                 name += f" [{row.condition or row.kind}]"
-            edge = places.get((row.source, row.target, row.kind, row.condition), -1)
+            edge = places.get(row[:4], -1)
             yield Element(name, "edge", edge=edge), self._count(taken[at])
         index = {row.id: number for number, row in enumerate(self.merged.nodes)}
         for at, row in enumerate(rows):
@@ -298,15 +298,7 @@ class _Visits:
                        np.bincount(found, minlength=self.runs).astype(np.int64))  # fmt: skip
 
 
-def _heat_map(
-    recipe: Recipe,
-    shares: Mapping[Element, float],
-    counts: Mapping[str, str],
-    *,
-    board: bool,
-    direction: str,
-    what: str,
-) -> Drawing:
+def _heat_map(recipe: Recipe, shares: Mapping[Element, float], counts: Mapping[str, str], **look: Any) -> Drawing:
     from agentnb.draw.overlay import draw_overlay
 
     def heat(share: float) -> tuple[str, ...]:
@@ -315,7 +307,7 @@ def _heat_map(
     nodes = {element.name: ("visited", *heat(share)) for element, share in shares.items()
              if element.kind == "node" and share > 0}  # fmt: skip
     edges = {element.edge: heat(share) for element, share in shares.items() if element.edge >= 0 and share > 0}
-    return draw_overlay(recipe, nodes=nodes, edges=edges, counts=counts, **options)
+    return draw_overlay(recipe, nodes=nodes, edges=edges, counts=counts, **look)
 
 
 __all__ = ["Coverage", "Element", "Suspects", "coverage", "suspects"]
