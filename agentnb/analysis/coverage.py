@@ -248,7 +248,7 @@ class _Visits:
         kinds = {row.id: row.kind for row in self.merged.nodes}
         pairs = [(row.source, row.target) for row in rows]
         taken = [ways.steps[ways.edge == at] for at in range(len(rows))]
-        places = {
+        places: dict[tuple[Any, ...], int] = {
             (edge.source, edge.target, edge.kind, edge.condition): at for at, edge in enumerate(self.recipe.edges)
         }
         for at, row in enumerate(rows):
