@@ -101,6 +101,10 @@ def _check_history(history: History) -> None:
         _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "an aside of the queue")
     for number, end in history.returns.items():
         _check(_is_number(number) and _is_number(end) and 0 <= end <= number < pushes, "the end of an aside")
+    for row, places in history.replaced.items():
+        step, first, last = places
+        sound = all(map(_is_number, (row, *places))) and 0 <= row < first <= last <= pushes
+        _check(sound and history.base < step <= tip, "a replacement in the queue")
     for opened in chain(history.opened.values(), history.closed.values()):
         _check(all(_is_number(number) and 0 <= number < frames for number in opened), "a frame of a step")
     sparse = (history.opened, history.closed, history.errors, history.notes, history.waited)

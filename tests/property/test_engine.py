@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
+from agentnb.engine.core import scheduler
 from agentnb.errors import BoardError, ExecutionError
 from tests.property.model import Model
 from tests.property.recipes import Drawn, acts, drawn
@@ -110,13 +113,15 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Pair]:
     return pairs
 
 
-@given(drawn(), acts)
-def test_a_session_shows_what_its_model_shows(what, script):
-    pairs = played(what, script)
-    for pair in pairs:
-        pair.stands_as_its_model()
-        pair.holds_as_its_model()
-        pair.left_what_its_model_left()
+@given(drawn(), acts, st.sampled_from([scheduler.SHORT, -1]))
+def test_a_session_shows_what_its_model_shows(what, script, short):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "SHORT", short)  # -1: as if many branches were open
+        pairs = played(what, script)
+        for pair in pairs:
+            pair.stands_as_its_model()
+            pair.holds_as_its_model()
+            pair.left_what_its_model_left()
 
 
 @given(drawn(), acts)

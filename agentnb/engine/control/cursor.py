@@ -62,7 +62,9 @@ def cursor_of(run: Run) -> Cursor:
 
 def frontier_of(run: Run) -> tuple[Next, ...]:
     """Return what is next, front first, each with the reason."""
-    found = [_next(run, number, place) for place, number in enumerate(run.frontier())]
+    at = run.at
+    rows = at.queue_rows(run.pos, at.s_pend[run.position - at.base], run.position)
+    found = [_next(run, at.p_act[row], row) for row in rows]
     reactive = run.plan.recipe.reactive
     if reactive is not None and found and found[0].turn == "event":
         event = run.event(run.tables.acts[run.frontier()[0]].event)
@@ -90,7 +92,7 @@ def _open_frame(frame: Frame, run: Run) -> OpenFrame:
     return OpenFrame(frame.id, owner, row.region, frame.depth, frame.iteration, frame.scope.name, branch)
 
 
-def _next(run: Run, number: int, place: int) -> Next:
+def _next(run: Run, number: int, push: int) -> Next:
     row = run.tables.acts[number]
     if row.node < 0:
         event = run.event(row.event)
@@ -99,10 +101,10 @@ def _next(run: Run, number: int, place: int) -> Next:
     act = run.activation(number)
     turn: Turn = "resume" if row.what == RESUME else "fail" if row.what == FAIL else "start"
     branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
-    return Next(act.node.id, act.frame.id, act.frame.depth, _reason(run, act, place, turn), turn, branch)
+    return Next(act.node.id, act.frame.id, act.frame.depth, _reason(run, act, push, turn), turn, branch)
 
 
-def _reason(run: Run, act: Activation, place: int, turn: Turn) -> str:
+def _reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
     if turn == "resume":
         return "its inside has ended"
     if turn == "fail":
@@ -110,7 +112,7 @@ def _reason(run: Run, act: Activation, place: int, turn: Turn) -> str:
     event = run.event(act.event)
     if event is not None:
         return f"event {event.id} of type {event.type!r}"
-    found = _find_push(run, act.id, run.pos + place)
+    found = _find_push(run, act.id, push)
     if found is None:
         entry = act.node.id in _entries(run, act)
         inside = "the recipe" if act.frame.parent is None else repr(act.frame.row.region)

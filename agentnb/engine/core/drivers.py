@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Generator
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -238,12 +240,45 @@ def heads(run: Run) -> list[Activation]:
 class _Lanes:
     """The concurrently running branches: the tasks in flight, and the activation at which a breakpoint stopped them.
 
-    `passed` holds the activations whose breakpoint is not checked again, because the run already stopped there.
+    `passed` holds the activations whose breakpoint is not checked again, because the run already stopped there. `cost`
+    is how many counted steps are in flight. `ended` holds the tasks that have ended; `woken` is set when one does.
     """
 
     passed: set[int]
     tasks: dict[asyncio.Task[int], PendingStep] = field(default_factory=dict)
     stood: Activation | None = None
+    cost: int = 0
+    ended: list[asyncio.Task[int]] = field(default_factory=list)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: bool = True  # whether a step may be waiting for a person
+
+    def start(self, run: Run, flight: PendingStep) -> None:
+        """Create the task that awaits a pending step."""
+        flight.task = asyncio.get_running_loop().create_task(fly(run, flight))
+        flight.task.add_done_callback(self._end)
+        self.tasks[flight.task] = flight
+        self.cost += flight.act.cost
+
+    def _end(self, task: asyncio.Task[int]) -> None:
+        self.ended.append(task)
+        self.woken.set()
+
+    def take(self, task: asyncio.Task[int]) -> PendingStep:
+        """Remove a task that has ended; return its step."""
+        flight = self.tasks.pop(task)
+        self.cost -= flight.act.cost
+        return flight
+
+    async def wait(self, run: Run) -> list[asyncio.Task[int]]:
+        """Wait until a task has ended, or a question times out; return the tasks that have ended."""
+        left = _time_left(run) if self.waits else None
+        self.waits = left is not None
+        if not self.ended:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.woken.wait(), left) if left is not None else await self.woken.wait()
+        self.woken.clear()
+        ended, self.ended = self.ended, []
+        return [task for task in ended if task in self.tasks]
 
 
 async def _run_lanes(run: Run, halt: Halt) -> int:
@@ -261,9 +296,10 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
             if not tasks:
                 break
             run.lanes = ENDING if code else GOING
-            done, _ = await asyncio.wait(tasks, timeout=_time_left(run), return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                code = _code_after(tasks.pop(task), task, code)
+            for task in await lanes.wait(run):
+                flight = lanes.take(task)
+                lanes.waits = lanes.waits or flight.held
+                code = _code_after(flight, task, code)
             if not tasks and not _in_lanes(run):
                 break
             if code == FAILED:
@@ -298,33 +334,57 @@ def _dispatch(run: Run, lanes: _Lanes) -> int:
 
     Start no more than can finish within the remaining budget and the number of steps requested.
     """
-    waits, spared, waiting, tasks = False, False, heads(run), lanes.tasks
+    index = run.queue_index
+    if index is not None and index.ready is not None and index.is_current(run):
+        ready, index.ready = index.ready, []
+        queued = [number for number in dict.fromkeys(ready) if number in index.rows]  # some may have run meanwhile
+        code = _start(run, lanes, map(run.activation, queued))
+        if lanes.tasks or code not in (GO, SUSPENDED, EXHAUSTED):
+            return code
+    if index is not None:
+        index.ready = []
+    return _start(run, lanes, heads(run))
+
+
+def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
+    """Start the activations that are not in flight; return SUSPENDED, EXHAUSTED or GO if none is left in flight."""
+    waits, spared, waiting, tasks = False, False, deque(acts), lanes.tasks
     while waiting:
-        act = waiting.pop(0)
+        act = waiting.popleft()
         flight = run.flights.get(act.id)
         if flight is not None:
             if flight.held and not _waits_for_person(flight):
-                return SUSPENDED
+                return _unsure(run, SUSPENDED)
             waits = waits or flight.held
+            lanes.waits = lanes.waits or flight.held
             if not flight.held and flight.task not in tasks:
-                _create_task(run, tasks, flight)
-        elif _exhausts_limits(run, act, tasks):
+                lanes.start(run, flight)
+        elif _exhausts_limits(run, act, lanes):
             spared = True
         elif _is_at_breakpoint(run, act, lanes):
-            return BREAK
+            return _unsure(run, BREAK)
         elif act.what or inspect.iscoroutinefunction(act.perform):
             code = step(run, act)
             if code == SUSPENDED:
-                _create_task(run, tasks, run.flights[act.id])
+                lanes.start(run, run.flights[act.id])
             elif code not in (GO, LANES) or not _in_lanes(run):
-                return code if code != LANES else GO
+                return _unsure(run, code if code != LANES else GO)
             else:
-                waiting = heads(run)  # a frame was closed, or its body starts another iteration
+                waiting = deque(heads(run))  # a frame was closed, or its body starts another iteration
         else:
             take_note(run)
             flight = run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
-            _create_task(run, tasks, flight)
+            lanes.start(run, flight)
+    if spared:
+        _unsure(run, GO)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
+
+
+def _unsure(run: Run, code: int) -> int:
+    """Return the code; the next dispatch looks at the whole queue, since something that can run was not started."""
+    if run.queue_index is not None:
+        run.queue_index.ready = None
+    return code
 
 
 def _is_at_breakpoint(run: Run, act: Activation, lanes: _Lanes) -> bool:
@@ -345,16 +405,10 @@ def _move_to_front(run: Run, act: Activation) -> None:
         amend(run, [act.id, *rest])
 
 
-def _exhausts_limits(run: Run, act: Activation, tasks: dict[asyncio.Task[int], PendingStep]) -> bool:
+def _exhausts_limits(run: Run, act: Activation, lanes: _Lanes) -> bool:
     """Return True if the activations in flight use up the remaining steps."""
-    counted = sum(flight.act.cost for flight in tasks.values())
-    ends = bool(tasks) and run.position + len(tasks) >= run.stop_at
-    return ends or (act.cost > 0 and run.used + counted >= run.limit)
-
-
-def _create_task(run: Run, tasks: dict[asyncio.Task[int], PendingStep], flight: PendingStep) -> None:
-    flight.task = asyncio.get_running_loop().create_task(fly(run, flight))
-    tasks[flight.task] = flight
+    ends = bool(lanes.tasks) and run.position + len(lanes.tasks) >= run.stop_at
+    return ends or (act.cost > 0 and run.used + lanes.cost >= run.limit)
 
 
 async def _perform_in_thread(act: Activation) -> Any:

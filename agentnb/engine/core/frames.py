@@ -5,7 +5,7 @@ The inputs of a frame, and the result of the last step inside it, are derived fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import Scope
@@ -33,6 +33,13 @@ class Frame:
         self.stage: Stage | None = None
         # A lane is a unit of concurrency: the root, or a branch of a parallel section with everything inside it.
         self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
+
+    def around(self) -> Iterator[Frame]:
+        """Yield this frame and those around it, the innermost first."""
+        here: Frame | None = self
+        while here is not None:
+            yield here
+            here = here.parent
 
     def within(self, frame: Frame) -> bool:
         """Return True if this frame is `frame` or is nested in it."""

@@ -221,6 +221,7 @@ class Tables:
         return number
 
 
+NOW: Final = 1 << 60  # later than any step
 _ints: Final = partial(array, "I")
 _times: Final = partial(array, "q")
 
@@ -247,6 +248,9 @@ class History:
     p_val: list[Any] = field(default_factory=list)
     asides: dict[int, int] = field(default_factory=dict)  # the first push of each aside -> the end of the aside
     returns: dict[int, int] = field(default_factory=dict)  # the last push of each -> where the waiting ones begin
+    replaced: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # see `replace`
+    blocks: dict[int, int] = field(default_factory=dict)  # the first push of each replacement -> the end of it
+    places: dict[int, int] = field(default_factory=dict)  # the last push of each replacement -> the push it replaces
     r_code: array[int] = field(default_factory=_ints)
     r_step: array[int] = field(default_factory=_ints)
     in_place: set[int] = field(default_factory=set)
@@ -299,27 +303,56 @@ class History:
         self.s_wend.append(len(self.w_new))
         self.s_pend.append(len(self.p_act))
 
-    def queue(self, row: int, end: int) -> list[int]:
-        """Return the activations of the queue that begins at push row `row`; the pushes end at `end`."""
-        if not self.asides:
+    def queue(self, row: int, end: int, step: int = NOW) -> list[int]:
+        """Return the activations of the queue after `step` that begins at push row `row`; the pushes end at `end`."""
+        if not self.asides and not self.replaced:
             return self.p_act[row:end].tolist()
+        return [self.p_act[place] for place in self.queue_rows(row, end, step)]
+
+    def queue_rows(self, row: int, end: int, step: int = NOW) -> list[int]:
+        """Return the push rows of such a queue."""
         found = []
         while row < end:
-            found.append(self.p_act[row])
+            waiting = [row]
+            while waiting:
+                place = waiting.pop()
+                since, first, last = self.replaced.get(place, (NOW + 1, 0, 0))
+                if since > step:
+                    found.append(place)
+                else:
+                    waiting.extend(range(last - 1, first - 1, -1))
             row = self.after(row)
         return found
 
+    def replace(self, row: int, step: int, start: int, end: int) -> None:
+        """Let the pushes from `start` to `end`, if any, stand in the queue instead of push `row` from `step` on.
+
+        So a branch that moves on changes its own place only, whatever waits before and behind it.
+        """
+        if start < end:
+            self.blocks[start], self.places[end - 1] = end, row
+        self.replaced[row] = (step, start, end)
+
+    def standing(self, row: int) -> int:
+        """Return the first push row of the queue, which begins at `row` or at what replaces it."""
+        while row in self.replaced:
+            _, start, end = self.replaced[row]
+            row = start if start < end else self.after(row)
+        return row
+
     def queue_after(self, step: int) -> list[int]:
         """Return the queue after a step of this history, front first."""
-        return self.queue(self.s_pos[step - self.base], self.s_pend[step - self.base])
+        return self.queue(self.s_pos[step - self.base], self.s_pend[step - self.base], step)
 
     def after(self, row: int) -> int:
         """Return the push row that follows `row` in a queue."""
+        while row in self.places:
+            row = self.places[row]
         if row in self.returns:
             return self.returns[row]
         row += 1
-        while row in self.asides:
-            row = self.asides[row]
+        while row in self.asides or row in self.blocks:
+            row = self.asides.get(row) or self.blocks[row]
         return row
 
     def put_before(self, row: int, start: int) -> None:
@@ -410,6 +443,11 @@ class History:
         for table in (self.asides, self.returns):
             while table and next(reversed(table)) >= pushes:
                 table.popitem()
+        while self.replaced and next(reversed(self.replaced.values()))[0] > step:
+            _, (_, start, end) = self.replaced.popitem()
+            if start < end:
+                self.blocks.pop(start, None)
+                self.places.pop(end - 1, None)
         reads = bisect_right(self.r_step, step)
         del self.r_step[reads:], self.r_code[reads:]
         while self.events and self.events[-1].at > step:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.interfaces import Dispatcher, Limiter, RecordedSteps, Recorder
     from agentnb.engine.core.pending_step import PendingStep
     from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.queue_index import QueueIndex
     from agentnb.world.fault_injection import Chaos
 
 # Why a step or a run stopped. GO is falsy: it continues.
@@ -127,6 +128,7 @@ class Run:
         self.tell: Callable[[str, str, int, int, str], None] | None = None
         self.begins: Callable[[Activation, Perform], Perform] | None = None
         self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
+        self.queue_index: QueueIndex | None = None  # while many branches are open
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
@@ -208,7 +210,7 @@ class Run:
     def frontier(self) -> list[int]:
         """Return the numbers of the next activations, front first."""
         at = self.at
-        return at.queue(self.pos, at.s_pend[self.position - at.base])
+        return at.queue(self.pos, at.s_pend[self.position - at.base], self.position)
 
     # -- writes: the only place that changes a key of a scope ------------------------------------------------
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from agentnb.board.values import freeze
-from agentnb.engine.core import event_queue, supersteps
+from agentnb.engine.core import event_queue, queue_index, supersteps
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import (
     AGAIN,
@@ -25,6 +25,7 @@ from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
+SHORT: Final = 16  # a queue of so many entries is written anew where it changes in the middle
 
 
 # -- where a step leads --------------------------------------------------------------------------------------------
@@ -140,12 +141,17 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     if run.plan.supersteps:
         return supersteps.advance(run, act, pushes, front)
     history = run.history
-    queue = history.p_act[run.pos :].tolist()
+    if len(history.p_act) - run.pos > SHORT and not run.plan.joins and not run.plan.listeners:
+        moved = queue_index.advance(run, act, pushes, front)
+        if moved >= 0:
+            return moved
+    run.queue_index = None
+    queue = run.frontier()
     here = queue.index(act.id) if act.id in queue else 0
     rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
     last = max((i for i, number in enumerate(rest) if frame_of(run, number).within(act.frame)), default=here - 1)
     at = last + 1
-    plain = here == 0 and at == len(rest) and not front
+    plain = here == 0 and at == len(rest) and not front and not history.replaced
     new: Pushes = [*front, *_carried(rest[:at]), *pushes, *_carried(rest[at:])]
     if here:
         new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *pushes, *_carried(rest[at:])]
@@ -245,7 +251,7 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
                 "allow more: budget={'max_frames': ...} or GraphExecutor(max_recursion_depth=...); or nest less",
             )
         )
-    number, front = run.position + 1, []
+    number, front, opened = run.position + 1, [], []
     for path, value in act.work.own:  # before a child scope is open: afterwards this scope cannot be written
         run.write(act.scope, path, value)
     for body in opening.bodies:
@@ -256,7 +262,8 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
             given=given,
         )
         run.tables.frames.append(row)
-        run.history.opened[number] = (*run.history.opened.get(number, ()), row.id)
+        opened.append(row.id)
+        run.history.opened[number] = tuple(opened)
         run.history.mark_rare(number)
         frame = run.open_frame(row)
         for key, value in body.inputs.items():
@@ -284,8 +291,9 @@ def again(run: Run, act: Activation, began: int) -> int:
 
 def leave(run: Run, act: Activation) -> None:
     """Close all frames that an activation's node opened, the innermost first, and record it."""
-    inside = run.inside(act)
-    shut(run, [frame for frame in run.frames.values() if any(frame.within(top) for top in inside)], run.position + 1)
+    inside = {frame.id for frame in run.inside(act)}
+    shut(run, [frame for frame in run.frames.values() if any(outer.id in inside for outer in frame.around())],
+         run.position + 1)  # fmt: skip
 
 
 def shut(run: Run, frames: Sequence[Frame], step: int) -> None:

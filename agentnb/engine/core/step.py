@@ -176,7 +176,7 @@ def commit(
             history.p_val.append(None)
         elif after < -1:
             scheduler.follow(run, act)
-        pos = run.pos + 1
+        pos = history.standing(history.after(run.pos)) if history.replaced else run.pos + 1
     else:
         pos = scheduler.onward(run, act, chosen)
     return finish(run, act, began, LEAVE if act.what else RUN, pos)

@@ -36,11 +36,12 @@ def keep(run: Run) -> int:
     )
     if not history.checkpoints or history.checkpoints[-1].step < run.position:
         history.checkpoints.append(checkpoint)
-    return sum(map(len, checkpoint.data.values()))
+    return sum(map(len, checkpoint.data.values())) + len(checkpoint.frames) - 1
 
 
 def repair(run: Run) -> None:
     """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
+    run.queue_index = None
     if run.past or run.at is not run.history:  # the rows beyond are committed steps
         if run.dirty:
             restore(run, run.position)

@@ -190,6 +190,10 @@ class DeltaLoader:
         for start, end, waiting in rows:
             history.asides[start], history.returns[end - 1] = end, waiting
 
+    def _replaced(self, history: History, rows: list[list[int]]) -> None:
+        for row, step, start, end in rows:
+            history.replace(row, step, start, end)
+
     def _reads(self, history: History, rows: list[list[int]]) -> None:
         history.r_step.extend(rows[0])
         history.r_code.extend(rows[1])
@@ -242,6 +246,7 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "values": DeltaLoader._conditions,  # noqa: SLF001  (parts of it)
     "carried": DeltaLoader._carried,  # noqa: SLF001
     "asides": DeltaLoader._asides,  # noqa: SLF001
+    "replaced": DeltaLoader._replaced,  # noqa: SLF001
     "reads": DeltaLoader._reads,  # noqa: SLF001
     "rare": DeltaLoader._rare_steps,  # noqa: SLF001
     "calls": DeltaLoader._calls,  # noqa: SLF001

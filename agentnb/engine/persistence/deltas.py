@@ -20,7 +20,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import encode, encode_atom, is_json
@@ -215,6 +215,10 @@ class DeltaEncoder:
                              for step in noted]  # fmt: skip
         if history.waited and (waited := [[step, history.waited[step]] for step in steps if step in history.waited]):
             rare["waited"] = waited
+        if history.replaced and steps:
+            latest = takewhile(lambda item: item[1][0] >= steps[0], reversed(history.replaced.items()))
+            if moved := [[row, *places] for row, places in latest if places[0] <= steps[-1]]:
+                rare["replaced"] = moved[::-1]
 
     def _add_writes(self, history: History, writes: tuple[int, int], rare: Json) -> None:
         """Add the sparse data by write."""

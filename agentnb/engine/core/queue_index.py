@@ -1,0 +1,107 @@
+"""The queue while many branches are open: where each activation stands in it, and how many are in each frame.
+
+A branch that moves on changes its own place in the queue, and nothing else is looked at: a step of one of ten thousand
+branches costs what a step of one of ten does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from agentnb.engine.core.history import CARRIED, RESUME
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation, Frame
+    from agentnb.engine.core.run import Run
+
+
+class QueueIndex:
+    """An index of the queue after one step, updated by `advance`.
+
+    `rows` has the push row of each activation, `within` the number of activations in each frame and those inside it,
+    `groups` the same for all frames that one composite node opened: by the frame and the number of that node. `ready`
+    holds the activations that were scheduled since and can run at once; None if that is not known.
+    """
+
+    __slots__ = ("groups", "ready", "rows", "seen", "within")
+
+    def __init__(self, run: Run) -> None:
+        history = run.history
+        self.rows: dict[int, int] = {}
+        self.within: Counter[int] = Counter()
+        self.groups: Counter[tuple[int, int]] = Counter()
+        self.ready: list[int] | None = None
+        rows = history.queue_rows(run.pos, len(history.p_act), run.position)
+        for row in rows:
+            self.add(run, history.p_act[row], row)
+        self.seen = (history, run.position, run.pos, len(history.p_act))
+        if len(self.rows) != len(rows):  # one is queued twice
+            self.rows.clear()
+
+    def is_current(self, run: Run) -> bool:
+        """Return True if the queue has not changed since."""
+        history, *numbers = self.seen
+        return history is run.history and numbers == [run.position, run.pos, len(run.history.p_act)]
+
+    def add(self, run: Run, number: int, row: int) -> None:
+        """Add an activation of the queue."""
+        self.rows[number] = row
+        self._count(_frame_of(run, number), 1)
+
+    def remove(self, act: Activation) -> None:
+        """Remove an activation."""
+        del self.rows[act.id]
+        self._count(act.frame, -1)
+
+    def _count(self, frame: Frame, change: int) -> None:
+        for outer in frame.around():
+            self.within[outer.id] += change
+            if outer.parent is not None:
+                self.groups[outer.parent.id, outer.row.owner] += change
+
+
+def _frame_of(run: Run, number: int) -> Frame:
+    return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
+
+
+def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
+    """Replace an activation in the queue by what follows it; return where the queue begins then.
+
+    -1 if the queue must be written anew: something waits between the activation and the place of what follows it.
+    """
+    index = run.queue_index
+    if index is None or not index.is_current(run):
+        index = run.queue_index = QueueIndex(run)
+    frame, row = act.frame, index.rows.get(act.id)
+    if row is None or (pushes and index.within[frame.id] > 1):
+        return -1
+    new = [*front, *pushes]
+    if not new and frame.parent is not None and index.groups[frame.parent.id, frame.row.owner] == 1:
+        new = [(run.turn(frame.row.owner, frame.parent, RESUME).id, CARRIED)]
+    if any(number in index.rows for number, _ in new):
+        return -1
+    history, step = run.history, run.position + 1
+    start = len(history.p_act)
+    history.p_act.extend([number for number, _ in new])
+    history.p_val.extend([value for _, value in new])
+    history.replace(row, step, start, start + len(new))
+    index.remove(act)
+    for place, (number, _) in enumerate(new, start):
+        index.add(run, number, place)
+    pos = history.standing(row) if row == run.pos else run.pos
+    index.seen = (history, step, pos, len(history.p_act))
+    if index.ready is not None:
+        _note_ready(run, index, act, new)
+    return pos
+
+
+def _note_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
+    """Note which activation can run after a step of `act`: the only one of its lane, if it is one."""
+    lane = act.frame.lane if not new else run.activation(new[0][0]).frame.lane
+    left = index.within[lane.id]
+    if left == 1 and len(new) == 1:
+        assert index.ready is not None
+        index.ready.append(new[0][0])
+    elif left:
+        index.ready = None  # several wait in this lane

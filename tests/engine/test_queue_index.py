@@ -1,0 +1,117 @@
+"""A long queue is changed in its place: it reads as one that is written anew at each step, in every state of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentnb.engine.core import scheduler
+from agentnb.recipe.model import Edge, Node, Recipe, Region
+from agentnb.session import Session
+from agentnb.session.reopen import reopened
+from agentnb.store import MemoryLog
+from agentnb.trace import SimulationTrace
+
+
+def waiting(name, rounds):
+    async def wait(board):
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        return {name: [*board.get(name, []), rounds]}
+
+    return wait
+
+
+def recipe(branches):
+    """Return a recipe of branches: each a list of nodes, by how many turns of the loop a node waits, or of branches."""
+    nodes, edges, regions = {}, [], {"root": Region("root", ("all",))}
+
+    def section(owner, scope, inner):
+        bodies = []
+        for number, steps in enumerate(inner):
+            region = f"{owner}_{number}"
+            bodies.append(region)
+            names = []
+            for place, step in enumerate(steps):
+                name = f"{region}_{place}"
+                names.append(name)
+                if isinstance(step, list):
+                    section(name, region, step)
+                else:
+                    nodes[name] = Node(name, "function", scope=region, params={"function": waiting(name, step)})
+            edges.extend(map(Edge, names, names[1:]))
+            regions[region] = Region(region, (names[0],), owner=owner)
+        nodes[owner] = Node(owner, "parallel", scope=scope, bodies=tuple(bodies))
+
+    section("all", "root", branches)
+    return Recipe("branches", "graph", nodes, tuple(edges), ("all",), regions=regions)
+
+
+def queues(session):
+    """Return the activations that are next after each step of a session's own history."""
+    history = session.engine.history
+    return [history.queue_after(step) for step in range(history.base, history.tip + 1)]
+
+
+def naive_queues(session):
+    """Return the same, from what each step scheduled in place of its own activation."""
+    history = session.engine.history
+    queue = history.p_act[: history.s_pend[0]].tolist()
+    found = [queue]
+    for row in range(1, len(history.s_act)):
+        place = queue.index(history.s_act[row])
+        queue = [*queue[:place], *history.p_act[history.s_pend[row - 1] : history.s_pend[row]], *queue[place + 1 :]]
+        found.append(queue)
+    return found
+
+
+steps = st.lists(st.integers(0, 4), min_size=1, max_size=3)
+nested = st.lists(st.integers(0, 3) | st.lists(steps, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(nested, min_size=1, max_size=6), st.integers(0, 40), st.integers(0, 3))
+def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, place, back):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "SHORT", -1)  # as if many branches were open
+        log = MemoryLog()
+        session = Session(recipe(branches), store=log, run_id="r")
+        session.run()
+        assert session.status == "finished", session.error
+        assert queues(session) == naive_queues(session)
+        end = dict(session.board)
+        at = place % (session.position + 1)
+        session.goto(at)
+        frontier = session.frontier
+        assert [entry.node for entry in frontier] == [session.engine.node_of(number) for number in queues(session)[at]]
+        fork = session.fork(at)
+        fork.step(back + 1)
+        fork.back(back)
+        fork.run()
+        assert dict(fork.board) == end
+        session.close()
+        again = reopened(log, log.run("r"), session.engine.plan)
+        assert queues(again) == queues(session)
+        again.goto(at)
+        assert again.frontier == frontier
+
+
+def test_a_trace_keeps_a_long_queue(tmp_path):
+    session = Session(recipe([[number % 3, number % 2] for number in range(40)]))
+    session.run()
+    session.trace.to_json(tmp_path / "run.json")
+    read = SimulationTrace.read(tmp_path / "run.json")
+    assert read.state_at(len(read)) == dict(session.board)
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert "replaced" in json.dumps(document)
+
+
+def test_a_step_of_many_branches_pushes_what_follows_it_and_nothing_else():
+    session = Session(recipe([[0, 0] for _ in range(200)]))
+    session.run()
+    assert session.status == "finished"
+    assert len(session.engine.history.p_act) < 3 * session.position
