@@ -37,6 +37,7 @@ _KNOWN_MODULES: Final = frozenset(
     {"agentnb", "builtins", "datetime", "decimal", "pathlib", "networkx", "numpy", "pandas"}
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
+_ENGINE: Final = frozenset({"Run", "Work"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 
 Given = ParamSpec("Given")
@@ -145,10 +146,15 @@ def plain_arguments(
 
 
 def plain_methods(cls: Class) -> Class:
-    """Give a class's constructor and public methods, inherited ones too, `plain_arguments`."""
+    """Give a class's constructor and public methods, inherited ones too, `plain_arguments`.
+
+    Methods that take a Run or Work are called by the engine, some of them at each step, and stay as they are.
+    """
     for name in dir(cls):
         method = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
-        if isfunction(method) and (name == "__init__" or not name.startswith("_")):
+        if not isfunction(method) or not _ENGINE.isdisjoint(method.__annotations__.values()):
+            continue
+        if name == "__init__" or not name.startswith("_"):
             error = RecipeError if name == "__init__" else ExecutionError
             plain = plain_arguments(method, error=error, owner=cls.__name__)
             if plain is not method:

@@ -6,6 +6,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.secrets import hide
+from agentnb.session.breakpoints import Marks
 from tests.session.making import counting, graph, session
 
 CLAUSES = [
@@ -164,3 +165,9 @@ def test_a_table_of_them():
     }  # fmt: skip
     empty = session(counting()).breakpoints.to_frame()
     assert (len(empty), list(empty.columns)) == (0, list(frame.columns))
+
+
+def test_only_what_people_call_converts_its_arguments():
+    converts = {name for name in dir(Marks) if hasattr(getattr(Marks, name), "__wrapped__")}
+    assert {"add", "remove"} <= converts
+    assert converts.isdisjoint({"after_step", "at_call", "before_turn", "met_at"})  # the engine calls them at each step
