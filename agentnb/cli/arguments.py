@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from agentnb.cli.check_and_draw import check_command, draw_command
 from agentnb.cli.diff import diff_command
+from agentnb.cli.export import export_command
 from agentnb.cli.lab import lab_command
 from agentnb.cli.run import run_command
 from agentnb.cli.stores import TABLES, runs_command, trace_command
@@ -97,6 +98,11 @@ def parser_of_all() -> argparse.ArgumentParser:
     diff.add_argument("--run-a", metavar="RUN_ID", help="which run of store A; left out, the one written last")
     diff.add_argument("--run-b", metavar="RUN_ID", help="which run of store B; left out, the one written last")
     diff.add_argument("-o", "--output", type=Path, metavar="OUT", help="draw both routes: .svg, .png, .dot or .mmd")
+
+    export = command("export", export_command, "write a run as one HTML page that needs no kernel")
+    export.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, a store, or another recording")
+    export.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+    export.add_argument("-o", "--output", type=Path, metavar="OUT", help="an .html file; left out: SOURCE.html")
     return parser
 
 

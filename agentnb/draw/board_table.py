@@ -157,15 +157,17 @@ def _most_keys(recipe: Recipe, areas: Mapping[str, str]) -> int:
 
 
 def _own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
-    """Return the keys that these nodes name, in order; at the top level, the recipe's own come first.
+    """Return the keys that these nodes name, in order; at the top level, inputs and outputs come first.
 
-    `literal` are texts known to be keys rather than paths.
+    Keys that have only an initial value come last: a drawing has room for some rows. `literal` are texts known to be
+    keys rather than paths.
     """
     inner = any(node.scope != ROOT for node in nodes) and not any(node.scope == ROOT for node in nodes)
-    keys = {} if inner else dict.fromkeys([*map(str, recipe.init), *map(str, recipe.inputs)])
-    known = literal or keys
+    initial = [] if inner else [*map(str, recipe.init)]
+    keys = {} if inner else dict.fromkeys(map(str, recipe.inputs))
+    known = literal or keys | dict.fromkeys(initial)
     paths = [*(() if inner else recipe.outputs), *(path for node in nodes for path in (*node.reads, *node.writes))]
-    return keys | dict.fromkeys(row_of(path, known) for path in paths)
+    return keys | dict.fromkeys(row_of(path, known) for path in paths) | dict.fromkeys(initial)
 
 
 def _touched(

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from agentnb.draw.folding import Folds
     from agentnb.recipe.model import Edge, Node, Recipe
 
-LABEL_SIZE, KIND_SIZE, EDGE_SIZE, TITLE_SIZE = 11.0, 8.0, 9.0, 9.0
+LABEL_SIZE, KIND_SIZE, EDGE_SIZE, TITLE_SIZE = 11.0, 8.5, 9.0, 9.0
 LINE, KIND_LINE = 14.0, 11.0
-NOTE_SIZE, NOTE_LINE = 8.0, 10.5
+NOTE_SIZE, NOTE_LINE = 8.5, 11.0
 _LABEL_WIDTH, EDGE_WIDTH, _TITLE_WIDTH = 150.0, 130.0, 220.0
 START = 12.0
 _NO_RUN = RunView()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentnb.arguments import plain_methods
@@ -29,6 +29,8 @@ from agentnb.session.watches import Watches
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agentnb.clock import Clock
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.core.history import Event
@@ -626,6 +628,14 @@ class Session:
             ExecutionError: X160, this is not a run of behaviors; X111, there is no such step.
         """
         return self._parts.pictures.draw_objects(at)
+
+    def to_html(self, path: str | Path | None = None, *, quiz: Sequence[Any] = ()) -> str | None:
+        """Write the run as one HTML page that needs no kernel; see `SimulationTrace.to_html`.
+
+        The page also has what only the recipe knows, such as the source of functions.
+        """
+        text: str | None = view("page")(self, path, quiz=quiz)
+        return text
 
     def controls(self) -> Any:
         """Return new ipywidgets controls bound to this session: buttons, a slider, an answer box."""

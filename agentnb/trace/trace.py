@@ -237,6 +237,23 @@ class SimulationTrace:
         Path(path).write_text(text, encoding="utf-8")
         return None
 
+    def to_html(self, path: str | Path | None = None, *, quiz: Sequence[Any] = ()) -> str | None:
+        """Write the run as one HTML page, or return its text if no path is given.
+
+        The page is the cockpit: graph, board, timeline, details and slider. It opens from disk without a kernel or a
+        network, and is a table where scripts cannot run. Secrets are masked.
+
+        Args:
+            quiz: exercises; each hides what comes after a step until the reader predicts it. A step number asks which
+                node runs next, `{"step": 3, "key": "reply"}` asks for the value that the next step writes to a key;
+                `question` replaces the text of the question.
+
+        Raises:
+            AgentNbError: U590, an exercise is neither; U591, the run has no such step or key.
+        """
+        text: str | None = view("page")(self, path, quiz=quiz)
+        return text
+
     @classmethod
     @plain_arguments
     def read(cls, path: str | Path) -> SimulationTrace:

@@ -1,7 +1,8 @@
 """The blackboard table of the page: one row per key, sent when it changes; further rows are sent on request.
 
-A row is [key, text, marks, type, by]. `text` is None if the key has no value. `type` ends with the number of items if
-the value can be expanded: `dict[2]`. `by` is [step, node] of the last writer, in the terms of Session.writers.
+A row is [key, text, marks, type, by]; `text` is None if the key has no value. `type` ends with the number of items if
+the value can be expanded: `dict[2]`. `by` is [step, node] of the last writer, in the terms of Session.writers. If the
+last step replaced a value, its text follows as a sixth item.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 ROWS: Final = 2000  # keys of the board that are sent; the page requests others
 PAGE: Final = 200  # rows per response to a request
 VALUE_WIDTH: Final = 160  # characters of a value; the page requests the rest
+_BEFORE_WIDTH: Final = 48
 _NAMES: Final = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set", type(None): "None"}
 Row = list[Any]
 
@@ -74,13 +76,25 @@ def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
     shown = _SHOWN.setdefault(session, _Shown())
     literal = _literal(session.recipe, view)
     marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
+    replaced = _replaced(session)
     rows = []
     for key in keys:
         text, kind = shown.of(key, board[key]) if key in board else (None, "")
         marks = [word for word, found in zip(("written", "read"), marked, strict=True) if key in found]
         by = list(writers[key]) if key in writers and text is not None else None
-        rows.append([masked(key), text, marks, kind, by])  # masked text is what the search matches
+        before = [text_of(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
+        rows.append([masked(key), text, marks, kind, by, *before])  # masked text is what the search matches
     return rows
+
+
+def _replaced(session: Session) -> dict[str, Any]:
+    """Return the values that the last step, and the edits after it, replaced, by key."""
+    reading = session.trace.reading()
+    found: dict[str, Any] = {}
+    for history, row, _ in reading.rows(session.position) if session.position else ():
+        key, old = str(reading.tables.codes[history.w_code[row] >> 2][1][0]), history.w_old[row]
+        found.setdefault(key, old)
+    return {key: old for key, old in found.items() if old is not ABSENT}
 
 
 def _literal(recipe: Recipe, view: RunView) -> dict[str, Any]:
@@ -93,11 +107,11 @@ def _keys(recipe: Recipe, view: RunView) -> list[str]:
 
 
 def _named(recipe: Recipe, view: RunView, literal: Mapping[str, Any]) -> Iterator[str]:
-    yield from recipe.init
     yield from recipe.inputs
+    yield from (row_of(path, literal) for path in recipe.outputs)
     for node in recipe.nodes.values():
         yield from (row_of(path, literal) for path in (*node.reads, *node.writes))
-    yield from (row_of(path, literal) for path in recipe.outputs)
+    yield from recipe.init
     yield from view.board
     yield from (row_of(path, literal) for path in sorted(view.written))
 

@@ -72,13 +72,16 @@ _BLANK: Final = {
 }  # fmt: skip
 
 
-def page_parts() -> dict[str, str]:
-    """Return the files of the page's JavaScript by name, in order.
+def page_parts(*, exported: bool = False) -> dict[str, str]:
+    """Return the files of the page's JavaScript by name, in order; an exported page has one more in a kernel's place.
 
     Each defines one name, such as `domPart`: an object with what the others use of it. Everything else in it is local
     to a function, so joining the files cannot make two names collide.
     """
-    return {name: (_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in _PARTS}
+    return {
+        name: (_STATIC / f"{name}.js").read_text(encoding="utf-8")
+        for name in (*_PARTS, *(["recorded"] if exported else []))
+    }
 
 
 def page_module() -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import masked
 from agentnb.board.values import ABSENT, thaw
+from agentnb.draw.board_table import row_of
 from agentnb.errors import AgentNbError, Problem
 from agentnb.expressions.json_schema import Schema
 from agentnb.recipe.descriptions import types_of
-from agentnb.text import safe_str
+from agentnb.session.parts import parts_of
+from agentnb.text import safe_repr, safe_str
 from agentnb.ui.fields import Field, fields_of, parsed, with_changes
 from agentnb.world.human_input import verdict_of
 
@@ -50,6 +53,30 @@ def asked(pending: Pending) -> dict[str, Any]:
     return {**found, "arguments": rows, "answer": answer, "model": not arguments.keys().isdisjoint(_MODEL)}
 
 
+def about(session: Session, pending: Pending) -> list[list[str]]:
+    """Return the values that a person decides about, as [key, text]: those that the node reads, or the latest ones."""
+    board, node = session.board, session.recipe.nodes.get(pending.node)
+    known = dict.fromkeys(board)
+    paths = (node.reads if node is not None else ()) or sorted(parts_of(session).pictures.view().written)
+    keys = dict.fromkeys(row_of(path, known) for path in paths)
+    found = []
+    for key in list(keys)[:_ABOUT]:
+        if key in board:
+            value = masked(thaw(board[key]), key)
+            text = value if isinstance(value, str) else _pretty(value)
+            found.append([safe_str(key, 200), safe_str(text, _ABOUT_WIDTH)])
+    return found
+
+
+def _pretty(value: Any) -> str:
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):  # not JSON
+        return safe_repr(value, _ABOUT_WIDTH)
+
+
+_ABOUT: Final = 6  # values shown with a question
+_ABOUT_WIDTH: Final = 4_000  # characters of each
 _MODEL: Final = frozenset({"messages", "prompt"})
 
 

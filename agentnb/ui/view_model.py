@@ -16,7 +16,7 @@ from agentnb.ui.board_view import rows_of
 from agentnb.ui.fork_tree import run_of
 from agentnb.ui.graph_view import marks
 from agentnb.ui.positions import places
-from agentnb.ui.prompts import asked
+from agentnb.ui.prompts import about, asked
 from agentnb.ui.status_line import said
 from agentnb.ui.timeline import line_of
 
@@ -57,7 +57,10 @@ def screen(
         "reactive": reacts(session.recipe),
         "board": rows,
         "more": more,
-        "pending": [asked(pending) for pending in session.pending],
+        "pending": [
+            {**asked(pending), **({} if pending.kind == "call" else {"about": about(session, pending)})}
+            for pending in session.pending
+        ],
         "limit": limit_of(session),
         "problems": [asdict(problem) for problem in (*_failure(session), *problems)],
         "can": [verb for verb, able in abilities(session, at_work=at_work).items() if able],

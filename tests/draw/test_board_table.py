@@ -65,7 +65,14 @@ def test_values_stand_where_the_session_stands():
 
 
 def test_without_a_run_the_first_values_stand():
-    assert board_table(replace(diamond(), init={"draft": "none yet"}), None).rows[0].value == "'none yet'"
+    rows = board_table(replace(diamond(), init={"draft": "none yet"}), None).rows
+    assert {row.key: row.value for row in rows}["draft"] == "'none yet'"
+
+
+def test_keys_that_nodes_use_come_before_keys_with_only_an_initial_value():
+    plain = board_table(diamond(), None).rows
+    rows = board_table(replace(diamond(), init={f"unused{number}": 0 for number in range(200)}), None).rows
+    assert [row.key for row in rows][: len(plain)] == [row.key for row in plain]
 
 
 @pytest.mark.parametrize("value", ["x" * 9999, "漢字" * 99, {"a": ["b"] * 99}, "a\nb\x00", Rude(), [Rude()]])

@@ -123,4 +123,4 @@ class Loud:
 
 def test_a_value_that_cannot_say_what_it_is_stops_no_drawing():
     shown = draw_graph("shop", {"a": {"type": "t", "version": 1, "data": {"x": Loud()}}})
-    assert boxes(shown)["a"].notes == ("x: <Loud that cannot be shown: ValueEr…",)
+    assert boxes(shown)["a"].notes == ("x: <Loud that cannot be shown: Valu…",)

@@ -14,7 +14,7 @@ FLAGS = [
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,OmniboxPopup",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-AT_HOME = ("http://127.0.0.1", "ws://127.0.0.1", "blob:", "data:", "about:")
+AT_HOME = ("http://127.0.0.1", "ws://127.0.0.1", "blob:", "data:", "about:", "file:")
 # `host` has what a front end gives a widget's module; what the view sends is kept in `sent`.
 HOST = """
 window.mount = async (source, style, state, views) => {

@@ -261,13 +261,13 @@ def test_an_agent_is_gone_into_its_prompt_and_answer_are_changed_and_its_tool_is
     cockpit.root.get_by_text("Comment 8: Hello.").wait_for()
     answer = '{"tool_name": "hide", "parameters": {"comment": "8"}}'
     cockpit.root.locator(".agentnb-ask").get_by_label("content").fill(answer)
-    cockpit.press("Take it")
+    cockpit.press("Accept the answer")
     cockpit.shows(step=3, current="parse")
 
     cockpit.root.locator("g.node[data-node=tool] .agentnb-reach").click()
     cockpit.press("Run")
     cockpit.shows(status="waiting", current="check")
-    assert "asks leave for hide" in cockpit.root.locator(".agentnb-ask").inner_text()
+    assert "requests approval for hide" in cockpit.root.locator(".agentnb-ask").inner_text()
     cockpit.press("Approve")
     cockpit.shows(current="tool", status="paused")
     cockpit.press("Over")

@@ -87,7 +87,7 @@ def test_what_happens_in_a_cell_is_seen_too(session, debugger):
     session.step()
     assert debugger.state["position"] == 1
     session.edit({"ticket": "other"})
-    assert ["ticket", "'other'", ["written", "read"], "str", [1, None]] in debugger.state["board"]
+    assert ["ticket", "'other'", ["written", "read"], "str", [1, None], "'money back'"] in debugger.state["board"]
 
 
 def test_a_step_never_lays_the_drawing_out_again(session, debugger):

@@ -26,8 +26,7 @@ def pane(on):
 
 
 def opened(on):
-    """Open the pane by its head, and return it with what it is told."""
-    on.page.get_by_role("button", name="Details of the last step").click()
+    """Return the pane, which is open at first, with what it is told."""
     on.obey()
     return pane(on)
 
@@ -42,8 +41,7 @@ def part(on, name):
     return pane(on).locator(f"details[data-part='{name}']")
 
 
-def test_closed_it_asks_for_nothing_and_opened_it_follows_the_last_step(on):
-    assert on.page.evaluate(LOOKS) == []
+def test_it_is_open_at_first_and_follows_the_last_step_and_closed_it_asks_for_nothing(on):
     text = opened(on).inner_text()
     assert "Step 1" in text
     assert "classify" in text
@@ -53,6 +51,10 @@ def test_closed_it_asks_for_nothing_and_opened_it_follows_the_last_step(on):
     on.obey()
     assert "Step 2" in pane(on).inner_text()
     assert part(on, "Outputs").inner_text().split() == ["Outputs", "1", "decision", "new", "→", "yes"]
+    on.page.get_by_role("button", name="Details of the last step").click()
+    on.session.step()
+    on.show()
+    assert on.page.evaluate(LOOKS) == []
 
 
 def test_before_the_first_step_it_says_what_to_do(host):
@@ -244,7 +246,7 @@ def test_a_behavior_says_what_set_it_off_and_why_it_was_not(host):
     session.step(9)
     on = host(session)
     opened(on)
-    assert "goal.created" in part(on, "Set off by").inner_text()
+    assert "goal.created" in part(on, "Triggered by").inner_text()
     listens = part(on, "Listens")
     assert "['object.created']" in listens.inner_text()
     event = next(event for event in reversed(session.events) if event.type == "draft.returned")

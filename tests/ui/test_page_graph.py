@@ -120,6 +120,7 @@ def test_a_long_value_is_cut_in_its_row_and_its_card_tells_more(on):
     on.show()
     shown = row(on, "ticket").locator(".value").text_content()
     assert (len(shown), shown[-1]) == (24, "…")
+    tool(on, "Board").click()  # beside the graph there is no room for it at this width
     row(on, "ticket").hover()
     card = on.page.locator(".agentnb-tip").first
     card.wait_for()
@@ -161,8 +162,9 @@ def test_lines_that_the_run_has_shown_are_asked_for_when_it_rests(on):
 
 
 def test_the_board_is_switched_off_and_takes_no_room_then(on):
-    wide = on.page.evaluate("document.querySelector('.agentnb-graph svg').viewBox.baseVal.width")
     board = tool(on, "Board")
+    board.click()
+    wide = on.page.evaluate("document.querySelector('.agentnb-graph svg').viewBox.baseVal.width")
     board.click()
     assert board.get_attribute("aria-pressed") == "false"
     assert not on.page.locator(".agentnb-graph g.board").is_visible()

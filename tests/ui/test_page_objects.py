@@ -59,7 +59,7 @@ def test_it_keeps_its_size_over_steps_and_can_be_zoomed(host, incident):
     scale = """() => { const svg = document.querySelector('[data-pane=objects] svg.agentnb');
         return svg.getBoundingClientRect().width / svg.viewBox.baseVal.width; }"""
     before = on.page.evaluate(scale)
-    pane(on).get_by_role("button", name="smaller").click()
+    pane(on).get_by_role("button", name="Zoom out").click()
     smaller = on.page.evaluate(scale)
     assert smaller < before
     incident.step()

@@ -37,7 +37,7 @@ def card(on):
 
 
 def test_an_approval_shows_what_is_asked_and_is_given(approving):
-    assert "asks leave for may it" in card(approving).inner_text()
+    assert "requests approval for may it" in card(approving).inner_text()
     assert card(approving).get_by_label("of", exact=True).input_value() == "again"
     approving.button("Approve").click()
     assert approving.obey() == ["approve"]
@@ -46,7 +46,7 @@ def test_an_approval_shows_what_is_asked_and_is_given(approving):
 
 
 def test_an_approval_is_denied_with_a_reason(approving):
-    approving.page.get_by_label("reason, where you deny it").fill("too dear")
+    approving.page.get_by_label("reason, if you deny it").fill("too dear")
     approving.button("Deny").click()
     assert approving.obey() == ["deny"]
     assert approving.session.board["said"] == {"approved": False, "reason": "too dear", "by": None}
@@ -68,7 +68,7 @@ def test_a_change_of_what_leave_is_asked_for_may_be_kept_first(approving):
 
 
 def test_enter_in_the_reason_denies_and_never_approves(approving):
-    approving.page.get_by_label("reason, where you deny it").press("Enter")
+    approving.page.get_by_label("reason, if you deny it").press("Enter")
     assert approving.obey() == ["deny"]
 
 
@@ -89,7 +89,7 @@ def test_what_is_sent_can_be_read_and_changed_and_then_its_answer(calling):
     calling.button("Keep changes").click()
     assert calling.obey() == ["change"]
     assert card(calling).get_by_label("response").input_value() == "Leave it."
-    calling.button("Take it").click()
+    calling.button("Accept the answer").click()
     assert calling.obey() == ["into"]
     assert calling.session.board["answer"]["response"] == "Leave it."
 

@@ -93,7 +93,7 @@ def test_the_stack_says_where_it_stands_and_what_comes_next(host):
     on = host(session)
     session.step(8)
     on.show()
-    pane = on.page.get_by_label("Where the run stands")
+    pane = on.page.get_by_label("Call stack and next nodes")
     frames = pane.get_by_label("call stack, the outermost first").locator("li")
     assert frames.all_inner_texts() == ["research", "each round 2", "answer"]
     assert frames.last.get_attribute("aria-current") == "true"

@@ -24,7 +24,7 @@ def on(host):
 
 def test_it_is_zoomed_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
     fitted = on.page.evaluate(WIDTH)
-    tool(on, "larger").click()
+    tool(on, "Zoom in").click()
     larger = on.page.evaluate(WIDTH)
     assert larger > fitted
     on.session.step()
@@ -38,7 +38,7 @@ def test_it_is_zoomed_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
     on.page.keyboard.press("0")
     size, window = (on.page.locator(part).first.bounding_box() for part in (".agentnb-graph svg", ".agentnb-graph"))
     assert size["height"] <= window["height"]
-    tool(on, "natural size").click()
+    tool(on, "Actual size").click()
     natural = on.page.evaluate("document.querySelector('.agentnb-graph svg').viewBox.baseVal.width * 4 / 3")
     assert on.page.evaluate(WIDTH) == pytest.approx(natural, abs=0.5)
     assert done(on) == []
@@ -47,9 +47,9 @@ def test_it_is_zoomed_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
 def test_the_wheel_zooms_with_a_key_and_what_is_under_the_pointer_stays(on):
     spot = """() => { const box = document.querySelector('g.node[data-node=refuse] .shape').getBoundingClientRect();
         return [box.left + box.width / 2, box.top + box.height / 2]; }"""
-    tool(on, "natural size").click()
+    tool(on, "Actual size").click()
     for _ in range(3):
-        tool(on, "larger").click()
+        tool(on, "Zoom in").click()
     node(on, "refuse").scroll_into_view_if_needed()
     before, wide = on.page.evaluate(spot), on.page.evaluate(WIDTH)
     on.page.mouse.move(*before)
@@ -80,7 +80,7 @@ def test_two_fingers_zoom_and_one_scrolls_by_itself(on):
 
 def test_it_is_dragged_and_a_drag_is_no_click(on):
     for _ in range(6):
-        tool(on, "larger").click()
+        tool(on, "Zoom in").click()
     before = on.page.evaluate(SCROLL)
     at = on.page.locator(".agentnb-graph").first.bounding_box()
     middle = (at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)

@@ -218,7 +218,7 @@ def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
     session.edit({"extra": 1})
     session.step()
     session.edit({"extra": ABSENT})
-    assert row(shown(session), "extra") == ["extra", None, ["written"], "", None]
+    assert row(shown(session), "extra") == ["extra", None, ["written"], "", None, "1"]
 
 
 def test_a_large_board_is_cut():

@@ -37,21 +37,22 @@ Cell = dict[str, Any]
 class Cells:
     """Creates the cells of one response: `{at, name, type, text, cut}`; the page requests a cell by its `at`.
 
-    Every cell is truncated except the `wanted` one, which is stored in `found`.
+    Every cell is truncated, to `cut` characters and `lines` lines, except the `wanted` one, which is stored in `found`.
     """
 
-    def __init__(self, wanted: str | None = None) -> None:
+    def __init__(self, wanted: str | None = None, *, cut: int = CUT, lines: int = LINES) -> None:
         self.wanted, self.found, self._left = wanted, Cell(), TOTAL
+        self._cut, self._lines = cut, lines
 
     def of(self, at: str, name: str, value: Any) -> Cell:
         """Return the cell of a value; its name determines whether it is a secret."""
         key = next(filter(is_secret, str(name).split(".")), None)
         room = self._room(at)
-        return self._cell(at, name, type_of(value), told(value, key, room), room, LINES)
+        return self._cell(at, name, type_of(value), told(value, key, room), room, self._lines)
 
     def text(self, at: str, name: str, text: str) -> Cell:
         """Return the cell of a text that is not a value: a definition, a prompt."""
-        return self._cell(at, name, "", mask_head(text, WHOLE + 1), 2 * self._room(at), 2 * LINES)
+        return self._cell(at, name, "", mask_head(text, WHOLE + 1), 2 * self._room(at), 2 * self._lines)
 
     def rows(self, at: str, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> list[Cell]:
         """Return one cell per named value; the last one states how many were left out."""
@@ -60,7 +61,7 @@ class Cells:
         return found + ([more(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
 
     def _room(self, at: str) -> int:
-        return WHOLE if at == self.wanted else min(CUT, max(self._left, _FEW))
+        return WHOLE if at == self.wanted else min(self._cut, max(self._left, _FEW))
 
     def _cell(self, at: str, name: str, kind: str, text: str, room: int, most: int) -> Cell:
         lines = text.split("\n")

@@ -10,13 +10,13 @@ const boardPart = (() => {
   const LINES = 12; // lines of a text visible at once
 
   function fault(text, as) {
-    if (as === "number" && !NUMBER.test(text)) return "This is no number: write digits, as 3 or -0.5.";
+    if (as === "number" && !NUMBER.test(text)) return "This is not a number: write digits, such as 3 or -0.5.";
     if (as !== "json") return "";
     try {
       JSON.parse(text);
       return "";
     } catch (error) {
-      return `This is no JSON: ${error.message}. Choose "text" to have it as it stands.`;
+      return `This is not JSON: ${error.message}. Choose "text" to keep it as a text.`;
     }
   }
 
@@ -61,7 +61,7 @@ const boardPart = (() => {
       ...(named && label ? [make("span", { class: "agentnb-label", text: label, "aria-hidden": "true" })] : []), space, wrong);
     if (note) element.append(make("small", { class: "agentnb-note", text: note }));
     const pick = kinds && first in KINDS
-      ? make("select", { class: "agentnb-input agentnb-kind", "aria-label": "kind", title: `what kind of value ${name} is` }, ...Object.entries(KINDS).map(([value, words]) => make("option", { value, text: words })))
+      ? make("select", { class: "agentnb-input agentnb-kind", "aria-label": "kind", title: `type of ${name}` }, ...Object.entries(KINDS).map(([value, words]) => make("option", { value, text: words })))
       : null;
     let as;
     let before = "";
@@ -153,7 +153,7 @@ const boardPart = (() => {
 
   /** Who wrote a value, as text and, for a step, a link to it: `go(step)`. */
   function writerOf(by, go, { brief = false } = {}) {
-    if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board: what is saved here puts it there" });
+    if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board; Save adds it" });
     const [step, node] = by;
     if (!step) return make("span", { class: "agentnb-faint", text: brief ? (node === null ? "by hand" : "input") : "from the inputs, or written by hand at the start" });
     const who = node === null ? "by hand" : node;
@@ -171,7 +171,7 @@ const boardPart = (() => {
     const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
     const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", hidden: true });
     const undo = plain("Undo changes", { hidden: true });
-    const drop = plain("Delete", { title: "take it off the board; going back brings it back" });
+    const drop = plain("Delete", { title: "delete it from the board; going back restores it" });
     const form = make("form", { class: "agentnb-detail" }, about, space,
       make("div", { class: "agentnb-line" }, save, undo, copier(() => (one ? one.now().text : "")), drop));
     let [shown, one] = ["", null];
@@ -218,7 +218,7 @@ const boardPart = (() => {
   function treeCells({ path, label, level }, tools, { open, edit }) {
     const twist = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
     const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, make("span", { text: label }));
-    const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", "aria-label": `edit ${label}`, title: "all of it: read, edit, copy, delete", click: edit });
+    const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", "aria-label": `edit ${label}`, title: "Show, edit, copy or delete the whole value", click: edit });
     const [mark, type, value, by] = [treeCell("mark", "gridcell"), treeCell("type", "gridcell"), treeCell("value", "gridcell"), treeCell("by", "gridcell")];
     const row = make("tr", { role: "row", tabindex: "-1", "aria-level": String(level), style: `--a-level: ${level - 1}`, "data-path": JSON.stringify(path), ...(level === 1 ? { "data-row": label } : {}) },
       mark, treeCell("heading", "rowheader", name), type, value, by, treeCell("acts", "gridcell", pen));
@@ -234,9 +234,12 @@ const boardPart = (() => {
     }
     return {
       row, name, pen,
-      set(text, marks, kind, who) {
+      set(text, marks, kind, who, old = null) {
         const word = marked(marks);
-        say(value, text === null ? (word === "written" ? "deleted" : "not yet") : text);
+        const now = text === null ? (word === "written" ? "deleted" : "not yet") : text;
+        const changed = word === "written" && old !== null && old !== text;
+        if (changed) value.replaceChildren(make("s", { class: "agentnb-old", title: "before the last step", text: old }), make("span", { class: "agentnb-faint", text: " → " }), now);
+        else say(value, now);
         value.classList.toggle("agentnb-absent", text === null);
         say(type, kind);
         row.classList.toggle("agentnb-opens", OPENS.test(kind));
@@ -306,10 +309,10 @@ const boardPart = (() => {
     }
     const line = {
       row: cells.row, path, level, text: null, kids,
-      set(text, marks, type, by) {
+      set(text, marks, type, by, old) {
         line.text = text;
         kind = path === null ? "" : type;
-        cells.set(text, marks, type, by);
+        cells.set(text, marks, type, by, old);
         cells.pen.hidden = path === null;
         if (spread && !OPENS.test(kind)) spreadOut(false);
         tell();
@@ -402,7 +405,7 @@ const boardPart = (() => {
     const form = make("form", { class: "agentnb-add", hidden: true }, make("div", { class: "agentnb-line" }, name), value.element,
       make("div", { class: "agentnb-line" }, make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Add" }),
         make("button", { type: "button", class: "agentnb-button", text: "Cancel", click: () => toggle(false) })));
-    const button = make("button", { type: "button", class: "agentnb-small", text: "+", "aria-label": "add a key", title: "put a new key on the blackboard", "aria-expanded": "false", click: () => toggle(form.hidden) });
+    const button = make("button", { type: "button", class: "agentnb-small", text: "+", "aria-label": "add a key", title: "add a key to the blackboard", "aria-expanded": "false", click: () => toggle(form.hidden) });
     function toggle(open) {
       form.hidden = !open;
       button.setAttribute("aria-expanded", String(open));
@@ -481,13 +484,13 @@ const boardPart = (() => {
         }
         let next = table.tBodies[0] || null;
         for (const row of rows) {
-          const [key, text, marks, type, by] = row;
+          const [key, text, marks, type, by, old] = row;
           if (!lines.has(key)) {
             const line = treeLine({ path: [key], label: key, level: 1 }, tools);
             lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
           }
           const found = lines.get(key);
-          if (found.seen !== row) found.line.set(text, marks, type, by);
+          if (found.seen !== row) found.line.set(text, marks, type, by, old);
           found.seen = row;
           while (next?.hidden) next = next.nextElementSibling;
           if (next === found.body) next = next.nextElementSibling;
@@ -505,6 +508,7 @@ const boardPart = (() => {
     const more = make("p", { class: "agentnb-more" }, told, " ", further);
     let last = { board: [], more: 0, can: [] };
     let seen = "";
+    let top = ""; // the keys that were written when the table was last scrolled to them
     const can = (verb) => last.can.includes(verb);
     const known = new WeakMap();
     const go = (step) => { choice?.set("step", step); ask("goto", step); };
@@ -514,9 +518,14 @@ const boardPart = (() => {
     const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, add.form, table, more);
     const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => sift.find(last, filter.value) });
 
+    /** Written keys first: what just changed is in view. */
+    const writtenFirst = (rows) => [...rows.filter(([, , marks]) => marks.includes("written")), ...rows.filter(([, , marks]) => !marks.includes("written"))];
     function repaint() {
       const { rows, left, hidden } = sift.rows(last);
-      paint(rows);
+      paint(writtenFirst(rows));
+      const writes = JSON.stringify([last.position, rows.filter(([, , marks]) => marks.includes("written")).map(([key]) => key)]);
+      if (writes !== top && !element.contains(document.activeElement)) element.scrollTop = 0;
+      top = writes;
       reach();
       const fresh = hidden.filter(([, , marks]) => marks.includes("written")).length;
       more.hidden = !left && rows.length > 0;

@@ -118,8 +118,10 @@ const cardsPart = (() => {
     const give = (value) => ask("answer", value, pending.node);
     const ways = { choice: choosing, confirm: pending.options.length ? choosing : yesOrNo };
     const { first, parts, send = () => {} } = (ways[pending.way] || typing)({ way: "text", ...pending }, give);
+    const about = (pending.about || []).map(([key, text]) => make("details", { class: "agentnb-artefact", open: true },
+      make("summary", { text: key }), make("div", { class: "agentnb-fixed", tabindex: "0", role: "group", "aria-label": key, text })));
     const element = formOf(pending, send,
-      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...parts);
+      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);
     return { element, first };
   }
 
@@ -135,9 +137,9 @@ const cardsPart = (() => {
   /** A failed node: retry it, or skip it with the values that it would have written. */
   function failedPart(ask) {
     const again = askButton("Try again", () => ask("retry"), true);
-    again.title = "run the failed node once more, as a new step";
+    again.title = "run the failed node again, as a new step";
     const skip = askButton("Skip", () => ask("skip"));
-    skip.title = "go on as if the failed node had written nothing";
+    skip.title = "continue as if the failed node had written nothing";
     const writes = field({ label: "what it would have written, as JSON", text: NOTHING, as: "json" });
     const use = askButton("Skip with this", () => {
       if (writes.fault()) writes.box.focus();
@@ -226,7 +228,7 @@ const cardsPart = (() => {
   }
 
   function approval(pending, ask) {
-    const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "why not (the agent is told)", "aria-label": "reason, where you deny it" });
+    const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "why not (the agent is told)", "aria-label": "reason, if you deny it" });
     const deny = () => ask("deny", reason.value, pending.id);
     sends(reason, deny);
     const open = changing(pending.arguments, (changes) => ask("change", { arguments: changes }, pending.id));
@@ -236,7 +238,7 @@ const cardsPart = (() => {
       ask("approve", null, pending.id);
     };
     const element = formOf(pending, () => {},
-      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks leave for ", strongly(pending.name), terms(pending),
+      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " requests approval for ", strongly(pending.name), terms(pending),
         pending.arguments.length ? " with:" : ", which takes no arguments."),
       ...(pending.prompt !== pending.name ? [make("p", { class: "agentnb-prompt", text: pending.prompt })] : []),
       open.element,
@@ -280,7 +282,7 @@ const cardsPart = (() => {
       : [];
     const [link, part] = back ? [null, null] : replying(pending, ask);
     const element = formOf(pending, goOn, make("p", { class: "agentnb-prompt" }, ...title), ...sentParts(rows, open), ...sent,
-      askLine(askButton(back ? "Take it" : "Send it", null, true), ...open.buttons, ...(link ? [link] : [])), ...(part ? [part] : []));
+      askLine(askButton(back ? "Accept the answer" : "Send it", null, true), ...open.buttons, ...(link ? [link] : [])), ...(part ? [part] : []));
     return { element, save: open.save, right: open.right };
   }
 

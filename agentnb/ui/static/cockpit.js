@@ -39,6 +39,19 @@ const cockpitPart = (() => {
     else model.send({ do: "whole" });
   }
 
+  /**
+   * Enter in a field submits its form, Ctrl+Enter that of a text of several lines. In JupyterLab the browser does not do so by
+   * itself: a listener around the notebook cancels the input event that would.
+   */
+  function submitOnEnter(event) {
+    const { target } = event;
+    if (event.key !== "Enter" || event.defaultPrevented || event.isComposing || !target.form) return;
+    if (!target.matches("input:not([type=checkbox])") && !(target.matches("textarea") && (event.ctrlKey || event.metaKey))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    target.form.requestSubmit();
+  }
+
   /** The key of an event as in aria-keyshortcuts: "ArrowRight", "Shift+R", "F10", "Space". */
   function keyOf({ key, shiftKey }) {
     const name = key === " " ? "Space" : key.length === 1 ? key.toUpperCase() : key;
@@ -92,12 +105,13 @@ const cockpitPart = (() => {
     const parts = {
       bar: bar(line.ask, film, commands), problems: problems(remedies(line.ask)), asks: people(line.ask, root), graph: graph(line.ask, choice),
     };
+    const saying = streams((id) => model.send({ do: "text", target: id }));
     const below = panes(
+      [parts.problems.element, parts.asks.element, saying.element],
       [parts.graph, timeline(line.ask, choice, film), objects(line.ask)],
       [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), stack(), stops(line.ask), forks(line.ask)],
     );
     const { asks } = parts;
-    const saying = streams((id) => model.send({ do: "text", target: id }));
 
     function show() {
       const now = state();
@@ -129,7 +143,8 @@ const cockpitPart = (() => {
       }
     };
 
-    root.append(make("header", {}, name, status, run, chips), gone, parts.bar.element, told, live, asks.note, parts.problems.element, asks.element, saying.element, below.element);
+    root.append(make("header", {}, name, status, run, chips), gone, parts.bar.element, told, live, asks.note, below.element);
+    root.addEventListener("keydown", submitOnEnter);
     root.addEventListener("keydown", (event) => onKey(event, state(), commands, line.ask));
     el.append(root);
     const unfollow = followTheme(root);
@@ -146,5 +161,5 @@ const cockpitPart = (() => {
     };
   }
 
-  return { render };
+  return { merged, render };
 })();

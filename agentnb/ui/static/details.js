@@ -125,7 +125,7 @@ const detailsPart = (() => {
 
   const STATUS = { ok: "✓ ok", error: "✕ failed", cancelled: "⊘ cancelled", skipped: "↷ skipped" };
   const PHASE = { run: "", enter: "entered", again: "goes round again", leave: "left" };
-  const CLOSED = new Set(["Parameters", "Ways in and out", "Events", "Action and observation"]); // collapsed at first
+  const CLOSED = new Set(["Parameters", "Edges", "Events", "Action and observation"]); // collapsed at first
 
   /** The collapsible sections; a view remembers which of them are open. */
   function folder() {
@@ -146,7 +146,7 @@ const detailsPart = (() => {
   /** A node: what it reads and writes, its source, its prompts, the events that it listens to. */
   function nodeParts(node, fold, tell, to, whyNot) {
     const facts = node.facts.flatMap(([name, text]) => [make("dt", { text: name }), make("dd", { text })]);
-    const written = node.definition.flatMap((cell) => [...(cell.name === node.place ? [] : [make("code", { class: "agentnb-place", title: "a click selects it", text: cell.name })]), tell(cell)]);
+    const written = node.definition.flatMap((cell) => [...(cell.name === node.place ? [] : [make("code", { class: "agentnb-place", title: "click to select", text: cell.name })]), tell(cell)]);
     return [
       ...(facts.length ? [make("dl", { class: "agentnb-values agentnb-facts" }, ...facts)] : []),
       ...(written.length ? [fold("Definition", "", ...written)] : []),
@@ -154,7 +154,7 @@ const detailsPart = (() => {
       ...(node.listens ? [fold("Listens", "", rowsOf(node.reacts, tell), whyNot)] : []),
       ...(node.parameters.length ? [fold("Parameters", node.parameters.length, rowsOf(node.parameters, tell))] : []),
       ...(node.latest.length ? [fold("Latest events", node.latest.length, eventsOf(node.latest, tell))] : []),
-      ...(node.ways.length ? [fold("Ways in and out", node.ways.length, waysOf(node.ways, to))] : []),
+      ...(node.ways.length ? [fold("Edges", node.ways.length, waysOf(node.ways, to))] : []),
     ];
   }
 
@@ -162,14 +162,14 @@ const detailsPart = (() => {
   function deliveredPart(event, tell, to) {
     const from = event.causes.map(([id, type, step, actor]) => make("li", {},
       make("span", {}, make("strong", { text: type }), faintly(` ${id}, by ${actor}`), ...(step ? [" in ", to.step(step)] : []))));
-    const chain = [make("p", { class: "agentnb-faint", text: "which came from" }), make("ol", { class: "agentnb-rows" }, ...from)];
-    return [...(event.step ? [make("p", {}, "told in ", to.step(event.step))] : []), eventsOf([event], tell), ...(from.length ? chain : [])];
+    const chain = [make("p", { class: "agentnb-faint", text: "caused by" }), make("ol", { class: "agentnb-rows" }, ...from)];
+    return [...(event.step ? [make("p", {}, "emitted in ", to.step(event.step))] : []), eventsOf([event], tell), ...(from.length ? chain : [])];
   }
 
   function wentOf({ went, sets_off: off }, to) {
     const about = ({ kind, condition, value }) => [kind, condition, value && `value ${value}`].filter(Boolean).map((text) => `, ${text}`).join("");
     return make("ul", { class: "agentnb-rows" }, ...went.map((one) => make("li", {}, make("span", {}, "went to ", to.node(one.target), faintly(about(one))))),
-      ...off.map((id) => make("li", {}, make("span", {}, "what it told sets off ", to.node(id)))));
+      ...off.map((id) => make("li", {}, make("span", {}, "its event triggers ", to.node(id)))));
   }
 
   function aboutOf(step) {
@@ -192,7 +192,7 @@ const detailsPart = (() => {
       aboutOf(step),
       ...(thought.length ? [make("div", { class: "agentnb-thought" }, tell(thought[0]))] : []),
       ...(step.error ? [problemCard(step.error)] : []),
-      ...(step.delivered ? [fold("Set off by", "", ...deliveredPart(step.delivered, tell, to))] : []),
+      ...(step.delivered ? [fold("Triggered by", "", ...deliveredPart(step.delivered, tell, to))] : []),
       ...part("Inputs", step.inputs, rowsOf(step.inputs, tell)),
       ...part("Outputs", step.outputs, changesOf(step.outputs, tell)),
       ...part("Calls", step.calls, ...calls),
@@ -211,7 +211,7 @@ const detailsPart = (() => {
     const told = make("div", { role: "status" });
     const wayOf = ([source, kind, said, lines]) => make("li", {},
       make("span", {}, make("strong", { text: source }), faintly(` ${kind}`), `: ${said}`), ...lines.map((text) => make("small", { text })));
-    const asks = make("button", { type: "button", class: "agentnb-button", text: "Why not?", title: "what kept it from being set off", "data-at": "why not" });
+    const asks = make("button", { type: "button", class: "agentnb-button", text: "Why not?", title: "why this node was not triggered", "data-at": "why not" });
     asks.addEventListener("click", () => ask("look", "why_not", [node, which.value || null], (found) => {
       if (found) told.replaceChildren(make("p", { text: found.said }), make("ul", { class: "agentnb-rows" }, ...found.ways.map(wayOf)));
     }));
@@ -254,10 +254,10 @@ const detailsPart = (() => {
 
   /** The buttons at the top: to a step, through the steps of the node, up to the node, and its breakpoint. */
   function toolbar({ node, step, before, after }, ask, choice) {
-    const goes = step && tool(`Go to step ${step.step}`, "the run stands behind this step again", "goto", () => ask("goto", step.step));
-    const runs = tool("Run to here", "run until it is this node's turn", "run_to", () => ask("run_to", null, node.id));
-    const next = tool("Make it next", "go on with this node, in place of the one whose turn it is", "set_next", () => ask("set_next", null, node.id));
-    const stops = tool("Breakpoint", "stop before this node, or no longer", "stop_at", () => ask("stop_at", null, node.id));
+    const goes = step && tool(`Go to step ${step.step}`, "go to just after this step", "goto", () => ask("goto", step.step));
+    const runs = tool("Run to here", "run until this node is next", "run_to", () => ask("run_to", null, node.id));
+    const next = tool("Make it next", "continue with this node instead of the scheduled one", "set_next", () => ask("set_next", null, node.id));
+    const stops = tool("Breakpoint", "set or remove a breakpoint before this node", "stop_at", () => ask("stop_at", null, node.id));
     const through = [
       before && tool("◂", `the step of this node before: step ${before}`, "before", () => choice.set("step", before)),
       after && tool("▸", `the next step of this node: step ${after}`, "after", () => choice.set("step", after)),
@@ -278,7 +278,7 @@ const detailsPart = (() => {
   function headOf({ node, step }, kind, to) {
     const name = kind === "step" && step ? [make("strong", { text: `Step ${step.step}` }), to.node(node.id)] : [make("strong", { text: node.id })];
     const about = node.gone ? [faintly("is not in the recipe")] : [make("span", { class: "agentnb-chip", text: node.kind }), ...(node.label ? [faintly(node.label)] : [])];
-    const place = node.place ? [make("p", {}, make("code", { class: "agentnb-place", title: "a click selects it", text: node.place }), " ", faintly(node.path))] : [];
+    const place = node.place ? [make("p", {}, make("code", { class: "agentnb-place", title: "click to select", text: node.place }), " ", faintly(node.path))] : [];
     return make("div", { class: "agentnb-details-head" }, ...name, ...about, ...(node.now ? [make("span", { class: "agentnb-now", text: node.now })] : []), ...place);
   }
 
@@ -336,20 +336,20 @@ const detailsPart = (() => {
       unpin.hidden = !picked;
       tools?.able(state);
       const nothing = kind === "step" && !id;
-      if (nothing) hint("Nothing has run yet. Step, or pick a node of the graph.");
+      if (nothing) hint("Nothing has run yet. Press Step, or click a node of the graph.");
       pull(nothing ? null : { kind, id, moves: MOVES.has(state.status), key: JSON.stringify([kind, id, state.number, state.position, state.length, state.status, state.said, state.name]) });
     }
     choice.on((picked) => {
       arrived = picked?.kind === "step" && state?.position === picked.id;
       if (picked) reveal();
       if (state) look();
+      part.retitle?.();
     });
-    return {
+    const part = {
       name: "details",
       title: "Details",
       body,
       tools: [unpin],
-      open: false,
       says: () => (choice.get() ? `Details of ${choice.get().kind} ${choice.get().id}` : "Details of the last step"),
       show(now) {
         state = now;
@@ -359,6 +359,7 @@ const detailsPart = (() => {
         else look();
       },
     };
+    return part;
   }
 
   return { details };

@@ -4,11 +4,12 @@ const domPart = (() => {
 
   const SVG = "http://www.w3.org/2000/svg";
 
-  /** Return a new element; `text` is its text, a function is a listener, everything else an attribute. */
+  /** Return a new element; `text` is its text, `style` its CSS, a function is a listener, everything else an attribute. */
   function make(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (name === "text") element.textContent = value;
+      else if (name === "style") element.style.cssText = value; // as an attribute, a strict page would refuse it
       else if (typeof value === "function") element.addEventListener(name, value);
       else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
     }

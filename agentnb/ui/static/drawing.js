@@ -7,8 +7,11 @@ const drawingPart = (() => {
   const LEAST_ZOOM = 0.08;
   const MOST_ZOOM = 4;
   const ZOOM_NOTCH = 1.25;
-  const READABLE_ZOOM = 0.62; // the smallest initial zoom; beyond that, the sheet scrolls
+  const READABLE_ZOOM = 0.98; // the smallest initial zoom, at which the smallest text has 11 pixels; beyond that, the sheet scrolls
   const SHEET_RIM = 8; // pixels around a sheet that fits
+  const SHEET_LOWEST = 360; // pixels that a high sheet may take in any window
+  const SHEET_SHARE = 0.7; // of the window's height that it may take
+  const MAP_SIZE = [150, 110]; // maximum pixels of the map of a sheet
   const HAND_SLACK = 5; // pixels of movement that still count as a click
 
   const wantsStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -65,11 +68,61 @@ const drawingPart = (() => {
     return scroll + start + size / 2 - (outerStart + outerSize / 2);
   }
 
+  /** A map of a sheet that is larger than its window: its nodes, and the part in view. A press or a drag moves the window. */
+  function sheetMap(window_) {
+    const seen = svgPart("rect", { class: "agentnb-seen-part" });
+    const map = svgPart("svg", { class: "agentnb-map", "aria-hidden": "true" });
+    const holder = make("div", { hidden: true }, map);
+    let [sheet, dots, box] = [null, new Map(), [1, 1]];
+    function show() {
+      const large = sheet !== null && (window_.scrollWidth > window_.clientWidth + 24 || window_.scrollHeight > window_.clientHeight + 24);
+      holder.hidden = !large;
+      if (!large || !map.clientWidth) return;
+      const [outer, inner] = [window_.getBoundingClientRect(), sheet.getBoundingClientRect()];
+      const by = box[0] / (inner.width || 1);
+      const spot = { x: (outer.left - inner.left) * by, y: (outer.top - inner.top) * by, width: window_.clientWidth * by, height: window_.clientHeight * by };
+      for (const [name, value] of Object.entries(spot)) seen.setAttribute(name, String(value));
+      seen.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
+    }
+    function go(event) {
+      const [outer, inner] = [map.getBoundingClientRect(), sheet.getBoundingClientRect()];
+      window_.scrollLeft += inner.left + ((event.clientX - outer.left) / outer.width) * inner.width - (window_.getBoundingClientRect().left + window_.clientWidth / 2);
+      window_.scrollTop += inner.top + ((event.clientY - outer.top) / outer.height) * inner.height - (window_.getBoundingClientRect().top + window_.clientHeight / 2);
+    }
+    map.addEventListener("pointerdown", (event) => { map.setPointerCapture(event.pointerId); go(event); event.preventDefault(); });
+    map.addEventListener("pointermove", (event) => { if (map.hasPointerCapture(event.pointerId)) go(event); });
+    window_.addEventListener("scroll", () => requestAnimationFrame(show));
+    return {
+      element: holder,
+      show,
+      draw(svg) {
+        sheet = svg;
+        box = (svg.getAttribute("viewBox") || "0 0 400 300").split(" ").slice(2).map(Number);
+        const shrink = Math.min(MAP_SIZE[0] / box[0], MAP_SIZE[1] / box[1]);
+        map.setAttribute("viewBox", `0 0 ${box[0]} ${box[1]}`);
+        map.setAttribute("width", String(Math.max(box[0] * shrink, 24)));
+        map.setAttribute("height", String(Math.max(box[1] * shrink, 24)));
+        dots = new Map();
+        for (const node of svg.querySelectorAll("g.node[data-node]")) {
+          const [x, y] = (node.getAttribute("transform")?.match(/-?[\d.]+/g) || [0, 0]).map(Number);
+          dots.set(node, svgPart("rect", { x: String(x - 20), y: String(y), width: "64", height: "26", rx: "4" }));
+        }
+        map.replaceChildren(...dots.values(), seen);
+        show();
+      },
+      /** Copy the marks of the nodes. */
+      mark() {
+        if (holder.hidden) return;
+        for (const [node, dot] of dots) dot.setAttribute("class", ["current", "visited"].find((mark) => node.classList.contains(mark)) || "");
+      },
+    };
+  }
+
   function zoomTools(label, { less, more, fit, natural }) {
     const tool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title.replace(/ \(.*/, ""), click });
     return make("span", { class: "agentnb-zooms", role: "group", "aria-label": `zoom of ${label}` },
-      tool("−", "smaller (−, or Ctrl and wheel)", less), tool("+", "larger (+, or Ctrl and wheel)", more),
-      tool("Fit", "all of it (0)", fit), tool("1:1", "natural size", natural));
+      tool("−", "Zoom out (−, or Ctrl and wheel)", less), tool("+", "Zoom in (+, or Ctrl and wheel)", more),
+      tool("Fit", "Fit (0)", fit), tool("1:1", "Actual size", natural));
   }
 
   /**
@@ -88,6 +141,7 @@ const drawingPart = (() => {
       now = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, factor));
       svg.style.width = `${width * now}px`;
       svg.style.height = `${height * now}px`;
+      map.show();
     }
     function scale(factor, at) {
       if (!svg) return;
@@ -114,6 +168,7 @@ const drawingPart = (() => {
       own = true;
       scale(now * by, at);
     }
+    const map = sheetMap(element);
     const moved = handsOn(element, zoomBy);
     element.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
@@ -144,9 +199,23 @@ const drawingPart = (() => {
         element.replaceChildren(sheet);
         if (own) put(now);
         else fit(READABLE_ZOOM);
+        map.draw(sheet);
+      },
+      map,
+      /** The width in pixels that a sheet may have to be legible without scrolling. */
+      room: () => (element.clientWidth - 2 * SHEET_RIM) / READABLE_ZOOM,
+      /** The height in pixels that shows the whole sheet at a legible zoom, or as much of it as leaves room for other panes. */
+      height() {
+        const [width, height] = size();
+        const scaled = Math.max(READABLE_ZOOM, Math.min(1, (element.clientWidth - 2 * SHEET_RIM) / width));
+        return Math.min(height * scaled + 2 * SHEET_RIM + 4, Math.max(SHEET_LOWEST, window.innerHeight * SHEET_SHARE));
       },
       /** Its size has changed, for example because a part is hidden. */
-      resized() { if (own) put(now); else fit(READABLE_ZOOM); },
+      resized() {
+        if (own) put(now);
+        else fit(READABLE_ZOOM);
+        if (svg) map.draw(svg);
+      },
       /** Scroll this into view without scrolling the rest of the page. */
       reveal(part, smooth = true) {
         const [outer, inner] = [element.getBoundingClientRect(), part.getBoundingClientRect()];
@@ -392,6 +461,10 @@ const drawingPart = (() => {
     }
     return {
       there: rows.length > 0,
+      /** Show the reads and writes of a node, in addition to those of the current one; null hides them. */
+      light(node) {
+        for (const each of [...drawn.values(), ...added.values()]) each.classList.toggle("agentnb-lit", node !== null && each.dataset.node === node);
+      },
       tip: (group) => { const row = rows.find((each) => each.group === group); return row ? rowTip(row) : null; },
       /** `node` is the box of the current node. While a run moves no lines are requested. */
       show({ picture, board: table = [] }, node, rests) {

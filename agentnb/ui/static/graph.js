@@ -88,11 +88,16 @@ const graphPart = (() => {
   }
 
   function graph(ask, choice) {
-    const view = zoomed("Graph", () => follow(false));
+    const view = zoomed("Graph", () => {
+      if (now.on) crop();
+      follow(false);
+    });
     const note = make("p", { class: "agentnb-faint agentnb-graph-note", hidden: true });
     const table = graphTable((id) => choose(id));
-    const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element);
-    const now = { on: null, closed: [], last: null, current: null, board: true, follows: true };
+    const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element, view.map.element);
+    const now = { on: null, closed: [], last: null, current: null, board: null, follows: true };
+    /** Whether the drawing includes the board: as chosen, otherwise where both fit side by side. */
+    const boarded = () => now.board ?? now.on.size[0] <= view.room();
     const { pull, nudge } = puller(ask, "drawing", (found) => {
       now.closed = found.closed;
       lay(found.svg, found.folds);
@@ -108,9 +113,12 @@ const graphPart = (() => {
     /** With or without the board: hidden parts take no space. */
     function crop() {
       const { svg, viewBox } = now.on;
-      svg.classList.toggle("agentnb-boardless", !now.board);
-      svg.setAttribute("viewBox", now.board || !svg.dataset.graph ? viewBox : `0 0 ${svg.dataset.graph}`);
+      const board = boarded();
+      svg.classList.toggle("agentnb-boardless", !board);
+      svg.setAttribute("viewBox", board || !svg.dataset.graph ? viewBox : `0 0 ${svg.dataset.graph}`);
+      tools.boarded(board);
       view.resized();
+      part.grow?.(view.height() + table.element.offsetHeight);
     }
     function lay(text, folds) {
       const found = sheetOf(text);
@@ -120,7 +128,7 @@ const graphPart = (() => {
       note.hidden = Boolean(found);
       view.element.hidden = !found;
       if (!found) return say(note, "There is no drawing.");
-      view.set(found.svg, () => (now.board ? found.size : found.alone));
+      view.set(found.svg, () => (boarded() ? found.size : found.alone));
       crop();
       table.draw(tableRows(now.on));
       tools.laid(now.on);
@@ -139,10 +147,12 @@ const graphPart = (() => {
       nudge();
       if (!now.on) return;
       table.show(now.on.show(state));
+      view.map.mark();
       if (state.current === now.current) return;
       now.current = state.current;
       follow(!opened && !GOING.includes(state.status));
     }
+    let lit = null; // the chosen node, whose reads and writes are shown
     const tools = headTools(now, {
       crop, follow, pull,
       table(shown) {
@@ -150,10 +160,18 @@ const graphPart = (() => {
         if (now.on && now.last) table.show(now.on.show(now.last));
       },
     });
-    choice.on(pick);
+    choice.on((chosen) => {
+      pick(chosen);
+      lit = chosen?.kind === "node" ? chosen.id : null;
+      now.on?.board.light(lit);
+    });
+    view.element.addEventListener("pointerover", ({ target }) => {
+      const node = target.closest?.("g.node[data-node]")?.dataset.node ?? null;
+      now.on?.board.light(node ?? lit);
+    });
     pressable(view.element, { choose, fold, stop: (id) => ask("stop_at", null, id) });
     tipCard(element, (target) => toldAt(now.on, target));
-    return {
+    const part = {
       name: "graph",
       title: "Graph",
       body: element,
@@ -169,12 +187,13 @@ const graphPart = (() => {
       },
       show,
     };
+    return part;
   }
 
   /** The toggles in the pane's header. */
   function headTools(now, { crop, follow, pull, table }) {
     const all = make("button", { type: "button", class: "agentnb-tool", text: "Close all", title: "close, or open, every region", hidden: true });
-    const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", now.board, (on) => {
+    const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", true, (on) => {
       now.board = on;
       if (now.on) crop();
     });
@@ -187,6 +206,7 @@ const graphPart = (() => {
     all.addEventListener("click", () => pull(open));
     return {
       elements: [all, follows, board, asTable],
+      boarded: (on) => board.setAttribute("aria-pressed", String(on)),
       laid(on) {
         const closed = Object.values(on.folds.regions);
         open = [...on.svg.querySelectorAll("g.cluster[data-scope]")].map((cluster) => cluster.dataset.scope);
@@ -205,7 +225,7 @@ const graphPart = (() => {
   function objects(ask) {
     const view = zoomed("Objects");
     const note = make("p", { class: "agentnb-faint agentnb-graph-note", text: "…" });
-    const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element);
+    const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, view.map.element);
     let on = null;
     let shown = ""; // the picture that is displayed
     let seen = ""; // the run's state at the last request

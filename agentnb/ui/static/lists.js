@@ -32,7 +32,7 @@ const listsPart = (() => {
     let shown = "";
     return {
       name: "stack",
-      title: "Where the run stands",
+      title: "Call stack and next nodes",
       body: element,
       show(state) {
         const { name, frames: open = [], next: soon = [], later: more = 0 } = state;
@@ -69,7 +69,7 @@ const listsPart = (() => {
     const types = make("datalist", { id: `agentnb-types-${forms}-${Math.random().toString(36).slice(2)}` });
     const type = make("input", { type: "text", class: "agentnb-input", list: types.id, "aria-label": "type of the event", autocomplete: "off", spellcheck: "false" });
     const payload = field({ label: "payload, as JSON", text: PAYLOAD, as: "json" }, { named: false });
-    const send = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Emit", title: "emit this event from outside: who listens to its type has work to do" });
+    const send = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Emit", title: "Emit this event; its listeners will run" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-emit" }, make("div", { class: "agentnb-line" }, type, send), wrong, types, payload.element);
     const missing = (text) => {
@@ -95,7 +95,7 @@ const listsPart = (() => {
         if (told === offered) return;
         offered = told;
         types.replaceChildren(...names.map((name) => make("option", { value: name })));
-        type.placeholder = names.length ? `type, as ${names[0]}` : "type";
+        type.placeholder = names.length ? `e.g. ${names[0]}` : "type";
       },
     };
   }
@@ -103,7 +103,7 @@ const listsPart = (() => {
   function events(ask, choice) {
     const emit = emitter(ask);
     const list = make("ol", { class: "agentnb-rows", "aria-label": "latest events, the last one first" });
-    const none = make("p", { class: "agentnb-faint", text: "No event yet. Emit one, and those that listen to its type have work to do." });
+    const none = make("p", { class: "agentnb-faint", text: "No event yet. Emit one, and its listeners will run." });
     const later = make("p", { class: "agentnb-faint" });
     const body = make("div", { class: "agentnb-events", tabindex: "-1" }, emit.form, list, none, later);
     let [asked, shown, waiting, next, now] = ["", "", false, 0, null];
@@ -166,7 +166,7 @@ const listsPart = (() => {
     box.checked = row.enabled;
     const hits = row.hits ? [make("span", { class: "agentnb-faint", text: ` met ${row.hits}×` })] : [];
     const met = row.met ? [make("span", { class: "agentnb-chip", text: "stopped here" })] : [];
-    const failed = row.failed ? [make("small", { class: "agentnb-note", text: `not worked out: ${row.failed}` })] : [];
+    const failed = row.failed ? [make("small", { class: "agentnb-note", text: `could not be evaluated: ${row.failed}` })] : [];
     return make("li", { "data-stop": String(row.id) },
       make("label", {}, box, make("span", { text: ` ${row.text}` }), ...hits), ...met,
       remover(`remove breakpoint: ${row.text}`, () => ask("remove", null, row.id)), ...failed);
@@ -197,11 +197,11 @@ const listsPart = (() => {
   }
 
   function stops(ask) {
-    const marks = list("breakpoints", "A click beside a node of the graph sets one, at its left.", (row) => stopRow(row, ask));
-    const watches = list("watches", "A condition or a key, worked out after each step.", (row) => watchRow(row, ask));
+    const marks = list("breakpoints", "Click left of a node to set a breakpoint.", (row) => stopRow(row, ask));
+    const watches = list("watches", "A condition or a key, evaluated after each step.", (row) => watchRow(row, ask));
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
-      make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "stop when, as: n > 3", (text) => ask("stop_when", text))),
-      make("div", {}, make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "watch, as: items|length", (text) => ask("watch", text))));
+      make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "e.g. n > 3", (text) => ask("stop_when", text))),
+      make("div", {}, make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "e.g. items|length", (text) => ask("watch", text))));
     return {
       name: "stops",
       title: "Breakpoints and watches",
@@ -218,7 +218,7 @@ const listsPart = (() => {
 
   function begun(row) {
     if (row.depth === 0) return "";
-    return row.from === null ? " began anew" : row.from === 0 ? " from the start" : ` from step ${row.from}`;
+    return row.from === null ? " after reset" : row.from === 0 ? " from the start" : ` from step ${row.from}`;
   }
 
   function stood({ position, length, status }) {
@@ -229,7 +229,7 @@ const listsPart = (() => {
   function forkRow(row, ask) {
     const name = row.shown
       ? make("strong", { "aria-current": "true" }, row.name)
-      : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "later steps, kept" : row.name,
+      : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
         title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
     const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
     return make("li", { style: `padding-left:${Math.min(row.depth, 8) * 14}px` },
@@ -238,8 +238,8 @@ const listsPart = (() => {
   }
 
   function forkForm(ask) {
-    const name = make("input", { type: "text", class: "agentnb-input", placeholder: "its name", "aria-label": "name of the fork", spellcheck: "false" });
-    const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "go on in a fork from here; this run stays as it is" });
+    const name = make("input", { type: "text", class: "agentnb-input", placeholder: "fork name", "aria-label": "name of the fork", spellcheck: "false" });
+    const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "continue in a fork from here; this run is unchanged" });
     const form = make("form", { class: "agentnb-fork-form" }, name, button);
     form.addEventListener("submit", (event) => {
       event.preventDefault();

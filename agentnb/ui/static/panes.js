@@ -6,7 +6,7 @@ const panesPart = (() => {
   const NARROWEST = 20; // minimum percentage of a column
   const LOWEST = 48; // minimum height of an open pane in pixels
   const HIGHEST = 1200;
-  const TALL = { graph: 520, objects: 260, timeline: 150, board: 190, details: 215, stack: 60, stops: 92, forks: 64 }; // initial pixels
+  const TALL = { graph: 420, objects: 260, timeline: 84, board: 206, details: 196, stack: 46, stops: 84, forks: 38 }; // initial pixels
   const OTHERWISE = 160;
   let held = {}; // the same, if the browser stores nothing
 
@@ -55,12 +55,15 @@ const panesPart = (() => {
     return { bar, put };
   }
 
-  /** The handle below a pane, which resizes it. A double click restores its initial height. */
+  /**
+   * The handle below a pane, which resizes it; a double click restores its initial height. `part.grow(pixels)` makes an
+   * unresized pane as high as its content.
+   */
   function heightOf(part, element) {
     const first = TALL[part.name] || OTHERWISE;
     const { bar, put } = sash(
       { class: "agentnb-sash", "aria-orientation": "horizontal", "aria-label": `height of ${part.title}`, "aria-valuemin": String(LOWEST), "aria-valuemax": String(HIGHEST),
-        title: "drag, or press Up and Down, to make it higher; a double click as it was" },
+        title: "drag to resize; double-click to reset" },
       {
         arrows: ["ArrowUp", "ArrowDown"],
         by: 16,
@@ -75,10 +78,12 @@ const panesPart = (() => {
       },
     );
     bar.addEventListener("dblclick", () => {
+      keep("tall", 0, part.name);
       put(first);
-      keep("tall", first, part.name);
     });
-    put(Number(kept().tall?.[part.name]) || first);
+    const own = () => Number(kept().tall?.[part.name]) || 0;
+    put(own() || first);
+    part.grow = (height) => { if (!own()) put(height); };
     return bar;
   }
 
@@ -103,6 +108,7 @@ const panesPart = (() => {
       part.body.hidden = tools.hidden = bar.hidden = !open;
       if (open && last) part.show(last);
     }
+    if (part.says) part.retitle = () => { if (last) say(title, part.says(last)); };
     head.addEventListener("click", () => {
       set(!open);
       keep("open", open, part.name);
@@ -114,7 +120,7 @@ const panesPart = (() => {
       show(state) {
         last = state;
         element.hidden = part.wanted ? !part.wanted(state) : false;
-        if (part.says) say(title, part.says(state));
+        part.retitle?.();
         if (open && !element.hidden) part.show(state);
       },
       open: () => { if (!open) set(true); },
@@ -145,15 +151,16 @@ const panesPart = (() => {
     return bar;
   }
 
-  /** Two columns of panes; `open(name)` opens one by its name. */
-  function panes(left, right) {
+  /** Two columns of panes, with cards above the right one, so that a card moves nothing on the left. */
+  function panes(cards, left, right) {
     const made = new Map([...left, ...right].map((part) => [part.name, pane(part)]));
     const side = (parts) => make("div", { class: "agentnb-side" }, ...parts.map((part) => made.get(part.name).element));
     const element = make("div", { class: "agentnb-panes" });
-    element.append(side(left), splitter(element), side(right));
+    element.append(side(left), splitter(element), make("div", { class: "agentnb-cards" }, ...cards), side(right));
     return {
       element,
       show(state) { for (const one of made.values()) one.show(state); },
+      /** Open a pane by its name. */
       open: (name) => made.get(name)?.open(),
     };
   }

@@ -384,7 +384,7 @@ const timelinePart = (() => {
       event.preventDefault();
       event.stopPropagation();
     });
-    return {
+    const part = {
       name: "timeline",
       title: "Timeline",
       body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, strip.overview, strip.element, none),
@@ -395,8 +395,16 @@ const timelinePart = (() => {
         strip.element.hidden = !state.length;
         strip.overview.hidden ||= !state.length;
         strip.show(state);
+        grow();
       },
     };
+    /** As high as its lanes, up to a limit. */
+    function grow() {
+      const lanes = parseFloat(strip.inner.style.height) || 0;
+      part.grow?.(Math.min(Math.max(lanes + strip.overview.offsetHeight + 34, 70), 220));
+    }
+    tape.on(() => requestAnimationFrame(grow));
+    return part;
   }
 
   return { tape, rail, timeline };

@@ -1,0 +1,41 @@
+"""`agentnb export`: write a run in a format for others."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from agentnb.cli.output import print_json
+from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.session import Session
+
+FORMATS: Final[Mapping[str, Callable[[Session, Path], object]]] = {
+    ".html": lambda session, path: session.trace.to_html(path),
+}  # by suffix
+
+
+def export_command(args: argparse.Namespace) -> int:
+    """Write a run as a file; the suffix of the file decides the format.
+
+    Raises:
+        AgentNbError: U592, no format has this suffix; otherwise what `nb.open` raises.
+    """
+    from agentnb.recordings.formats import open as open_run
+
+    path: Path = args.output or Path(f"{Path(args.source).stem or 'run'}.html")
+    write = FORMATS.get(path.suffix.casefold())
+    if write is None:
+        raise AgentNbError(
+            Problem("U592", f"unsupported suffix {path.suffix!r}", str(path),
+                    f"a run is exported as: {', '.join(FORMATS)}",
+                    did_you_mean(path.suffix, FORMATS, "use one of these suffixes"))
+        )  # fmt: skip
+    session = open_run(args.source, args.run)
+    write(session, path)
+    if args.json:
+        print_json({"run": session.run_id, "steps": len(session.trace), "output": str(path)})
+    else:
+        print(f"{path}: {len(session.trace)} steps")
+    return 0
