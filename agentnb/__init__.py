@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agentnb.analysis.compare import compare
     from agentnb.analysis.coverage import coverage, suspects
     from agentnb.analysis.many_frames import frames
+    from agentnb.analysis.sweep import sweep
     from agentnb.board.values import ABSENT
     from agentnb.clock import FrozenClock
     from agentnb.dialects.activegraph.foreign.session import open_activegraph
@@ -72,6 +73,7 @@ _HOMES = {
     "frames": "agentnb.analysis.many_frames",
     "coverage": "agentnb.analysis.coverage",
     "suspects": "agentnb.analysis.coverage",
+    "sweep": "agentnb.analysis.sweep",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
@@ -138,6 +140,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
     "runs",
     "samples",
     "suspects",
+    "sweep",
     "unload_ipython_extension",
 ]
 
@@ -199,6 +202,7 @@ _register("parquet", "agentnb.export.parquet:to_parquet")
 _register("sequence_diagram", "agentnb.export.sequence_diagram:sequence_diagram")
 _register("slice", "agentnb.analysis.slices:slice_of")
 _register("find", "agentnb.analysis.search:find")
+_register("progress", "agentnb.ui.progress_bar:progress_bar")
 
 sys.modules[__name__].__class__ = _Package
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # the application decides which log records are shown

@@ -1,0 +1,54 @@
+"""A progress bar for work over many runs: a widget in a notebook, a line on a terminal, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from agentnb.world.human_input import in_kernel
+
+_WIDTH = 40
+
+
+@contextmanager
+def progress_bar(total: int, done: int = 0) -> Iterator[Callable[[], None]]:
+    """Show how many of `total` are done; yield a function to call after each."""
+    if in_kernel():
+        yield from _widget(total, done)
+    elif sys.stderr.isatty():
+        yield from _line(total, done)
+    else:
+        yield lambda: None
+
+
+def _widget(total: int, done: int) -> Iterator[Callable[[], None]]:
+    from IPython.display import display
+    from ipywidgets import IntProgress
+
+    bar = IntProgress(value=done, max=total, description=f"{done}/{total}")
+    display(bar)  # type: ignore[no-untyped-call]
+
+    def advance() -> None:
+        bar.value += 1
+        bar.description = f"{bar.value}/{total}"
+
+    yield advance
+    bar.bar_style = "success"
+
+
+def _line(total: int, done: int) -> Iterator[Callable[[], None]]:
+    count = done
+
+    def advance() -> None:
+        nonlocal count
+        count += 1
+        filled = _WIDTH * count // total
+        sys.stderr.write(f"\r[{'#' * filled}{'.' * (_WIDTH - filled)}] {count}/{total}")
+        sys.stderr.flush()
+
+    yield advance
+    sys.stderr.write("\n")
+
+
+__all__ = ["progress_bar"]

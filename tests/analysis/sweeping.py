@@ -1,0 +1,26 @@
+"""sweeping: recipes that other processes can be sent, as a module can be imported there."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import networkx as nx
+
+import agentnb as nb
+
+
+def square(n):
+    if n == 3:
+        raise ValueError("three")
+    if n == 5:
+        time.sleep(30)
+    if n == 7:
+        os._exit(9)
+    return {"out": n * n}
+
+
+def squares():
+    graph = nx.DiGraph(name="squares", entry="square")
+    graph.add_node("square", function=square, inputs={"n": "n"})
+    return nb.load(graph)
