@@ -29,7 +29,7 @@ class Callbacks:
     def install(self) -> None:
         """Install the callbacks that are needed now; without listeners, breakpoints and conditions a step has none."""
         state = self._state
-        run, hooks, breakpoints, until = state.run, state.hooks, state.breakpoints.rows, state.until
+        run, hooks, breakpoints, until = state.run, state.hooks, state.breakpoint_rows, state.until
         at_calls = [row for row in breakpoints.values() if row.call is not None] if breakpoints else ()
         run.armed = bool(
             hooks.rows["step"]
@@ -97,8 +97,9 @@ class Callbacks:
     def stops_at_breakpoint(self, act: Activation | None) -> bool:
         """Return True if a breakpoint is met after the step of `act` (None: before any), and record it."""
         state = self._state
-        rows = state.breakpoints
-        return bool(rows.rows) and self._record_stop(rows.after_step(state.run, act, state.names))
+        if not state.breakpoint_rows:
+            return False
+        return self._record_stop(state.breakpoints.after_step(state.run, act, state.names))
 
     def _record_stop(self, met: Breakpoint | None) -> bool:
         """Record the breakpoint that stops the run here; return False if there is none."""

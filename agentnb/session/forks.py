@@ -35,7 +35,8 @@ class Forks:
     """The forks of one session: those created by `fork`, and branches abandoned when it continued elsewhere.
 
     Args:
-        make: makes a session of a run, limits, a name, inputs and a run id, and returns its parts.
+        make: makes a session of a run, limits, a name, inputs, a run id and the state of its parent,
+            and returns its parts.
     """
 
     def __init__(
@@ -89,8 +90,7 @@ class Forks:
         budget = state.limits.budget
         if recipe is not state.recipe:
             budget = budget_of(budget, state.recipe, recipe)
-        made = self._make(run, Limits(budget), name, state.inputs, run_id)
-        made.state.parent = state.session
+        made = self._make(run, Limits(budget), name, state.inputs, run_id, state)
         if state.locked is not None:
             made.state.locked = state.locked
         if state.replayable_from:

@@ -94,7 +94,7 @@ class Navigation:
         state = self._state
         end = max(until, 0) if is_step_number(until) else 0
         condition = None if until is None or is_step_number(until) else self._execution.condition_for(until)
-        met = not state.breakpoints.rows and condition is None
+        met = not state.breakpoint_rows and condition is None
         self.goto(min(end, state.run.position) if met else state.run.position)
         yield
         while not met and state.run.position > end:
@@ -106,7 +106,8 @@ class Navigation:
     def meets_breakpoint(self) -> bool:
         """Return True if a breakpoint is met at the current position; counts no hit, because nothing ran."""
         state = self._state
-        state.stopped_by = state.breakpoints.met_at(state.run, state.names)
+        if state.breakpoint_rows:
+            state.stopped_by = state.breakpoints.met_at(state.run, state.names)
         return state.stopped_by is not None
 
 

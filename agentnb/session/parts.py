@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from agentnb.engine.control.listeners import Hooks
 from agentnb.session.async_execution import AsyncExecution
 from agentnb.session.background_run import BackgroundRun
-from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.callbacks import Callbacks
 from agentnb.session.execution import Execution
 from agentnb.session.explanations import Explanations
@@ -38,12 +37,7 @@ class Parts:
         self.state, self._make_session = state, make_session
         self.callbacks = Callbacks(state)
         state.hooks = Hooks(self.callbacks.install)
-        state.breakpoints = SessionBreakpoints(
-            lambda: state.recipe.nodes,
-            self._breakpoints_changed,
-            lambda: state.recipe.edges,
-            state.check_paths,
-        )
+        state.breakpoints_changed = self._breakpoints_changed
         self.callbacks.install()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Board
 from agentnb.engine.control.breakpoints import Breakpoint
@@ -14,6 +14,7 @@ from agentnb.engine.core.frames import given_at
 from agentnb.ids import new_run_id
 from agentnb.kinds.agent import is_answered_by_nobody
 from agentnb.kinds.context import NOBODY, Context
+from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
 from agentnb.session.run_queries import outcome_of, score_of, status_of
 from agentnb.session.watches import Watches
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from agentnb.engine.persistence.journal import Journal
     from agentnb.errors import Problem
     from agentnb.recipe.model import Recipe
-    from agentnb.session.breakpoints import SessionBreakpoints
     from agentnb.session.limits import Limits
     from agentnb.session.logging_listener import Reporter
     from agentnb.session.session import Session
     from agentnb.session.stop_condition import Until
     from agentnb.trace.trace import SimulationTrace
+
+_NO_ROWS: Final[Mapping[int, Breakpoint]] = {}
 
 
 class State:
@@ -40,7 +42,7 @@ class State:
     """
 
     hooks: Hooks
-    breakpoints: SessionBreakpoints
+    breakpoints_changed: Callable[[], None]  # called after a change of the breakpoints
 
     # Defaults stand on the class: a fork, which is made in microseconds, sets only what differs.
     parent: Session | None = None
@@ -63,6 +65,7 @@ class State:
     replayable_from: int = 0
     _begun: int = 1  # number of runs, with those before each reset
     _board: Board | None = None
+    _breakpoints: SessionBreakpoints | None = None
     _watches: Watches | None = None
     _trace: SimulationTrace | None = None
 
@@ -74,12 +77,16 @@ class State:
         name: str,
         inputs: dict[str, Any],
         run_id: str | None = None,
+        parent: State | None = None,
     ) -> None:
         self.session, self.name, self.inputs, self.limits = session, name, inputs, limits
         self.given_id = self._run_id = run_id
         self.run = run
         limits.apply(run)
-        self.loop: asyncio.AbstractEventLoop | None = running_loop()  # of the thread that makes the session
+        if parent is not None:
+            self.parent = parent.session
+        # The event loop for `start()`: that of the thread that makes the session, or of its parent.
+        self.loop: asyncio.AbstractEventLoop | None = running_loop() if parent is None else parent.loop
 
     def replace_run(self, run: Run) -> None:
         """Continue with another run of the same recipe, which has its own id and trace."""
@@ -119,6 +126,20 @@ class State:
         if self._board is None:
             self._board = Board(lambda: here(self.run))
         return self._board
+
+    @property
+    def breakpoints(self) -> SessionBreakpoints:
+        """The breakpoints; made when first asked for."""
+        if self._breakpoints is None:
+            self._breakpoints = SessionBreakpoints(
+                lambda: self.recipe.nodes, self.breakpoints_changed, lambda: self.recipe.edges, self.check_paths
+            )
+        return self._breakpoints
+
+    @property
+    def breakpoint_rows(self) -> Mapping[int, Breakpoint]:
+        """The breakpoints by number, for what asks at each step."""
+        return _NO_ROWS if self._breakpoints is None else self._breakpoints.rows
 
     @property
     def watches(self) -> Watches:
