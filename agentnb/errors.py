@@ -235,6 +235,16 @@ def with_article(noun: str) -> str:
     return f"an {noun}" if noun[:1] in "aeiouAEIO" else f"a {noun}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1.
+
+    Example:
+        >>> counted(1, "edge"), counted(2, "key")
+        ('1 edge', '2 keys')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def set_known(owner: object, name: str, value: Any) -> None:
     """Set an existing attribute of an object.
 

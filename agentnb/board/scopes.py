@@ -114,9 +114,10 @@ class Board(Mapping[str, Any]):
         return "." in key and scope.look(resolve_path(key, scope.seen())) is not ABSENT
 
     def __repr__(self) -> str:
+        from agentnb.errors import counted
         from agentnb.text import safe_repr, safe_str
 
         rows = "".join(
             f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().seen().items()
         )
-        return f"<Board: {len(self)} keys>{rows}"
+        return f"<Board: {counted(len(self), 'key')}>{rows}"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from agentnb.display import view
-from agentnb.errors import Place, Problem
+from agentnb.errors import Place, Problem, counted
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -343,9 +343,18 @@ class Recipe:
 
     def __repr__(self) -> str:
         """Return one line: name, dialect and size."""
-        return (
-            f"<Recipe {safe_repr(self.name, 200)} ({self.dialect}): {len(self.nodes)} nodes, {len(self.edges)} edges>"
-        )
+        size = f"{counted(len(self.nodes), 'node')}, {counted(len(self.edges), 'edge')}"
+        return f"<Recipe {safe_repr(self.name, 200)} ({self.dialect}): {size}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the recipe, to send it to another process; its functions are pickled by their names.
+
+        Raises:
+            RecipeError: L480, a node, an edge or an option cannot be pickled: it holds a lambda, for example.
+        """
+        from agentnb.recipe.pickling import restore, to_bytes
+
+        return restore, (to_bytes(self),)
 
 
 def frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze, same, thaw
 from agentnb.display import view
 from agentnb.engine.core.history import History
-from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.errors import ExecutionError, Problem, counted, did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.ids import uuid_of
 from agentnb.text import safe_repr
@@ -326,7 +326,14 @@ class SimulationTrace:
 
     def __repr__(self) -> str:
         """Return one line: the run's name, number of steps and status."""
-        return f"<SimulationTrace of {safe_repr(self.agent_id, 200)}: {len(self)} steps, {self.outcome_line()}>"
+        size = counted(len(self), "step")
+        return f"<SimulationTrace of {safe_repr(self.agent_id, 200)}: {size}, {self.outcome_line()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the trace as the JSON text that `to_json` writes, with secrets masked."""
+        from agentnb.trace.export import text_of, trace_of
+
+        return trace_of, (text_of(self), "a pickled trace")
 
     def outcome_line(self) -> str:
         """Return the status of the run as one masked line of text."""

@@ -17,7 +17,7 @@ def test_nothing_of_a_recipe_can_be_changed():
 
 
 def test_it_says_in_one_line_what_it_is():
-    assert repr(recipe(["a", "b"], [("a", "b")])) == "<Recipe 'made' (test): 2 nodes, 1 edges>"
+    assert repr(recipe(["a", "b"], [("a", "b")])) == "<Recipe 'made' (test): 2 nodes, 1 edge>"
 
 
 def test_the_same_recipe_has_the_same_fingerprint():

@@ -47,6 +47,11 @@ class Budget:
     max_tokens: int | None = None
     max_cost_usd: Decimal | None = None
 
+    def __repr__(self) -> str:
+        """Return the limits that are set."""
+        limits = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"Budget({', '.join(limit for limit in limits if not limit.endswith('=None'))})"
+
     @classmethod
     def of(cls, limits: Mapping[str, Any] | None, recipe: Mapping[str, Any]) -> Budget:
         """Return the recipe's limits overridden by `limits`; an infinite one is not a limit.

@@ -32,6 +32,11 @@ class Next:
     turn: Turn = "start"
     branch: int | None = None
 
+    def __repr__(self) -> str:
+        """Return one line: the node and why it is next."""
+        branch = "" if self.branch is None else f", branch {self.branch}"
+        return f"<next {safe_repr(self.node, 200)}{branch}: {self.why}>"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenFrame:
@@ -44,6 +49,13 @@ class OpenFrame:
     iteration: int
     scope: str
     branch: int | None = None
+
+    def __repr__(self) -> str:
+        """Return one line: the region, who opened it, and how often its body has begun."""
+        opened = "" if self.node is None else f" of {safe_repr(self.node, 200)}"
+        branch = "" if self.branch is None else f", branch {self.branch}"
+        again = "" if self.iteration < 2 else f", iteration {self.iteration}"
+        return f"<frame {safe_repr(self.region, 200)}{opened}{branch}{again}>"
 
 
 @dataclass(frozen=True, slots=True)
