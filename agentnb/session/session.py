@@ -492,7 +492,9 @@ class Session:
         """The watched conditions, each with its value at the current position."""
         return self._parts.state.watches
 
-    def subscribe(self, listener: Listener, to: str = "step") -> Callable[[], None]:
+    def subscribe(
+        self, listener: Listener, to: Literal["step", "error", "end", "change", "token"] = "step"
+    ) -> Callable[[], None]:
         """Call `listener` at a moment (step, error, end, change, token); return a function that unsubscribes it."""
         return self._parts.state.hooks.add(to, listener)
 
