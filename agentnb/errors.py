@@ -288,7 +288,7 @@ def misspelt(word: str, known: Collection[str]) -> str | None:
     return None
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return the message of an exception, masked: what is wrong for errors of agentnb, else its own text."""
     if isinstance(error, AgentNbError) and error.problems:
         return "; ".join(problem.what for problem in error.problems)
@@ -299,12 +299,12 @@ def advice(error: BaseException) -> str:
     """Return the message of an exception, masked; for errors of agentnb also why, and what to do."""
     if isinstance(error, AgentNbError) and error.problems:
         return "; ".join(f"{problem.what}: {problem.why}; {problem.do}" for problem in error.problems)
-    return told(error)
+    return error_text(error)
 
 
 def error_line(error: BaseException) -> str:
     """Return the class and the message of an exception, masked: `ValueError: no such city`."""
-    return f"{class_name(error)}: {told(error)}"
+    return f"{class_name(error)}: {error_text(error)}"
 
 
 def printable(error: BaseException | None) -> BaseException | None:

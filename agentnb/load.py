@@ -173,7 +173,7 @@ def _recognise(source: Source) -> Dialect:
 def _unknown(source: Source) -> Iterator[Problem]:
     """R107: the dialect of a recipe is not known."""
     content = source.content
-    tried = "; ".join(f"{row.name} ({row.told_by})" for row in DIALECTS.values())
+    tried = "; ".join(f"{row.name} ({row.creation_events})" for row in DIALECTS.values())
     if isinstance(content, Mapping):
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)

@@ -19,8 +19,8 @@ from agentnb.errors import (
     RecipeError,
     close_match,
     did_you_mean,
+    error_text,
     limited_suggestions,
-    told,
 )
 
 ONE = Problem("R104", "edge 'a' -> 'b' leads nowhere", "f.yaml:1:2", "there is no 'b'", "add it")
@@ -117,14 +117,14 @@ def test_an_error_that_cannot_be_told_is_told_as_that():
         def __str__(self):
             raise RuntimeError("no words")
 
-    assert [told(Mute()), told(ValueError("no")), told(RecipeError(ONE, TWO))] == [
+    assert [error_text(Mute()), error_text(ValueError("no")), error_text(RecipeError(ONE, TWO))] == [
         "<Mute that cannot be shown: RuntimeError>", "no", f"{ONE.what}; {TWO.what}"
     ]  # fmt: skip
 
 
 def test_an_error_of_somebody_elses_making_has_a_text_and_no_problems():
     error = errors.AgentRuntimeError("enough")
-    assert (str(error), error.problems, told(error)) == ("enough", (), "enough")
+    assert (str(error), error.problems, error_text(error)) == ("enough", (), "enough")
     assert str(pickle.loads(pickle.dumps(error))) == "enough"
 
 

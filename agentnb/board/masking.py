@@ -29,7 +29,7 @@ from agentnb.secrets import MASK, SECRETS, Masked, hide, is_secret, mask_bytes, 
 INSIDE_ITSELF: Final = "…"
 
 
-def hide_found(value: Any, key: object = None) -> None:
+def register_secrets(value: Any, key: object = None) -> None:
     """Register the texts, bytes and numbers under names of secrets in a frozen value as secrets, at any depth.
 
     Also the passwords of URLs, and values under names of secrets in texts that are JSON.

@@ -56,7 +56,7 @@ def _report(args: argparse.Namespace, recipe: Recipe, session: Session) -> int:
         session.trace.to_json(args.trace)
     problems = list(_problems(recipe, session))
     if args.json:
-        print_json(_told(session, problems))
+        print_json(_result(session, problems))
     else:
         _print_end(session)
         print_all(problems, sys.stderr)
@@ -104,7 +104,7 @@ def _limit(session: Session) -> str | None:
     return (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
 
 
-def _told(session: Session, problems: list[Problem]) -> dict[str, Any]:
+def _result(session: Session, problems: list[Problem]) -> dict[str, Any]:
     return {
         "run_id": None if state_of(session).log is None else session.run_id,
         "status": str(session.status),

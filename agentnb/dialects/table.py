@@ -34,7 +34,7 @@ class Dialect:
     name: str
     about: str
     sources: str
-    told_by: str
+    creation_events: str
     written: bool
     recognise: Callable[[object], bool]
     load: Callable[[Source], tuple[Recipe | None, list[Problem]]]
@@ -160,7 +160,7 @@ def _check_content(source: Source, dialect: Dialect) -> None:
             *source.problems,
             Problem("R107", f"{describe_content(source)} cannot be read as {dialect.name}", str(source.place()),
                     f"{dialect.name} takes {dialect.sources}",
-                    f"give a mapping with {dialect.told_by}" if dialect.written else f"give {dialect.sources}"),
+                    f"give a mapping with {dialect.creation_events}" if dialect.written else f"give {dialect.sources}"),
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.conditions import Condition, as_condition
-from agentnb.expressions.lookup import NOTHING, found_at
+from agentnb.expressions.lookup import NOTHING, value_at
 
 _PLAIN = re.compile(r"[^\W\d]\w*")  # as an expression it means the same key
 _NUMBERED = re.compile(r"[\w.:/-]*#[\w.:/#-]*")  # not an expression: ids of graph objects look like this
@@ -42,7 +42,7 @@ class Question(Condition):
         return self if self._otherwise is None else Question(self.text, self._otherwise.strictly(strict))
 
     def _answer(self, board: Mapping[str, Any]) -> Any:
-        value = found_at(board, self._keys)
+        value = value_at(board, self._keys)
         if value is not NOTHING:
             return value
         if self._otherwise is not None:
@@ -71,7 +71,7 @@ def as_question(value: Any, board: Mapping[str, Any] | None = None) -> Condition
         try:
             otherwise = as_condition(value)
         except RecipeError:
-            if found_at(board or {}, text.split(".")) is NOTHING:
+            if value_at(board or {}, text.split(".")) is NOTHING:
                 raise
     return Question(text, otherwise) if otherwise is None or _NAME.fullmatch(text) else otherwise
 

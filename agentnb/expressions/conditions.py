@@ -28,13 +28,13 @@ from agentnb.expressions.jsonlogic import MISSING, Operator, Ready, Side, check_
 from agentnb.expressions.lookup import (
     NOTHING,
     fitting,
-    found_at,
     has_json,
     is_number,
     is_simple,
     nearest,
     put,
     to_json,
+    value_at,
 )
 from agentnb.expressions.templates import Template, compile_expression, compile_template, has_markers
 from agentnb.recipe.user_functions import how_to_run, unrun
@@ -126,8 +126,8 @@ class Rule:
         except ExecutionError as error:
             return [(self.text, f"fails: {error.problems[0].what}")]
         if len(text) * len(self._ready.texts) > _TRACE_SIZE:
-            rows = [(".".join(path), value) for path in self.reads if (value := found_at(board, path)) is not NOTHING]
-            return [*rows, _told(self.text, lambda: self.evaluate(board))]
+            rows = [(".".join(path), value) for path in self.reads if (value := value_at(board, path)) is not NOTHING]
+            return [*rows, _evaluated(self.text, lambda: self.evaluate(board))]
         told = json.loads(_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
         rows = []
         for step in told["steps"]:
@@ -136,7 +136,7 @@ class Rule:
                 rows.append((seen, step["result"]))
         # Unique by text and repr: 1 equals True, and lists are not hashable.
         rows = list({(seen, repr(value)): (seen, value) for seen, value in rows[:_MAX_ROWS]}.values())
-        return [*rows, _told(self.text, lambda: self.evaluate(board))]
+        return [*rows, _evaluated(self.text, lambda: self.evaluate(board))]
 
     def _context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return the rule's context from the board, and whether the library accepts it unchanged."""
@@ -144,8 +144,8 @@ class Rule:
         simple = not self.whole
         if simple:
             for path in self._paths:
-                value = board.get(path[0], NOTHING) if len(path) == 1 else found_at(board, path)
-                if value is NOTHING and (len(path) > 1 or (value := found_at(board, path)) is NOTHING):
+                value = board.get(path[0], NOTHING) if len(path) == 1 else value_at(board, path)
+                if value is NOTHING and (len(path) > 1 or (value := value_at(board, path)) is NOTHING):
                     continue
                 simple = simple and is_simple(value)
                 put(context, path, value)
@@ -247,7 +247,7 @@ def _side_of(context: Any, side: Side) -> Any:
     here = context
     for key in side.path:
         if type(here) is not dict:
-            return found_at(context, side.path)
+            return value_at(context, side.path)
         here = here.get(key)
     return here
 
@@ -262,7 +262,7 @@ def _cut(text: str | None) -> str:
     return repr(shown if len(shown) <= 200 else f"{shown[:199]}…")
 
 
-def _told(text: str, ask: Callable[[], Any]) -> Row:
+def _evaluated(text: str, ask: Callable[[], Any]) -> Row:
     try:
         return text, ask()
     except AgentNbError as error:
@@ -330,7 +330,7 @@ class Condition:
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
         """Return (text, value) of what it read and, last, of the whole; a failure is returned, not raised."""
         if self._asked is None:
-            return [_told(self.text, lambda: self.call(board))]
+            return [_evaluated(self.text, lambda: self.call(board))]
         return self._asked.explain(board)
 
     def _sure(self, ask: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:

@@ -21,7 +21,6 @@ from agentnb.errors import with_article
 __all__ = [
     "NOTHING",
     "fitting",
-    "found_at",
     "has_json",
     "is_number",
     "is_simple",
@@ -29,6 +28,7 @@ __all__ = [
     "plain",
     "put",
     "to_json",
+    "value_at",
 ]
 
 _WIDE = 2**63  # many JSON readers turn whole numbers from here on into floats
@@ -36,7 +36,7 @@ _MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and t
 NOTHING = object()  # the result of a lookup that finds no value; None is a value like any other
 
 
-def found_at(context: Any, path: Sequence[str]) -> Any:
+def value_at(context: Any, path: Sequence[str]) -> Any:
     """Return the value at a path of keys, NOTHING if there is none. Attributes of objects are not looked up.
 
     As on the board, a literal key with dots takes precedence over the path that it reads as: at each mapping the
@@ -72,8 +72,8 @@ def _is_index(key: str, items: Sequence[Any]) -> bool:
 def nearest(context: Any, path: Sequence[str]) -> tuple[tuple[str, ...], list[str]] | None:
     """Return the shortest missing prefix of a path, and the keys that exist in its place."""
     for size in range(1, len(path) + 1):
-        if found_at(context, path[:size]) is NOTHING:
-            holder = found_at(context, path[: size - 1])
+        if value_at(context, path[:size]) is NOTHING:
+            holder = value_at(context, path[: size - 1])
             return tuple(path[:size]), [str(key) for key in holder] if isinstance(holder, Mapping) else []
     return None
 

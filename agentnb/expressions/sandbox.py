@@ -29,7 +29,7 @@ from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
 from agentnb.errors import with_article
-from agentnb.expressions.lookup import NOTHING, found_at
+from agentnb.expressions.lookup import NOTHING, value_at
 
 __all__ = [
     "MAX_BITS",
@@ -354,7 +354,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def _keyed(mapping: Mapping[Any, Any], key: Any) -> Any:
     if key in mapping:  # checked first: a defaultdict would grow
         return mapping[key]
-    value = found_at(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
+    value = value_at(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
     if value is NOTHING:
         raise KeyError(key)
     return value

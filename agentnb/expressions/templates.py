@@ -21,7 +21,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
-from agentnb.expressions.lookup import NOTHING, found_at
+from agentnb.expressions.lookup import NOTHING, value_at
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Template:
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (path, value) of what it reads and, last, (text, value) of the whole."""
-        rows = [(".".join(path), value) for path in self.reads if (value := found_at(context, path)) is not NOTHING]
+        rows = [(".".join(path), value) for path in self.reads if (value := value_at(context, path)) is not NOTHING]
         try:
             return [*rows, (self.text, self.render(context))]
         except ExecutionError as error:
@@ -190,7 +190,7 @@ class Template:
         found = [
             each
             for each in mentions(self._source, bare=self._bare)
-            if each.line >= line and (each.path is None or found_at(context, each.path) is NOTHING)
+            if each.line >= line and (each.path is None or value_at(context, each.path) is NOTHING)
         ]
         if not isinstance(error, MissingError):
             return [each for each in found if not each.holder and str(error) == f"{each.key!r} is undefined"][:1]

@@ -74,13 +74,13 @@ def _is_bound(node: Node, world: Any) -> bool:
     return node.kind != "llm" and world.tools.get(str(node.params.get("ref", node.id))) is not None
 
 
-def is_made_up(work: Work) -> bool:
+def is_simulated_answer(work: Work) -> bool:
     """Return True if the last answer of a step was simulated, as its call states, for want of a model."""
     last = work.calls[-1]
     return last.kind == "agent" and last.provider == SIMULATED
 
 
-def is_answered_by_nobody(node: Node, world: Any) -> bool:
+def has_only_simulated_model(node: Node, world: Any) -> bool:
     """Return True if a node asks a model and there is only a simulated one, neither its own nor the session's."""
     if is_simulated(node, world):
         return True

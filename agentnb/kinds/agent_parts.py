@@ -8,7 +8,7 @@ from typing import Any
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Append, Work
-from agentnb.errors import AgentRuntimeError, ExecutionError, advice, told
+from agentnb.errors import AgentRuntimeError, ExecutionError, advice, error_text
 from agentnb.kinds.context import own_id
 
 # Keys that the steps of an agent write to its board.
@@ -18,7 +18,7 @@ FAILURE = "failure"  # the key for the last failure: node, type, message
 
 
 @contextmanager
-def told_why(work: Work) -> Iterator[None]:
+def recording_failure(work: Work) -> Iterator[None]:
     """Write a failure to the board for the node that assembles the result, and re-raise it.
 
     A failure that would end the whole run (no model is available) and a time-out are handled like all others: they are
@@ -29,11 +29,11 @@ def told_why(work: Work) -> Iterator[None]:
     except Exception as error:
         leave(work, error)
         if isinstance(error, AgentRuntimeError | TimeoutError):
-            raise ExecutionError(*getattr(error, "problems", (told(error),))) from error
+            raise ExecutionError(*getattr(error, "problems", (error_text(error),))) from error
         raise
 
 
-def begin_anew(work: Work) -> None:
+def clear_attempt(work: Work) -> None:
     """Delete from the board what an earlier attempt of the agent has written."""
     for key in LEFT:
         if work.scope.look((key,)) is not ABSENT:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
-from agentnb.kinds.agent_parts import told_why
+from agentnb.kinds.agent_parts import recording_failure
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import options_of
 from agentnb.world.effect import Effect
@@ -33,7 +33,7 @@ def bind(node: Node, world: Any) -> Perform:
     asked = {**options, "made_up": True} if getattr(client, "made_up", False) else options
 
     async def perform(work: Work) -> Outcome:
-        with told_why(work):
+        with recording_failure(work):
             request = dict(work.board["request"])
             if work.asks_model(has_model):
                 hides = _hide_in_calls if request.get("tools") else _hide_secrets if json else None
@@ -52,12 +52,12 @@ def bind(node: Node, world: Any) -> Perform:
 def _hide_secrets(answer: Any) -> None:
     """Mask the values of secrets among the parameters in an answer, before any of it is recorded."""
     with suppress(UnreadableAnswer):
-        hide_found({"parameters": decision_of(getattr(answer, "content", answer)).parameters})
+        register_secrets({"parameters": decision_of(getattr(answer, "content", answer)).parameters})
 
 
 def _hide_in_calls(answer: Any) -> None:
     """Mask the values of secrets among the arguments of an answer's calls, before any of it is recorded."""
-    hide_found([{"parameters": call.arguments} for call in getattr(answer, "tool_calls", None) or ()])
+    register_secrets([{"parameters": call.arguments} for call in getattr(answer, "tool_calls", None) or ()])
 
 
 def _added(before: Any, usage: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.paths import path_text
-from agentnb.kinds.agent import asks_model, is_made_up
+from agentnb.kinds.agent import asks_model, is_simulated_answer
 from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Node
@@ -92,7 +92,7 @@ def bind(node: Node, world: Any) -> Perform:
             score, critique = verdict(answer, rules.threshold)
         except ValueError as error:
             raise _no_score(node, effect, answer, error) from None
-        return _outcome(rules, score, critique, _refinements(work, rules), seen, simulated=is_made_up(work))
+        return _outcome(rules, score, critique, _refinements(work, rules), seen, simulated=is_simulated_answer(work))
 
     return perform
 

@@ -15,7 +15,7 @@ from agentnb.board.values import freeze
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.json_schema import Fault, Schema
-from agentnb.kinds.agent import asks_model, is_made_up
+from agentnb.kinds.agent import asks_model, is_simulated_answer
 from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.model import Node
 from agentnb.secrets import is_secret
@@ -24,7 +24,7 @@ from agentnb.world.call_arguments import asked_of, options_of, settings_of, take
 from agentnb.world.effect import Effect
 from agentnb.world.llm.structured import json_in
 from agentnb.world.llm.text import in_words, json_text
-from agentnb.world.sample_data import filled, told
+from agentnb.world.sample_data import fault_text, filled
 from agentnb.world.world import asked_before
 
 TRIES: Final = 3  # attempts in all to obtain an answer that matches
@@ -71,7 +71,7 @@ def bind(node: Node, world: Any) -> Perform:
         task.check()
         by_model = work.asks_model(usual)
         value, note = await (asking(work) if by_model else _answer_directly(task, work, own(work)))
-        by = "model" if by_model else "simulated" if is_made_up(work) else "callable"
+        by = "model" if by_model else "simulated" if is_simulated_answer(work) else "callable"
         goal = task.goal(work.board)
         writes = dict(value) if isinstance(value, Mapping) else {node.id: value}
         thought = f"Filled {_counted(len(writes), 'field')} towards: {goal}{note}"
@@ -156,7 +156,7 @@ class _Task:
 def _describe(fault: Fault) -> str:
     """Return a fault on one line; under a secret's name only the rule, since the message quotes the value."""
     secret = any(is_secret(key) for key in fault.path)
-    return told(fault._replace(message=fault.rule or "does not fit") if secret else fault)
+    return fault_text(fault._replace(message=fault.rule or "does not fit") if secret else fault)
 
 
 def _counted(number: int, word: str) -> str:
@@ -169,7 +169,7 @@ def _counted(number: int, word: str) -> str:
 async def _answer_directly(task: _Task, work: Work, effect: Effect) -> tuple[Any, str]:
     """Return the answer of a node's bound callable, or a simulated one."""
     answer = await work.call(effect)
-    value, simulated = getattr(answer, "content", answer), is_made_up(work)
+    value, simulated = getattr(answer, "content", answer), is_simulated_answer(work)
     faults = task.faults(value)
     if faults and isinstance(value, str) and not simulated:  # it may be a model's text
         value, faults = task.read(value)

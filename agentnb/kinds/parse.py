@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
-from agentnb.kinds.agent_parts import told_why
+from agentnb.kinds.agent_parts import recording_failure
 from agentnb.kinds.context import ODD
 from agentnb.recipe.model import Node
 from agentnb.world.llm.decision import as_text, asked_calls, calls_before, decision_of, native_decisions_of
@@ -22,9 +22,9 @@ def bind(node: Node, world: Any) -> Perform:
         return _native
 
     def perform(work: Work) -> Outcome:
-        with told_why(work):
+        with recording_failure(work):
             found = decision_of(work.board.get("answer"))
-        hide_found({"parameters": found.parameters})  # it may be a person's answer rather than a model's
+        register_secrets({"parameters": found.parameters})  # it may be a person's answer rather than a model's
         thought = None
         if found.kind == "other":
             thought = f"{ODD}unexpected JSON: {found.why}"
@@ -41,10 +41,10 @@ def _native(work: Work) -> Outcome:
     `call` numbers them over all answers of the agent. Text that accompanies the calls is the step's thought.
     """
     board = work.board
-    with told_why(work):
+    with recording_failure(work):
         said = board.get("answer")
         found = [each.to_dict() for each in native_decisions_of(said)]
-    hide_found([{"parameters": each["parameters"]} for each in found])
+    register_secrets([{"parameters": each["parameters"]} for each in found])
     if not asked_calls(said):
         return Outcome({"decision": found[0]}, observation=found[0])
     before = calls_before(board.get("conversation"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
-from agentnb.kinds.agent_parts import begin_anew, told_why
+from agentnb.kinds.agent_parts import clear_attempt, recording_failure
 from agentnb.kinds.context import ODD
 from agentnb.recipe.model import Node
 from agentnb.world.llm.base import ToolDefinition
@@ -21,8 +21,8 @@ def bind(node: Node, world: Any) -> Perform:
     compose, config, names = node.params["compose"], node.params["config"], tuple(node.params.get("tools", ()))
 
     def perform(work: Work) -> Outcome:
-        begin_anew(work)
-        with told_why(work):
+        clear_attempt(work)
+        with recording_failure(work):
             described = world.toolbox(node).described(names)
             text = compose(config, described)
         writes: dict[str, Any] = {"system_prompt": text}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.kinds.agent_parts import leave, note_tool
 from agentnb.recipe.model import Node
@@ -64,7 +64,7 @@ def _check(result: Mapping[str, Any]) -> None:
     Raises:
         ToolFailed: it is.
     """
-    hide_found({"result": result["result"], "details": result["details"]})
+    register_secrets({"result": result["result"], "details": result["details"]})
     if not result["success"]:
         raise ToolFailed(str(result.get("error") or "the tool says that it failed"), result)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.values import ABSENT, freeze
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.history import (
@@ -175,7 +175,7 @@ class _Builder:
         self.queue: deque[int] = deque()
         for key, value in board.items():
             run.write(run.root.scope, (key,), value)
-        hide_found(run.root.scope.data)
+        register_secrets(run.root.scope.data)
         self.queue.extend(self.led.get(-1, ()))
         began = steps[0].began if steps else 0
         self.history.first_row([self._act(place) for place in self.queue], began)
@@ -228,7 +228,7 @@ class _Builder:
             run.write(scope, (key,), value)
         for key, item in step.appends.items():
             run.write(scope, (key,), [*(() if (seen := scope.get(key)) is ABSENT else seen), freeze(item)])
-        hide_found(scope.data)
+        register_secrets(scope.data)
         if step.phase == "leave" and step.entered is not None:
             frames = [frame.id for (place_of, _), frame in self.frames.items() if place_of == step.entered]
             history.closed[number] = tuple(frames)
@@ -294,7 +294,7 @@ class _Builder:
             old = frame.scope.get(row.target) if row.act == "edit" else ABSENT
             if row.act == "edit":
                 self.run.write(frame.scope, (row.target,), row.new)
-                hide_found(frame.scope.data)
+                register_secrets(frame.scope.data)
                 history.s_wend[-1] = len(history.w_new)
             history.people.append(Act(place, row.act, row.target, old, freeze(row.new), row.actor, row.time))
 

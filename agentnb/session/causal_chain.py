@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.session.run_queries import events_of
-from agentnb.trace.causality import Linked, about_of, chain_of, tells_of_itself
+from agentnb.trace.causality import Linked, about_of, chain_of, reports_delivery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class Chain:
 
         for link in self.links:
             event = link.event
-            if link.part == "self" or not tells_of_itself(event):
+            if link.part == "self" or not reports_delivery(event):
                 node = self._nodes.get(event.seq, "")
                 yield Told(
                     event.id, event.type, event.actor or "somebody", node, event.cause or "",

@@ -25,7 +25,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import masked
-from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, told, with_article
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, error_text, with_article
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str
 
@@ -198,7 +198,7 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
         if not _Setup.warned:
             _Setup.warned = True
             warnings.warn(
-                f"the payload_redactor raised {type(error).__name__}: {told(error)}; payloads that it fails on "
+                f"the payload_redactor raised {type(error).__name__}: {error_text(error)}; payloads that it fails on "
                 "are left out of the log",
                 stacklevel=2,
             )
@@ -210,7 +210,7 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
 
 def store_failed(state: State, error: BaseException) -> None:
     """Log that a run cannot be saved."""
-    say(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {told(error)}", run_id=state.run_id,
+    say(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {error_text(error)}", run_id=state.run_id,
         dialect=state.recipe.dialect, step=state.run.position, **error_fields(error))  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def error_fields(error: BaseException | None) -> dict[str, Any]:
     problems = error.problems if isinstance(error, AgentNbError) else ()
     return {
         "error_type": type(error).__name__,
-        "error_message": told(error),
+        "error_message": error_text(error),
         "reason": problems[0].code if problems else None,
     }
 

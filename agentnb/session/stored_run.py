@@ -16,7 +16,7 @@ from agentnb.engine.persistence.journal import Batch, Journal, text_of
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.store import open_log
 from agentnb.text import safe_repr, safe_str
-from agentnb.trace.recipe_snapshot import to_kept
+from agentnb.trace.recipe_snapshot import to_snapshot
 from agentnb.world.fault_injection import Chaos
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
 def _head(state: State, run: Run) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "recipe": to_kept(state.recipe),
+        "recipe": to_snapshot(state.recipe),
         "nodes": [node.id for node in run.plan.nodes],
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),

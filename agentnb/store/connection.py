@@ -68,7 +68,7 @@ class Link:
         except BaseException as error:
             if self._after(error) and idle:
                 return self.reading(look)
-            told = self._told(error)
+            told = self._as_store_error(error)
             if told is error:
                 raise
             raise told from printable(error)
@@ -123,7 +123,7 @@ class Link:
     def _raise_translated(self, error: BaseException) -> None:
         """Roll back after an error, and raise a database error as a StoreError."""
         self._after(error)
-        told = self._told(error)
+        told = self._as_store_error(error)
         if told is not error:
             raise told from printable(error)
 
@@ -158,7 +158,7 @@ class Link:
             self.drop()
         return False
 
-    def _told(self, error: BaseException) -> BaseException:
+    def _as_store_error(self, error: BaseException) -> BaseException:
         """Return a database error as a StoreError; other errors unchanged."""
         if isinstance(error, self.database.errors):
             return self.database.failure(error)

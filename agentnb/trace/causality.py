@@ -72,7 +72,7 @@ def chain_of(events: Sequence[Event], wanted: str) -> list[Linked]:
     ]
 
 
-def tells_of_itself(event: Event) -> bool:
+def reports_delivery(event: Event) -> bool:
     """Return True if an event only reports that a step has delivered another one."""
     return event.type in _OF_DELIVERIES
 
@@ -134,4 +134,4 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-__all__ = ["Linked", "Part", "about_of", "chain_of", "tells_of_itself"]
+__all__ = ["Linked", "Part", "about_of", "chain_of", "reports_delivery"]

@@ -21,7 +21,7 @@ _NODE: Final = ("kind", "label", "scope", "inputs", "reads", "writes", "bodies",
 _RUNS: Final = ("kind", "scope", "inputs", "bodies", "on", "params", "rescue")  # the fields that decide how a node runs
 
 
-def to_kept(recipe: Recipe) -> Json:
+def to_snapshot(recipe: Recipe) -> Json:
     """Return a recipe as masked JSON. Functions and conditions are represented by names, texts and digests."""
     nodes = {}
     for node in recipe.nodes.values():
@@ -54,7 +54,7 @@ def to_kept(recipe: Recipe) -> Json:
 def origin_of(run: Run) -> Json:
     """Return what a run began with, as masked JSON: its recipe, its inputs and its seed."""
     return {
-        "recipe": to_kept(run.plan.recipe),
+        "recipe": to_snapshot(run.plan.recipe),
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
     }
@@ -220,7 +220,7 @@ def read_only(where: str) -> Problem:
 
 def changes(kept: Mapping[str, Any], recipe: Recipe) -> list[str]:
     """Return the differences between a recipe and the stored one, one line each; empty if they run alike."""
-    now = to_kept(recipe)
+    now = to_snapshot(recipe)
     return list(_changes(kept, now)) if now["fingerprint"] != kept["fingerprint"] else []
 
 
@@ -253,4 +253,4 @@ def _find_differences(what: str, then: Any, now: Any) -> Iterator[str]:
         yield safe_str(f"{what}: was {safe_repr(then)}, is {safe_repr(now)}")
 
 
-__all__ = ["changes", "check_snapshot", "kinds_to_read", "origin_of", "read_only", "recipe_of", "to_kept"]
+__all__ = ["changes", "check_snapshot", "kinds_to_read", "origin_of", "read_only", "recipe_of", "to_snapshot"]

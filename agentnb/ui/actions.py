@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.values import freeze
 from agentnb.draw.diagram import reacts
 from agentnb.draw.reactive import ANY
@@ -83,7 +83,7 @@ def emit(session: Session, typed: Any, type_: Any) -> None:
                     "behaviors subscribe to event types", "enter one, such as 'goal.created'")
         )  # fmt: skip
     payload = parsed(text, "json", "payload") if text else None
-    hide_found(freeze(payload))
+    register_secrets(freeze(payload))
     session.emit(name, payload)
 
 
@@ -100,7 +100,7 @@ def skip(session: Session, typed: Any, _: Any) -> None:
             Problem("U324", "the writes of a skipped node must be a mapping", "the cockpit's form for a failed node",
                     f"it is {safe_repr(text, 40)}", 'write values by key, for example {"reply": "none"}')
         )  # fmt: skip
-    hide_found(freeze(writes))
+    register_secrets(freeze(writes))
     session.skip(writes)
 
 

@@ -61,7 +61,7 @@ def rows_of(session: Session, view: RunView) -> tuple[list[Row], int]:
     return _rows(session, view, keys[:ROWS]), max(len(keys) - ROWS, 0)
 
 
-def found_rows(session: Session, which: Any) -> dict[str, Any]:
+def search_rows(session: Session, which: Any) -> dict[str, Any]:
     """Return the rows whose key or value contains a text: {rows, total}, one page beginning at row `start`."""
     asked = which if isinstance(which, dict) else {}
     word, start = str(asked.get("word") or "").casefold(), max(int(asked.get("start") or 0), 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.ui.actions import look_events
-from agentnb.ui.board_view import found_rows
+from agentnb.ui.board_view import search_rows
 from agentnb.ui.details import pane
 from agentnb.ui.details.node import why_not
 from agentnb.ui.fork_tree import forks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "key": looked,
     "branch": branch,
-    "rows": found_rows,
+    "rows": search_rows,
     "typed": wrong_with,
     "timeline": timeline,
     "forks": forks,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.paths import SET, changed
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.draw.label_text import clean
@@ -168,7 +168,7 @@ def edit(session: Session, typed: Any, target: Any) -> None:
     path = path_of(session, target)
     value = meant(session, typed, path)
     if is_secret(path[-1]):
-        hide_found(freeze(value), path[-1])
+        register_secrets(freeze(value), path[-1])
     elif looked(session, path)["field"]["as"] == "secret":
         hide(str(value))
     session.edit({".".join(path): value})

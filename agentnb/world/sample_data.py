@@ -50,7 +50,7 @@ def filled(schema: Any, seed: object, name: str = "value", where: str = "a JSON 
         {'title': 'title 93', 'ok': True}
     """
     checker = schema if isinstance(schema, Schema) else Schema(schema)
-    why, brief = f"its schema is wrong: {told(checker.wrong)}" if checker.wrong else "", False
+    why, brief = f"its schema is wrong: {fault_text(checker.wrong)}" if checker.wrong else "", False
     for attempt in range(0 if checker.wrong else ATTEMPTS):
         filler = _Filler(checker.rules, Random(f"{seed}:{attempt}"), attempt, brief)  # noqa: S311  (it shall repeat)
         try:
@@ -64,14 +64,14 @@ def filled(schema: Any, seed: object, name: str = "value", where: str = "a JSON 
         fault = next(checker.faults(value), None)
         if fault is None:
             return value
-        why = f"what was tried does not fit: {told(fault)}"
+        why = f"what was tried does not fit: {fault_text(fault)}"
     raise ExecutionError(
         Problem("X408", "no sample value can be generated for this JSON Schema", where, why,
                 "bind a callable to the node, or pass an llm: Session(recipe, llm=...)")
     )  # fmt: skip
 
 
-def told(fault: Fault) -> str:
+def fault_text(fault: Fault) -> str:
     """Return an error as one line: its path and the rule; an error of the whole value has no path."""
     return f"{path_text(fault.path)}: {fault.message}" if fault.path else fault.message
 

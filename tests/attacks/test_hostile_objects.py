@@ -14,11 +14,11 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.board.masking import hide_found, masked
+from agentnb.board.masking import masked, register_secrets
 from agentnb.board.values import Opaque, freeze, same, thaw
 from agentnb.bounds import excess
 from agentnb.dialects.activegraph.parts.events import frozen
-from agentnb.errors import BoardError, error_line, printable, told
+from agentnb.errors import BoardError, error_line, error_text, printable
 from agentnb.expressions.json_schema import Schema
 from agentnb.expressions.lookup import has_json, to_json
 from agentnb.session.logs import JsonLines
@@ -116,7 +116,7 @@ def test_a_very_long_repr_is_cut_wherever_it_is_shown(tmp_path):
 @pytest.mark.parametrize("error", RAISED)
 def test_an_error_that_cannot_be_told_is_named(error):
     raised = hostile(error, Exception)
-    assert "Hostile" in told(raised)
+    assert "Hostile" in error_text(raised)
     assert error_line(raised).startswith("Hostile: ")
     assert printable(raised) is None
 
@@ -145,8 +145,8 @@ def test_every_walk_over_a_value_inside_itself_ends(kind):
     value = endless(kind)
     assert len(safe_repr(value, 500)) <= 500
     assert masked(value) is not None
-    hide_found(value)
-    hide_found(value, "password")
+    register_secrets(value)
+    register_secrets(value, "password")
     assert masked({"key": value, "password": value})["password"] == "********"
 
 

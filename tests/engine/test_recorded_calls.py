@@ -10,7 +10,7 @@ from agentnb.board.values import freeze
 from agentnb.engine.core.history import Call
 from agentnb.engine.effects.recorded_calls import answer_of
 from agentnb.engine.effects.recorded_errors import error_of, problems_in
-from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, told
+from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, error_text
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 
 PROBLEM = Problem("X304", "the script is empty", "llm=...", "it has: 1\n  answer", "add an answer")
@@ -82,7 +82,11 @@ def test_a_models_answer_tells_what_it_took():
 )
 def test_an_error_has_its_name_and_its_words_again(error):
     made = again(error)
-    assert (type(made).__name__, str(made), told(made)) == (type(error).__name__, str(error), told(error))
+    assert (type(made).__name__, str(made), error_text(made)) == (
+        type(error).__name__,
+        str(error),
+        error_text(error),
+    )
 
 
 @pytest.mark.parametrize(

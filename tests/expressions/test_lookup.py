@@ -24,13 +24,13 @@ from agentnb.board.values import freeze
 from agentnb.expressions.lookup import (
     NOTHING,
     fitting,
-    found_at,
     has_json,
     is_number,
     is_simple,
     nearest,
     put,
     to_json,
+    value_at,
 )
 from agentnb.expressions.paths import resolve_path
 
@@ -59,18 +59,18 @@ def board(**keys):
 )
 def test_what_lies_at_a_path(path, found):
     context = {"a": {"b": [10, {"c": None}]}, "d.e": 5, "d": {"e": 6}, "n": {1: "one"}, "s": "text"}
-    assert found_at(context, path) == found
+    assert value_at(context, path) == found
 
 
 def test_the_board_is_read_by_paths_as_a_dict_is():
     values = {"a": {"b": [10, 20]}, "d.e": 5, "d": {"e": 6}}
     for path in [("a", "b", "1"), ("d", "e"), ("a", "x"), ("x",), ("a",)]:
-        assert found_at(board(**values), path) == found_at(values, path)
+        assert value_at(board(**values), path) == value_at(values, path)
 
 
 def test_looking_does_not_let_a_defaultdict_grow():
     held = defaultdict(dict, a=1)
-    assert found_at(held, ("b", "c")) is NOTHING
+    assert value_at(held, ("b", "c")) is NOTHING
     assert held == {"a": 1}
 
 
@@ -83,7 +83,7 @@ def test_a_dict_is_read_as_resolve_path_says(context, path):
     here = context
     for key in resolve_path(".".join(path), context):
         here = here.get(key, NOTHING) if isinstance(here, dict) else NOTHING
-    assert found_at(context, path) == here
+    assert value_at(context, path) == here
 
 
 def test_the_nearest_part_that_is_missing():

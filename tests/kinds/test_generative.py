@@ -131,7 +131,7 @@ def test_a_model_whose_answer_does_not_fit_is_told_what_is_wrong_and_asked_again
     assert [len(asked(run, number)) for number in range(3)] == [2, 4, 6]
     *_, first, why_first, second, why_second = asked(run)
     assert (first, second) == ("no idea", json.dumps(NO_DAYS))
-    assert "there is no JSON" in why_first
+    assert "not JSON" in why_first
     assert "- days: 0 is less than the minimum of 1" in why_second
 
 

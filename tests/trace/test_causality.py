@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agentnb.engine.core.history import Event
-from agentnb.trace.causality import about_of, chain_of, tells_of_itself
+from agentnb.trace.causality import about_of, chain_of, reports_delivery
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -111,5 +111,5 @@ def test_payloads_may_be_anything():
 
 
 def test_what_only_tells_of_a_delivery():
-    assert tells_of_itself(LOG[4])
-    assert not tells_of_itself(LOG[7])
+    assert reports_delivery(LOG[4])
+    assert not reports_delivery(LOG[7])

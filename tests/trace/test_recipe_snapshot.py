@@ -7,7 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.core.plan import Plan
-from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of, to_kept
+from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of, to_snapshot
 from agentnb.world.world import World
 
 SAMPLES = [row.name for row in nb.samples()]
@@ -16,7 +16,7 @@ SAMPLES = [row.name for row in nb.samples()]
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_sample_is_kept_as_json_and_looks_the_same(name):
     recipe = nb.samples(name)
-    kept = json.loads(json.dumps(to_kept(recipe)))
+    kept = json.loads(json.dumps(to_snapshot(recipe)))
     again = recipe_of(kept)
     assert again.draw().dot == recipe.draw().dot
     assert (again.name, again.dialect, again.entry, again.outputs) == (
@@ -39,7 +39,7 @@ def made(limit=3, **attributes):
 
 
 def told(graph):
-    return changes(json.loads(json.dumps(to_kept(nb.load(made())))), nb.load(graph))
+    return changes(json.loads(json.dumps(to_snapshot(nb.load(made())))), nb.load(graph))
 
 
 def test_what_has_changed_is_told_line_by_line():
@@ -62,7 +62,7 @@ def test_what_has_changed_is_told_line_by_line():
 def test_no_secret_of_a_recipe_is_kept():
     graph = made()
     graph.nodes["a"]["headers"] = {"authorization": "Bearer abcd-1234"}
-    assert "abcd-1234" not in json.dumps(to_kept(nb.load(graph)))
+    assert "abcd-1234" not in json.dumps(to_snapshot(nb.load(graph)))
 
 
 def test_what_a_condition_came_to_is_there_without_the_recipe(tmp_path):

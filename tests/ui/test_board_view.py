@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.values import freeze
 from agentnb.secrets import hide
-from agentnb.ui.board_view import PAGE, ROWS, found_rows, rows_of, type_of
+from agentnb.ui.board_view import PAGE, ROWS, rows_of, search_rows, type_of
 from tests.ui import runs
 
 
@@ -69,15 +69,15 @@ def test_every_key_of_a_very_large_board_is_found_a_page_at_a_time():
     sent, more = rows(session)
     total = len(sent) + more
     assert (len(sent), total) == (ROWS, ROWS + 300 + 5)
-    last = found_rows(session, {"word": "", "start": total - 10})
+    last = search_rows(session, {"word": "", "start": total - 10})
     assert (len(last["rows"]), last["total"]) == (10, total)
     assert last["rows"][-1][0] == f"key{ROWS + 299:05}"
-    found = found_rows(session, {"word": "KEY02", "start": 0})
+    found = search_rows(session, {"word": "KEY02", "start": 0})
     assert (len(found["rows"]), found["total"]) == (PAGE, 300)
-    assert [row[0] for row in found_rows(session, {"word": "refund"})["rows"]] == []
+    assert [row[0] for row in search_rows(session, {"word": "refund"})["rows"]] == []
     assert json.loads(json.dumps(found)) == found
 
 
 def test_what_a_page_asks_without_words_is_the_first_page():
     session = runs.session()
-    assert [row[0] for row in found_rows(session, None)["rows"]][:2] == ["ticket", "api_key"]
+    assert [row[0] for row in search_rows(session, None)["rows"]][:2] == ["ticket", "api_key"]

@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.secrets import hide
-from agentnb.ui.board_view import found_rows
+from agentnb.ui.board_view import search_rows
 from agentnb.ui.value_editor import PAGE, branch, delete, edit, looked, wrong_with
 from tests.ui import runs
 
@@ -113,7 +113,7 @@ def test_what_stands_below_a_secrets_name_is_not_opened(session):
 def test_a_key_that_is_a_secret_itself_is_masked_and_left_alone(session):
     hide("ada-lovelace-1815")
     session.edit({"ada-lovelace-1815": 1})
-    rows = found_rows(session, {"word": "********"})["rows"]
+    rows = search_rows(session, {"word": "********"})["rows"]
     assert [row[0] for row in rows if row[1] == "1"] == ["********"]
     with pytest.raises(AgentNbError, match="U306"):
         edit(session, "x", ["********"])

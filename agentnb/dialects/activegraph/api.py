@@ -262,18 +262,18 @@ class Runtime(Watching, Decisions, Packed, Stored):
             return
         limit = stands.limit if stands == "exhausted" else self.budget.exhausted_by()
         kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
-        if stands == "ready" or self._said_already(kind):
+        if stands == "ready" or self._is_logged(kind):
             return
         found: dict[str, Any] = {"snapshot": as_payload(snapshot(self._counted(), self.budget.limits))}
         if limit is not None:
             found = {"exhausted_by": limit, **found}
         else:
-            found |= self._left_undone()
+            found |= self._pending_work()
         hand.emit(kind, found)
         if stands == "idle" and session.status != "idle":  # a behavior is triggered by that event type itself
             session.run()
 
-    def _left_undone(self) -> dict[str, Any]:
+    def _pending_work(self) -> dict[str, Any]:
         """Return the additional fields of `runtime.idle`.
 
         The behaviors that wait for more events, and those whose budget is used up.

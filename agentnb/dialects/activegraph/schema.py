@@ -78,13 +78,13 @@ def _place(each: Any) -> Place:
 def _ways(behaviors: Sequence[Any]) -> Iterator[Edge]:
     """Yield the events that may lead from one behavior to another: from what it declares to create to its listeners."""
     for source in behaviors:
-        for type_ in _told_by(source):
+        for type_ in _emitted_types(source):
             for target in behaviors:
                 if type_ in target.on and _wants(target, source):
                     yield Edge(source.name, target.name, "event", condition=type_, place=_place(source))
 
 
-def _told_by(source: Any) -> list[str]:
+def _emitted_types(source: Any) -> list[str]:
     created = ["object.created"] if source.creates else []
     failed = [f"behavior.{how}" for how in ("failed", "completed")]
     return [*created, *failed]

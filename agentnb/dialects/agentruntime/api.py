@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import is_truthy, thaw
 from agentnb.dialects.agentruntime.parts.memory import MESSAGES
 from agentnb.dialects.agentruntime.parts.model_adapters import Caller, NoModel
-from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, printable, told
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, error_text, printable
 from agentnb.kinds.context import own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
@@ -213,12 +213,12 @@ def _error(session: Session, problem: Problem) -> AgentRuntimeError:
     if isinstance(cause, AgentRuntimeError) or node is None or problem.code == "X401":
         error = AgentRuntimeError(problem)
     else:
-        error = NodeExecutionError(_told(node, session, problem, cause))
+        error = NodeExecutionError(_node_failure(node, session, problem, cause))
     error.__cause__ = printable(cause)
     return error
 
 
-def _told(node: Node, session: Session, problem: Problem, cause: BaseException | None) -> Problem:
+def _node_failure(node: Node, session: Session, problem: Problem, cause: BaseException | None) -> Problem:
     """Return a node's failure with its id, its type, its tool or prompt, and the message."""
     params = node.params
     about = [f"type={node.kind}"]
@@ -229,7 +229,7 @@ def _told(node: Node, session: Session, problem: Problem, cause: BaseException |
     said = (
         f"error={safe_repr(payload, 2000)}"
         if is_truthy(payload)
-        else f"exception={type(cause).__name__}: {told(cause) if cause else ''}"
+        else f"exception={type(cause).__name__}: {error_text(cause) if cause else ''}"
     )
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.stack) if frame.node)
     return replace(problem, what=f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")

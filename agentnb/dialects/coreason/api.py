@@ -73,7 +73,7 @@ class GraphExecutor:
         self.session = Session(
             found,
             initial_state,
-            tools=_asked_for(found, agents or {}),
+            tools=_agents_in_use(found, agents or {}),
             answers=answers,
             llm=llm,
             budget={"max_steps": _steps(max_steps)},
@@ -193,7 +193,7 @@ def _steps(most: Any) -> Any:
     return max(most, 0) if isinstance(most, int | float) and not isinstance(most, bool) else most
 
 
-def _asked_for(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:
+def _agents_in_use(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the agents that nodes use; warn about others: recipes may share agents, but a name may be misspelt."""
     if recipe.dialect != "coreason":
         return agents

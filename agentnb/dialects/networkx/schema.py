@@ -239,7 +239,7 @@ def read(
                 found[name] = _compiled(known[name](value), known[name], here)
             except Unfit as unfit:
                 why, do = unfit.args
-                problems.append(Problem("R114", f"{name!r} is {shown(value)}", str(here), why, do))
+                problems.append(Problem("R114", f"{name!r} is {short_text(value)}", str(here), why, do))
             except RecipeError as error:
                 problems += error.problems
     return found
@@ -278,7 +278,7 @@ def _unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Probl
     return [Problem("R112", what, str(place), why, do, "warning")]
 
 
-def shown(value: Any) -> str:
+def short_text(value: Any) -> str:
     """Return a short text for a value of the wrong sort."""
     if isinstance(value, str | int | float):
         return safe_repr(value)

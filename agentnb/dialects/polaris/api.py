@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.polaris.loader import MAX_ITERATIONS, recipe_of_graph, types_given
+from agentnb.dialects.polaris.loader import MAX_ITERATIONS, initial_board, recipe_of_graph
 from agentnb.dialects.polaris.parts.devtools import DevToolsPlugin
 from agentnb.dialects.polaris.parts.graph import Graph
 from agentnb.dialects.polaris.parts.systems import SystemContext
@@ -126,7 +126,7 @@ class GraphExecutor:
         try:
             session = Session(
                 recipe_of_graph(graph, self.default_max_iterations),
-                types_given(graph, ctx.outputs),
+                initial_board(graph, ctx.outputs),
                 resources=ctx.resources,
                 hooks=hooks,
             )

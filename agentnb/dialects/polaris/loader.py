@@ -224,10 +224,10 @@ def _types_of(graph: Graph) -> Iterator[Any]:
             yield node.output_type
 
 
-def types_given(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, Any]:
+def initial_board(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return outputs by type as a run's initial board, under the graph's keys."""
     keys = keys_of(_types_of(graph))
     return {keys.get(kind) or key_of(kind): value for kind, value in outputs.items()}
 
 
-__all__ = ["MAX_ITERATIONS", "load", "recipe_of_graph", "recognise", "types_given"]
+__all__ = ["MAX_ITERATIONS", "initial_board", "load", "recipe_of_graph", "recognise"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.core.run import FAILED, GO, Run
 from agentnb.engine.core.scheduler import Pushes, advance, announced, chosen, frame_of, lead, leave, ways
 from agentnb.engine.core.threads import spelled_out
-from agentnb.errors import AgentRuntimeError, BoardError, told
+from agentnb.errors import AgentRuntimeError, BoardError, error_text
 from agentnb.recipe.model import Rescue
 
 
@@ -25,8 +25,8 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
     own = [*work.kept, *work.own]
     for held in (work.own, work.kept, work.copies):
         held.clear()  # conditions evaluated from here on see the board as it is
-    hide_found(act.scope.seen())  # the failure's message may contain the node's inputs
-    failure = Failure(type(spelled).__name__, told(spelled), spelled, isinstance(spelled, TimeoutError))
+    register_secrets(act.scope.seen())  # the failure's message may contain the node's inputs
+    failure = Failure(type(spelled).__name__, error_text(spelled), spelled, isinstance(spelled, TimeoutError))
     return _commit_failure(run, act, failure, own, began)
 
 

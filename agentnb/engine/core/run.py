@@ -9,7 +9,7 @@ from itertools import groupby
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, DELETE, SET, Path, changed
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
@@ -143,7 +143,7 @@ class Run:
         board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
         for key, value in board.items():
             self.write(self.root.scope, (key,), value)
-        hide_found(self.root.scope.data)
+        register_secrets(self.root.scope.data)
         entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
         self.history.first_row(entries, self.ns())
         self.checkpoint()
@@ -266,7 +266,7 @@ class Run:
             top = changed(seen, inside, SET, new, path) if inside else new
         if known is None:  # the key of a secret is never known
             for name in filter(is_secret, path):
-                hide_found(new, name)
+                register_secrets(new, name)
         if top is ABSENT:
             self._order(scope, key, len(history.w_new))
         if in_place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, SET, Path, changed, look
 from agentnb.board.values import ATOMS, FrozenList, FrozenRecord, freeze
 from agentnb.engine.core.history import Checkpoint, History
@@ -47,7 +47,7 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
 
     given = {text: freeze(value) for text, value in values.items()}
     for text, value in given.items():
-        hide_found(value, text.rpartition(".")[2])
+        register_secrets(value, text.rpartition(".")[2])
     histories = {id(history): history for chain, _ in [*run.left, (run.chain, 0)] for history in chain}
     for history in histories.values():
         _fill_rows(history, given)

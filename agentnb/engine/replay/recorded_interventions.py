@@ -14,7 +14,7 @@ from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.history import ActRow
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.divergence import Divergence
-from agentnb.errors import AgentNbError, told
+from agentnb.errors import AgentNbError, error_text
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -39,7 +39,7 @@ def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
             interventions.set_next(run, act.target)
     except AgentNbError as error:
         what, target = ("emit", "") if act is None else (act.act, act.target)
-        why = f"{what} {target!r} of a person cannot be done again: {told(error)}"
+        why = f"{what} {target!r} of a person cannot be done again: {error_text(error)}"
         now = ABSENT if act is None else act.new
         return Divergence(number, None, "act", target, now, ABSENT, why, ends=deed.wrote is None)
     return None

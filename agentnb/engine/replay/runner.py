@@ -11,7 +11,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
@@ -90,7 +90,7 @@ class Replay:
         else:
             for row in rows:
                 run.write(root, row.path, as_written(row))
-        hide_found(root.data)
+        register_secrets(root.data)
         run.history.first_row([run.turn(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
         return run

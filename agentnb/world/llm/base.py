@@ -255,7 +255,7 @@ def preparing(client: Any, request: LLMRequest) -> Awaitable[None] | None:
     return ready if inspect.isawaitable(ready) else None
 
 
-def told(response: LLMResponse, request: LLMRequest) -> LLMResponse:
+def stream_whole(response: LLMResponse, request: LLMRequest) -> LLMResponse:
     """Pass the text of an answer that arrived as a whole to the listener, and return the answer."""
     if request.tell is not None and isinstance(response.content, str) and response.content:
         request.tell(response.content)

@@ -75,7 +75,9 @@ def decision_of(content: Any) -> Decision:
     try:
         value = whole_json(inside)
     except ValueError as error:
-        raise UnreadableAnswer(f"the answer is not the one JSON object that was asked for: {_told(error)}") from None
+        raise UnreadableAnswer(
+            f"the answer is not the one JSON object that was asked for: {_describe(error)}"
+        ) from None
     return _read(value, text, fenced=fence is not None)
 
 
@@ -135,7 +137,7 @@ def as_text(value: Any) -> str:
     return in_words(value)
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
     return str(error)

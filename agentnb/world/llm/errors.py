@@ -45,9 +45,9 @@ def failure_of(
     status = status_of(error)
     if status is not None and status >= 400:
         return _refused(error, status, name, where, variables)
-    if isinstance(error, Unreadable | ValueError) or (status is not None and not _told_in_stream(error)):
+    if isinstance(error, Unreadable | ValueError) or (status is not None and not _stream_error(error)):
         return LLMError(
-            Problem("X338", f"{name} sent a response that cannot be parsed: {said(error)}", where,
+            Problem("X338", f"{name} sent a response that cannot be parsed: {server_message(error)}", where,
                     "it does not follow the protocol", "try again; check that base_url points to such a server"),
             status=status, again=True,
         )  # fmt: skip
@@ -56,14 +56,14 @@ def failure_of(
         return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if ours else 'in time'}")
     if isinstance(error, TypeError) and "argument" in str(error):
         return unfit(name, error)
-    if _told_in_stream(error):
+    if _stream_error(error):
         return LLMError(
-            Problem("X336", f"{name} ended the stream with an error: {said(error)}", where, _kind(error),
+            Problem("X336", f"{name} ended the stream with an error: {server_message(error)}", where, _kind(error),
                     "try again: give the node a retry with a backoff"),
             status=status, again=True,
         )  # fmt: skip
     return LLMError(
-        Problem("X337", f"the connection to {name} failed: {said(error)}", where,
+        Problem("X337", f"the connection to {name} failed: {server_message(error)}", where,
                 "the server was not reached, or the connection was lost before the answer was complete",
                 "check that it runs and the base_url, then try again"),
         again=True,
@@ -73,7 +73,7 @@ def failure_of(
 def unfit(name: str, error: Exception) -> AgentRuntimeError:
     """Return the error to raise for settings that a vendor's package refuses before it sends anything."""
     return AgentRuntimeError(
-        Problem("X334", f"{name} cannot be asked: {said(error)}", f"settings of {name!r}",
+        Problem("X334", f"{name} cannot be asked: {server_message(error)}", f"settings of {name!r}",
                 "its package does not accept such a setting", "fix `kwargs` or `client_kwargs`")
     )  # fmt: skip
 
@@ -88,13 +88,13 @@ def _refused(error: Exception, status: int, name: str, where: str, variables: Se
         do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
     else:
         do = _DO.get(status, "try again later" if again else "fix the request")
-    problem = Problem("X336", f"{name} answered {status}: {said(error)}", where, why, do)
+    problem = Problem("X336", f"{name} answered {status}: {server_message(error)}", where, why, do)
     return LLMError(problem, status=status, again=again, retry_after=wait)
 
 
 def refuses_format(error: BaseException) -> bool:
     """Return True if a server rejected a request because of its response format."""
-    return status_of(error) in {400, 422} and "response_format" in said(error)
+    return status_of(error) in {400, 422} and "response_format" in server_message(error)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -106,7 +106,7 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def said(error: BaseException) -> str:
+def server_message(error: BaseException) -> str:
     """Return the server's message of an error, else the error's own; masked, on one line, truncated."""
     found = next(_messages(error), "") or str(error)
     cause = error.__cause__
@@ -150,7 +150,7 @@ def _kind(error: BaseException) -> str:
     return safe_str(next((word for word in words if isinstance(word, str) and word), "the server says no more"))
 
 
-def _told_in_stream(error: BaseException) -> bool:
+def _stream_error(error: BaseException) -> bool:
     """Return True if a server reported an error after it had started to answer."""
     return bool(_body(error)) and (status_of(error) or 200) < 400
 

@@ -10,7 +10,7 @@ from agentnb.board.masking import masked
 from agentnb.board.values import thaw
 from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
-from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, told
+from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, stream_whole
 
 _WHERE: Final = "RecordedClient"
 
@@ -58,7 +58,7 @@ class RecordedClient:
         if call.error is not None:
             raise _failed(request, call.error)
         usage = Usage(call.tokens_in, call.tokens_out, call.cost_usd)
-        return told(LLMResponse.recorded(thaw(call.result), call.arguments, usage=usage), request)
+        return stream_whole(LLMResponse.recorded(thaw(call.result), call.arguments, usage=usage), request)
 
 
 def _calls_of(trace: Any) -> dict[str, list[Any]]:
@@ -113,10 +113,10 @@ def _compare(request: LLMRequest, call: Any) -> None:
         if then != now:
             raise ExecutionError(
                 Problem("X341", f"node {request.node!r} sent a request that differs from the recording", _WHERE,
-                        f"message {number + 1} was {_told(then)}, and is {_told(now)}",
+                        f"message {number + 1} was {_describe_message(then)}, and is {_describe_message(now)}",
                         "record the run again, or pass strict=False to use the answer anyway")
             )  # fmt: skip
 
 
-def _told(message: Mapping[str, str] | None) -> str:
+def _describe_message(message: Mapping[str, str] | None) -> str:
     return "not there" if message is None else f"{message['role']}: {safe_repr(message['content'], limit=200)}"

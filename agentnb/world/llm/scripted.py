@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentnb.errors import ExecutionError, Problem
-from agentnb.world.llm.base import LLMRequest, LLMResponse, told
+from agentnb.world.llm.base import LLMRequest, LLMResponse, stream_whole
 
 
 class ScriptedClient:
@@ -38,8 +38,8 @@ class ScriptedClient:
         if isinstance(script, Mapping):
             of_node = script.get(request.node, ())
             answers = of_node if isinstance(of_node, list | tuple) else [of_node]
-            return told(_response(_at(answers, request.of_node, request), request), request)
-        return told(_response(_at(script, request.number, request), request), request)
+            return stream_whole(_response(_at(answers, request.of_node, request), request), request)
+        return stream_whole(_response(_at(script, request.number, request), request), request)
 
 
 async def _later(answer: Any, request: LLMRequest) -> LLMResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from agentnb.board.values import thaw
-from agentnb.world.llm.base import SIMULATED, LLMRequest, LLMResponse, told
+from agentnb.world.llm.base import SIMULATED, LLMRequest, LLMResponse, stream_whole
 
 
 def mocked(name: str) -> str:
@@ -29,5 +29,7 @@ class SimulatedClient:
             from agentnb.world.sample_data import filled  # imported only if there is a schema
 
             made = filled(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
-            return told(LLMResponse(json.dumps(made, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request)
-        return told(LLMResponse(mocked(request.node), model=SIMULATED, provider=SIMULATED), request)
+            return stream_whole(
+                LLMResponse(json.dumps(made, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request
+            )
+        return stream_whole(LLMResponse(mocked(request.node), model=SIMULATED, provider=SIMULATED), request)

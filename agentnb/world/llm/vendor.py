@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.values import freeze, thaw
 from agentnb.errors import AgentRuntimeError, Problem
 from agentnb.secrets import hide
@@ -414,7 +414,7 @@ class VendorClient(ABC):
         """Register the keys of the settings as secrets, so that they are never shown."""
         key = self._key or ""
         hide(urlsplit(self.base_url or "").password, None if key.isalpha() and len(key) < SHORTEST_KEY else key)
-        hide_found(self._settings)
+        register_secrets(self._settings)
         for value in self._settings.get("headers", {}).values():
             hide(str(value).removeprefix("Bearer ") if str(value).startswith("Bearer ") else None)
 

@@ -103,21 +103,21 @@ def _invoked(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, 
     if is_async(method):
 
         async def acall(**inputs: Any) -> dict[str, Any]:
-            return told_alike(await method(payload(inputs)))
+            return same_description(await method(payload(inputs)))
 
         return named(acall, spec, takes=False)
 
     def call(**inputs: Any) -> dict[str, Any]:
-        return told_alike(method(payload(inputs)))
+        return same_description(method(payload(inputs)))
 
     return named(call, spec, takes=False)
 
 
-def told_alike(value: Any) -> dict[str, Any]:
+def same_description(value: Any) -> dict[str, Any]:
     """Return the answer of an invoked object under the keys that every tool's result has.
 
     Example:
-        >>> told_alike({"output": "42"})["text"]
+        >>> same_description({"output": "42"})["text"]
         '42'
     """
     text, json, items = None, None, None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agentnb.bounds import excess
-from agentnb.errors import Problem, RecipeError, told, with_article
+from agentnb.errors import Problem, RecipeError, error_text, with_article
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, 
     for number, each in enumerate(parameters):
         hint = hints.get(each.name, Any)
         words: dict[str, Any] = {"alias": each.name, **_default(each.default)}
-        said = _said(hint) or args.get(each.name)
+        said = _annotation(hint) or args.get(each.name)
         if said:
             words["description"] = said
         fields[f"p{number}"] = (hint, Field(**words))
@@ -209,7 +209,7 @@ def _made(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseMode
         model: type[BaseModel] = create_model(getattr(function, "__name__", "tool"), __config__=config, **fields)
         model.model_json_schema()
     except (PydanticUserError, NameError) as error:  # a hint that has no rules, or no JSON Schema
-        why = told(error).partition("\n")[0]
+        why = error_text(error).partition("\n")[0]
         do = "hint at what JSON has: str, int, float, bool, list, dict, or a model"
         raise RecipeError(_wrong(function, "a hint says nothing of what may be sent", why, do)) from None
     return model
@@ -245,7 +245,7 @@ def _default(value: Any) -> dict[str, Any]:
     return {"default": value}
 
 
-def _said(hint: Any) -> str | None:
+def _annotation(hint: Any) -> str | None:
     if typing.get_origin(hint) is not Annotated:
         return None
     return next((extra for extra in typing.get_args(hint)[1:] if isinstance(extra, str)), None)

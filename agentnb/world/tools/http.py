@@ -16,7 +16,7 @@ from urllib import request as web
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, with_article
 from agentnb.recipe.model import ToolSpec
 from agentnb.secrets import hide
@@ -52,7 +52,7 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
     given = dict(config)
     if "url" not in given and spec.impl.lower().startswith(("http://", "https://")):
         given["url"] = spec.impl
-    hide_found(given)
+    register_secrets(given)
     where = str(spec.place or f"tool {spec.id!r}")
     wrong = _faults({"url": "http://in.the.inputs", **given})
     if wrong:
@@ -65,7 +65,7 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
         for word in _MERGED:
             if isinstance(given.get(word), Mapping) and isinstance(inputs.get(word), Mapping):
                 together[word] = {**given[word], **inputs[word]}
-        hide_found(together)
+        register_secrets(together)
         faults = _faults(together)
         if faults:
             raise ExecutionError(

@@ -18,7 +18,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AsyncExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from agentnb.errors import ExecutionError, Problem, did_you_mean, told
+from agentnb.errors import ExecutionError, Problem, did_you_mean, error_text
 from agentnb.recipe.model import ToolSpec
 from agentnb.text import LONGEST_TEXT, safe_str
 from agentnb.world.tools.allow_list import Allowed
@@ -197,7 +197,7 @@ class _Connection:
         said = f"it did not answer within {START_SECONDS:g} s" if isinstance(error, TimeoutError) else ""
         errors.seek(0)
         last = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()][-1:]
-        why = "; ".join([said or f"{type(error).__name__}: {told(error)}", *last])
+        why = "; ".join([said or f"{type(error).__name__}: {error_text(error)}", *last])
         self.ready.set_exception(_unreachable(self, why))
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
@@ -215,9 +215,9 @@ class _Connection:
         except MCPError as error:
             if error.code == _GONE:
                 self.end()
-                raise _unreachable(self, told(error)) from error
+                raise _unreachable(self, error_text(error)) from error
             await _check_name(client, name, where)
-            return _failure(told(error))
+            return _failure(error_text(error))
         if answer.is_error:
             await _check_name(client, name, where)
         return _result(answer)

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.values import freeze
 from agentnb.errors import Problem, RecipeError, did_you_mean
 from agentnb.recipe.descriptions import how_to_allow
@@ -76,7 +76,7 @@ def settings_of(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) -> 
         faults.append(("needs the MCP SDK", "it is not installed", 'install it: pip install "agentnb[mcp]"'))
     _refuse(spec, faults)
     for word in ("env", "headers", "arguments"):
-        hide_found(freeze(dict(config.get(word) or {})))
+        register_secrets(freeze(dict(config.get(word) or {})))
     headers, env = _pairs(config.get("headers")), _pairs(config.get("env"))
     if config.get("url"):
         return Settings(url=config["url"].strip(), headers=headers)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.board.values import enter, items_of, thaw
 from agentnb.bounds import Walk
-from agentnb.errors import Problem, RecipeError, error_line, told, with_article
+from agentnb.errors import Problem, RecipeError, error_line, error_text, with_article
 from agentnb.expressions.json_schema import Fault, Schema
 from agentnb.secrets import is_secret
 from agentnb.text import UNREADABLE, safe_repr, safe_str
@@ -200,7 +200,7 @@ class _Model:
         try:
             self._shown = json.dumps(model.model_json_schema())
         except (PydanticUserError, TypeError, ValueError) as error:
-            raise RecipeError(_wrong(f"the model {model.__name__!r} has no JSON Schema", where, told(error),
+            raise RecipeError(_wrong(f"the model {model.__name__!r} has no JSON Schema", where, error_text(error),
                                      "hint its fields at what JSON has")) from None  # fmt: skip
 
     def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from agentnb.bounds import excess
 from agentnb.clock import Clock
-from agentnb.errors import ExecutionError, Problem, told
+from agentnb.errors import ExecutionError, Problem, error_text
 from agentnb.recipe.user_functions import is_async
 from agentnb.text import safe_repr
 from agentnb.world.tools.execution import Awaiting, Blocking, Way, driven
@@ -150,7 +150,9 @@ class ToolRegistry:
         for left in range(config.retry_count, -1, -1):
             answer: Any
             try:
-                answer = await way.call(lambda: call(_given(params)), config.timeout, is_async=is_async(config.handler))
+                answer = await way.call(
+                    lambda: call(_own_parameters(params)), config.timeout, is_async=is_async(config.handler)
+                )
             except _FAILURES as error:
                 if isinstance(error, asyncio.CancelledError) and way.cancelled():
                     raise
@@ -187,10 +189,10 @@ class ToolRegistry:
         if is_async(found.config.handler):
 
             async def aattempt(params: Mapping[str, Any]) -> Any:
-                return await call(_given(params))
+                return await call(_own_parameters(params))
 
             return aattempt
-        return lambda params: call(_given(params))
+        return lambda params: call(_own_parameters(params))
 
     @staticmethod
     def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
@@ -218,7 +220,7 @@ class ToolRegistry:
             await way.settled(
                 context.update_learning_context(
                     tool_name=config.name,
-                    parameters=_given(params),
+                    parameters=_own_parameters(params),
                     result=own(result.result),
                     success=result.success,
                     context_data={"execution_time": seconds, "tool_type": config.type},
@@ -227,7 +229,9 @@ class ToolRegistry:
         except _FAILURES as error:
             if isinstance(error, asyncio.CancelledError) and way.cancelled():
                 raise
-            LOG.warning("the context was not told of tool %r: %s: %s", config.name, type(error).__name__, told(error))
+            LOG.warning(
+                "the context was not told of tool %r: %s: %s", config.name, type(error).__name__, error_text(error)
+            )
 
     def _found(self, name: Any) -> _Registered | None:
         with self._lock:
@@ -260,7 +264,7 @@ def _dict_handler(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
     return handler if model is None else lambda params: handler(model.model_validate(params))  # type: ignore[arg-type]  # as it is hinted
 
 
-def _given(params: Any) -> dict[str, Any]:
+def _own_parameters(params: Any) -> dict[str, Any]:
     """Return parameters as a separate dict, so that the tool's changes affect no other attempt and no caller."""
     return own(params) if params else {}
 
@@ -277,7 +281,7 @@ def _broken(found: _Registered, params: Any) -> list[Detail]:
                  "expected": "object", "received": received}]  # fmt: skip
     if excess(params):
         return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
-    return list(found.parameters.broken(_given(params), path))
+    return list(found.parameters.broken(_own_parameters(params), path))
 
 
 def _described(tool: _Registered) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.errors import Problem, RecipeError, did_you_mean, with_article
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.secrets import hide
@@ -88,7 +88,7 @@ class ToolConfig:
             raise RecipeError(*problems)
         hide(config.api_key)
         if config.config is not None:
-            hide_found(config.config)
+            register_secrets(config.config)
         return config
 
     def check(self) -> list[Problem]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from agentnb.errors import told
+from agentnb.errors import error_text
 from agentnb.recipe.user_functions import unrun
 from agentnb.world.tools.invocation import failure_of
 
@@ -118,11 +118,11 @@ def _metrics(given: Any) -> ToolMetrics | None:
 
 
 def _raised(error: BaseException) -> str:
-    if isinstance(error.__cause__, StopIteration) and told(error) == "coroutine raised StopIteration":
+    if isinstance(error.__cause__, StopIteration) and error_text(error) == "coroutine raised StopIteration":
         error = error.__cause__  # Python's substitute for it in a coroutine
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r})"
-    said, kind = told(error), type(error).__name__
+    said, kind = error_text(error), type(error).__name__
     if not said:
         return kind
     return said if type(error) is TimeoutError else f"{kind}: {said}"

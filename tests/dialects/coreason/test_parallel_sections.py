@@ -248,7 +248,7 @@ def test_a_fallback_that_leads_out_of_the_branch():
 
 def test_a_fallback_that_ends_the_run():
     why, _ = unfit(["f", falling("a", "h"), "b", "j", "h"], DIAMOND)
-    assert why == "the fallback 'a' -> 'h' leads to 'h', which ends the run; the other ways meet in 'j'"
+    assert why == "the fallback 'a' -> 'h' leads to 'h', which ends the run; the others meet in 'j'"
 
 
 def test_a_fallback_that_two_ways_share():

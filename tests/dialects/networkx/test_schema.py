@@ -72,8 +72,8 @@ def test_a_condition_tells_its_own_problems():
 
 
 def test_a_value_is_shown_short():
-    assert len(words.shown("x" * 500)) == 60
-    assert (words.shown([]), words.shown({}), words.shown(object())) == ("a list", "a dict", "an object")
+    assert len(words.short_text("x" * 500)) == 60
+    assert (words.short_text([]), words.short_text({}), words.short_text(object())) == ("a list", "a dict", "an object")
 
 
 @pytest.mark.parametrize("word", ["tools", "messages", "prompt"])

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
-from agentnb.dialects.polaris.loader import load, recipe_of_graph, recognise, types_given
+from agentnb.dialects.polaris.loader import initial_board, load, recipe_of_graph, recognise
 from agentnb.dialects.polaris.schema import SequentialEdge
 from agentnb.sources import Source
 from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
@@ -316,7 +316,7 @@ def test_what_a_run_begins_with_is_declared_and_asked_for():
     recipe = nb.load(Graph().given(Plan).add_system(tell))
     with pytest.raises(nb.RecipeError, match="R205"):
         nb.Session(recipe)
-    session = nb.Session(recipe, types_given(Graph().given(Plan), {Plan: Plan("tea", 7)}))
+    session = nb.Session(recipe, initial_board(Graph().given(Plan), {Plan: Plan("tea", 7)}))
     session.run()
     assert session.board[RESULT] == Result("tea 7")
 

@@ -7,7 +7,7 @@ import pytest
 from agentnb.errors import AgentRuntimeError
 from agentnb.secrets import hide
 from agentnb.world.llm.base import LLMError
-from agentnb.world.llm.errors import Unreadable, failure_of, retry_after, said
+from agentnb.world.llm.errors import Unreadable, failure_of, retry_after, server_message
 
 
 class Response:
@@ -69,12 +69,12 @@ def test_who_is_refused_is_told_which_key_to_check():
     ],
 )
 def test_what_the_server_said_is_found_wherever_it_stands(error, text):
-    assert said(error) == text
+    assert server_message(error) == text
 
 
 def test_what_the_server_said_is_masked_before_it_is_cut():
     hide("s3cr3t-4711")
-    told = said(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
+    told = server_message(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
     assert len(told) == 500
     assert "s3cr" not in told
 

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from agentnb.errors import ExecutionError, RecipeError
-from agentnb.world.tools.adapters import as_tool, told_alike
+from agentnb.world.tools.adapters import as_tool, same_description
 from tests.world.tools.making import spec
 
 
@@ -102,7 +102,7 @@ def test_an_object_that_can_only_be_awaited_is(found):
     ],
 )
 def test_what_an_object_answers_is_told_under_the_keys_of_every_tool(value, parts):
-    told = told_alike(value)
+    told = same_description(value)
     assert told | parts == told
     assert (told["status"], told["result"], told["error"]) == (200, value, None)
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
 from agentnb.clock import FrozenClock
 from agentnb.dialects.activegraph.foreign.behaviors import names_of, recipe_of
 from agentnb.dialects.activegraph.foreign.calls import calls_of
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery, deliveries_of
-from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, told_by
+from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, creation_events
 from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
 from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, broken, moment
 from agentnb.dialects.activegraph.parts.projection import Writes, projected
@@ -147,7 +147,7 @@ class _Builder:
             return
         state = self.log.snapshots.get(str(first.payload.get("state_hash", "")))
         try:
-            for type, payload in told_by(state):
+            for type, payload in creation_events(state):
                 check(type, payload)
                 for key, value in projected(self.graph, type, freeze(payload)):
                     self._write(first, key, value)
@@ -257,7 +257,7 @@ class _Builder:
                 found = self.frozen[at] = freeze(dict(self.events[at].payload))
             except BoardError as error:
                 raise self._broken(self.events[at], "payload", error.problems[0].what) from None
-            hide_found(found)
+            register_secrets(found)
         return found
 
     def _writes(self, at: int) -> Writes:

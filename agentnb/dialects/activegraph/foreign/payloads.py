@@ -66,7 +66,7 @@ def _part(whole: Mapping[str, Any], name: str, where: str) -> Any:
     return value
 
 
-def told_by(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield type and payload of the events that would create a snapshot.
 
     Raises:
@@ -85,4 +85,4 @@ def told_by(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
         raise Unfit(where, f"the state that it names cannot be read: {error}") from None
 
 
-__all__ = ["Unfit", "check", "told_by"]
+__all__ = ["Unfit", "check", "creation_events"]

@@ -43,7 +43,7 @@ class Approvals:
         wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in kept}
         if not wanted:
             return ()
-        asked = _asked(ledger, wanted)
+        asked = _requests(ledger, wanted)
         return [_leave(id_, thaw(kept[id_]), _requester(run, asked.get(id_)))
                 for id_ in sorted(wanted, key=lambda id_: asked[id_].seq if id_ in asked else -1)]  # fmt: skip
 
@@ -109,13 +109,13 @@ class Approvals:
     def _hand(self, session: Session, id_: str) -> Outside:
         """Return the actor of a decision, caused by the requesting event."""
         ledger = ledger_of(state_of(session).run).sync()
-        asked = _asked(ledger, {id_}).get(id_)
+        asked = _requests(ledger, {id_}).get(id_)
         hand = Outside(session, ledger, NOBODY, None if asked is None else asked.id, self.party.frame_id)
         hand.checks = self.party.checks
         return hand
 
 
-def _asked(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
+def _requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
     """Return the requesting events by the ids of what they request."""
     found: dict[str, Event] = {}
     for event in reversed(ledger.events()):

@@ -155,7 +155,9 @@ class Graph:
                    llm_request_event_id: str | None = None,
                    tool_request_event_ids: Sequence[str] | None = None) -> Object:  # fmt: skip
         """Create an object; its id counts on: task#1, claim#2."""
-        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        hand = self.hand(
+            actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
+        )
         return object_of(hand.add_object(type, data, evidence))
 
     def add_relation(self, source: str, target: str, type: str, data: Mapping[str, Any] | None = None, *,
@@ -163,7 +165,9 @@ class Graph:
                      llm_request_event_id: str | None = None,
                      tool_request_event_ids: Sequence[str] | None = None) -> Relation:  # fmt: skip
         """Create a relation; its ends need not exist."""
-        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        hand = self.hand(
+            actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
+        )
         return relation_of(hand.add_relation(source, target, type, data))
 
     def remove_object(self, object_id: str, *, actor: str = "system", caused_by: str | None = None,
@@ -185,7 +189,9 @@ class Graph:
         Raises:
             KeyError: there is no such object.
         """
-        hand = self.hand(actor, caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        hand = self.hand(
+            actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
+        )
         return patch_of(hand.patch_object(target, updates, rationale, evidence))
 
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], *, proposed_by: str,
@@ -194,7 +200,9 @@ class Graph:
                       llm_request_event_id: str | None = None,
                       tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
         """Propose a change: `update` merges fields, `replace` replaces them all."""
-        hand = self.hand("system", caused_by, frame_id, **_asked(llm_request_event_id, tool_request_event_ids))
+        hand = self.hand(
+            "system", caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
+        )
         return patch_of(hand.propose_patch(target, op, value, proposed_by, rationale, evidence))
 
     def apply_patch(self, patch_id: str, *, approved_by: str = "system", caused_by: str | None = None,
@@ -321,7 +329,7 @@ class Graph:
         return f"<Graph: {objects} objects, {len(ledger.relations)} relations>"
 
 
-def _asked(llm: str | None, tools: Sequence[str] | None) -> dict[str, Any]:
+def _request_provenance(llm: str | None, tools: Sequence[str] | None) -> dict[str, Any]:
     """Return the provenance fields of a model request and of the tools that it called."""
     return {"llm_request_event_id": llm, "tool_request_event_ids": None if tools is None else list(tools)}
 

@@ -219,7 +219,7 @@ class Inside(Hand):
         event = work.emit(type_, kept, actor or "", keep=keep, id=id_, cause=cause, mark=frame, time=when)
         for key, value in writes:
             work.write((key,), value)
-        ledger.told(event, writes)
+        ledger.record(event, writes)
         ledger.notify(event)
         return event
 
@@ -252,7 +252,7 @@ class Outside(Hand):
         ledger.ids.kept(drawn)  # the intervention may have started a fork, whose log did not hold it yet
         event: Kept = ledger.run.history.events[-1]
         ledger.note(event, writes)
-        ledger.told_outside()
+        ledger.record_outside()
         ledger.notify(event)
         return event
 

@@ -85,7 +85,7 @@ class Watching:
         """Return how many events are queued, not counting the one being delivered."""
         return len(self.graph.ledger.turns) - self._turns_taken()
 
-    def _said_already(self, kind: str) -> bool:
+    def _is_logged(self, kind: str) -> bool:
         """Return True if the log has an event of this type, with no delivery and no event to deliver after it."""
         waits = self.graph.session.recipe.reactive
         for event in self.graph.ledger.backwards():
@@ -132,7 +132,7 @@ class Watching:
         )
 
     def _state(self, word: str) -> State:
-        if word == "exhausted" or (word in ("ready", "paused") and self._said_already("runtime.budget_exhausted")):
+        if word == "exhausted" or (word in ("ready", "paused") and self._is_logged("runtime.budget_exhausted")):
             return "exhausted"
         if word in ("running", "pausing"):
             return "running"

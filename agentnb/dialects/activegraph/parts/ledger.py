@@ -116,7 +116,7 @@ class Ledger:
             run.clock = TickingClock(last.time + clock.step, clock.step.total_seconds())
             run.ns = run.clock.ns
 
-    def told(self, event: Event, writes: Writes) -> None:
+    def record(self, event: Event, writes: Writes) -> None:
         """Update the indexes for an event of the current step and for what it writes."""
         self._told += 1
         self._queue(event)
@@ -129,7 +129,7 @@ class Ledger:
         for listener in tuple(self.listeners):
             listener(event)
 
-    def told_outside(self) -> None:
+    def record_outside(self) -> None:
         """Update the indexes for a recorded event from outside and for what it writes."""
         self._at = self._here()
 

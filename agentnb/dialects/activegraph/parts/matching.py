@@ -9,7 +9,7 @@ from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.parts.behaviors import RelationBehavior
 from agentnb.dialects.activegraph.parts.events import canonical, is_lifecycle
 from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.parts.projection import check_kept, projected
+from agentnb.dialects.activegraph.parts.projection import check_board_value, projected
 from agentnb.dialects.activegraph.parts.where import failing, holds
 from agentnb.engine.core.history import LATE
 from agentnb.text import safe_repr
@@ -114,7 +114,7 @@ class Matcher:
 
     def edited(self, key: str, value: Any) -> None:
         """Raise for an edit that leaves something on the board that is not part of a graph."""
-        check_kept(key, value)
+        check_board_value(key, value)
 
     def _fits(self, ledger: Ledger, each: Any, event: Event) -> bool:
         if each.pattern_matcher is None:

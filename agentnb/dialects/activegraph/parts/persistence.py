@@ -123,7 +123,7 @@ class Stored:
                 runtime.name = name or "behaviors"
                 runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
                 return continue_log(path, log, heard, runtime.party, runtime.name, graph_store)
-            runtime.name = name or _kept_name(path, run_id)
+            runtime.name = name or _recorded_name(path, run_id)
             recipe = recipe_of_behaviors(heard, runtime.party, runtime.name, 0)
             session = opened(path, run_id, recipe=recipe)
             state = state_of(session)
@@ -259,7 +259,7 @@ def _place_of(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
     return None if journal is None else (journal.log.url, lambda path: open_log(path) is journal.log)
 
 
-def _kept_name(path: Any, run_id: str | None) -> str:
+def _recorded_name(path: Any, run_id: str | None) -> str:
     """Return the name of the behaviors that a stored run was recorded with.
 
     Raises:

@@ -66,7 +66,7 @@ def _id(payload: Any, name: str = "id") -> str:
 
 def _object_created(_: Ledger, payload: Any) -> Writes:
     made = _part(payload, "object", "id", "type", "data", "version", "provenance")
-    check_kept(str(made["id"]), made)
+    check_board_value(str(made["id"]), made)
     return [(made["id"], made)]
 
 
@@ -127,7 +127,7 @@ def patched(found: Any, patch: Any) -> Any:
     return freeze({**found, "data": data, "version": found["version"] + 1})
 
 
-def check_kept(key: str, value: Any) -> None:
+def check_board_value(key: str, value: Any) -> None:
     """Raise for a value on the board that is not part of a graph.
 
     X518: a value put on the board of behaviors is not an object, relation, patch or approval.
@@ -187,4 +187,4 @@ _BY_TYPE: Final[Mapping[str, Callable[[Any, Any], Writes]]] = {
     "approval.denied": _approval_decided,
 }
 
-__all__ = ["CHANCE", "OPS", "Writes", "check_kept", "check_op", "diff", "patched", "projected"]
+__all__ = ["CHANCE", "OPS", "Writes", "check_board_value", "check_op", "diff", "patched", "projected"]

@@ -215,7 +215,7 @@ class _Files:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 _replace(file, text)
             except (OSError, ValueError) as error:
-                raise _not_kept(str(file), error) from error
+                raise _cannot_store(str(file), error) from error
 
 
 def _replace(file: Path, text: str) -> None:
@@ -266,7 +266,7 @@ class _Sqlite:
         try:
             self._rows(statement, *rows)
         except sqlite3.Error as error:
-            raise _not_kept(self.path, error) from error
+            raise _cannot_store(self.path, error) from error
 
 
 def _connected(path: str, only: sqlite3.Connection | None) -> Any:
@@ -299,7 +299,7 @@ def _file_name_part(value: Any) -> str:
     return f"{text.strip('. ')}-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:12]}" if given else "_"
 
 
-def _not_kept(where: str, error: Exception) -> AgentRuntimeError:
+def _cannot_store(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
         Problem("X430", "the conversation cannot be stored", where, f"{type(error).__name__}: {error}",
                 "check that the path is writable; what was stored before is intact")

@@ -26,7 +26,7 @@ class Caller:
         node = self.recipe.nodes[request.node]
         keys = [text.key for _, text in node.params.get("prompt", ())]
         texts = [message.content for message in request.messages]
-        answer = self.ask(asked_node(node), dict(zip(keys, texts, strict=False)), node.params.get("timeout"))
+        answer = self.ask(node_description(node), dict(zip(keys, texts, strict=False)), node.params.get("timeout"))
         return _later(answer) if inspect.isawaitable(answer) else LLMResponse(answer, model="callable")
 
 
@@ -34,7 +34,7 @@ async def _later(answer: Any) -> LLMResponse:
     return LLMResponse(await answer, model="callable")
 
 
-def asked_node(node: Node) -> SimpleNamespace:
+def node_description(node: Node) -> SimpleNamespace:
     """Return the description of a node for a caller's function: its id, type, name and prompt."""
     prompt = node.params.get("template")
     own = own_id(node)

@@ -184,7 +184,7 @@ class _Fork:
     def _back(self, branch: _Branch) -> Iterator[Fault]:
         if self.name in branch.nodes:
             edge = next(edge for edge in self.ways.into[self.name] if edge.source in branch.nodes)
-            yield f"{_told(edge)} leads back to {self.name!r} before its ways have met", edge
+            yield f"{_describe_edge(edge)} leads back to {self.name!r} before its ways have met", edge
 
     def _shared(self, name: str, first: _Branch, second: _Branch) -> Fault:
         edges = [edge for edge in self.ways.into[name] if edge.source in second.nodes or edge is second.edge]
@@ -195,7 +195,7 @@ class _Fork:
                 if each in branch.nodes and self.ways.ends(each)]  # fmt: skip
         other = f"the run may also end at {ends[0]!r}" if ends else f"not every branch of {self.name!r} does"
         both = f"the branches of {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
-        return f"{both} ({_told(edge)}), and {other}", edge
+        return f"{both} ({_describe_edge(edge)}), and {other}", edge
 
     def _entered(self, branch: _Branch, entry: str) -> Iterator[Fault]:
         inside = set(branch.nodes)
@@ -208,20 +208,23 @@ class _Fork:
                     continue
                 falls = [each for each in self.ways.into[name] if each.kind == "error" and each.source in inside]
                 if falls:
-                    yield f"{_told(falls[0])} leads out of {way}, to where {_told(edge)} leads as well", falls[0]
-                yield f"{_told(edge)} leads into {way} from outside", edge
+                    yield (
+                        f"{_describe_edge(falls[0])} leads out of {way}, to where {_describe_edge(edge)} leads as well",
+                        falls[0],
+                    )
+                yield f"{_describe_edge(edge)} leads into {way} from outside", edge
 
     def _cut_short(self, branch: _Branch) -> Iterator[Fault]:
         for name in branch.nodes if self.meets != END else ():
             if self.ways.ends(name):
                 edge = next(iter(self.ways.into[name]), branch.edge)
                 yield (
-                    f"{_told(edge)} leads to {name!r}, which ends the run; the other ways meet in {self.meets!r}",
+                    f"{_describe_edge(edge)} leads to {name!r}, which ends the run; the others meet in {self.meets!r}",
                     edge,
                 )
 
 
-def _told(edge: Edge) -> str:
+def _describe_edge(edge: Edge) -> str:
     word = {"error": "the fallback", "route": "the route"}.get(edge.kind, "the edge")
     return f"{word} {edge.source!r} -> {edge.target!r}"
 

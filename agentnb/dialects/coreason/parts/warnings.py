@@ -13,7 +13,7 @@ from agentnb.errors import Problem
 from agentnb.expressions.json_schema import Schema, asks_types_only
 from agentnb.recipe.descriptions import listed
 from agentnb.text import safe_repr
-from agentnb.world.sample_data import told
+from agentnb.world.sample_data import fault_text
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.parts.schema_errors import Written
@@ -39,7 +39,7 @@ def notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     yield from _fallbacks(definition, written)
     yield from _unready(definition, written)
     yield from _scenarios(definition, written)
-    yield from _kept_nowhere(definition, written)
+    yield from _unstored_state(definition, written)
 
 
 def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
@@ -48,10 +48,10 @@ def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Pr
         if getattr(definition, word) is not None:
             yield _shown_only((word,), written)
     for word in ("mcp_servers", "python_version"):
-        if definition.environment is not None and _is_given(definition.environment, word):
+        if definition.environment is not None and _is_set(definition.environment, word):
             yield _shown_only(("environment", word), written)
     for word in _IN_POLICY:
-        if definition.policy is not None and _is_given(definition.policy, word):
+        if definition.policy is not None and _is_set(definition.policy, word):
             yield _shown_only(("policy", word), written)
     for path, asks in _ON_NODES.items():
         asking = [(n, node) for n, node in enumerate(definition.topology.nodes) if asks(node)]
@@ -61,7 +61,7 @@ def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Pr
             yield _shown_only((*there, *path), written, f" at {listed(node.id for _, node in asking)}")
 
 
-def _is_given(part: Any, word: str) -> bool:
+def _is_set(part: Any, word: str) -> bool:
     return word in part.model_fields_set and getattr(part, word) not in (None, [], "")
 
 
@@ -180,7 +180,7 @@ def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Prob
             if fault is not None:
                 place = written.place(("topology", "nodes", number, "output_schema"))
                 yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
-                              told(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
+                              fault_text(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
 
 
 def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
@@ -244,7 +244,7 @@ def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Probl
                           "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
 
 
-def _kept_nowhere(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _unstored_state(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R130: a recipe's state must outlive the run."""
     state = definition.state
     if state is not None and state.persistence != "ephemeral":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agentnb.dialects.networkx.schema import inside, shown
+from agentnb.dialects.networkx.schema import inside, short_text
 from agentnb.errors import Place, Problem, with_article
 from agentnb.recipe.model import ROOT
 from agentnb.text import class_name, safe_repr
@@ -132,7 +132,7 @@ def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
 def _unfit(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
     """R114: the inside of a node is not a graph. R108: it contains itself, or is too deep."""
     if not is_graph(graph):
-        return [Problem("R114", f"'graph' is {shown(graph)}", str(place), "a node's inner graph is a networkx graph",
+        return [Problem("R114", f"'graph' is {short_text(graph)}", str(place), "an inner graph is a networkx graph",
                         "give it a DiGraph")]  # fmt: skip
     if any(graph is outer for outer in around):
         return [Problem("R108", "a graph contains itself", str(place), "the nesting would be infinite",

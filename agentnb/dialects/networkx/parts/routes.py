@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from agentnb.dialects.networkx.parts.levels import Level
-from agentnb.dialects.networkx.schema import inside, shown
+from agentnb.dialects.networkx.schema import inside, short_text
 from agentnb.errors import Problem
 from agentnb.recipe.control_flow import ORDINARY, ignored_edge
 from agentnb.recipe.descriptions import END, OTHERWISE
@@ -31,7 +31,7 @@ class Routes:
             given, default = {word: target for word, target in ways.items() if target is not None}, None
         if given is not None and not isinstance(given, Mapping):
             place = inside(node.place, "routes") if node.place else node.id
-            problems.append(Problem("R114", f"'routes' is {shown(given)}", str(place),
+            problems.append(Problem("R114", f"'routes' is {short_text(given)}", str(place),
                                     "routes map values to nodes", "write it as {'value': 'node'}"))  # fmt: skip
             given = None
         self.routes = {str(value): self._target(target) for value, target in (given or {}).items()}

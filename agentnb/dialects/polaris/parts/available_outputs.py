@@ -50,7 +50,7 @@ class Flow:
                 if node is None or id in seen:
                     continue
                 seen.add(id)
-                found = found.with_(_given_by(node))
+                found = found.with_(_outputs_of(node))
                 waiting += [entry for _, entry in children(node)]
                 waiting += [edge.target for edge in self.levels.asides.get(id, ())]
                 waiting += [self.levels.next[id]] if id in self.levels.next else []
@@ -73,7 +73,7 @@ class Flow:
                 for edge in self.levels.asides.get(node.id, ()):
                     waiting.append((edge.target, self.before[node.id]))
                     here = here.with_(self.inside(edge.target)) if edge.resume else here
-                here = here.with_(_given_by(node))
+                here = here.with_(_outputs_of(node))
 
     def asked(self) -> Iterator[tuple[str, Any, str]]:
         """Yield the required outputs: (the node, the type, the description of the requirement)."""
@@ -86,7 +86,7 @@ class Flow:
                 yield id, node.output_type, f"{'decision' if isinstance(node, DecisionNode) else 'switch'} {id!r}"
 
 
-def _given_by(node: Node) -> Outputs:
+def _outputs_of(node: Node) -> Outputs:
     if not isinstance(node, SystemNode):
         return Outputs()
     return Outputs(more=True) if node.system.gives is None else Outputs(frozenset(node.system.gives))

@@ -33,13 +33,13 @@ class DevToolsPlugin:
     def build(self, hooks: HooksAPI | None = None) -> HooksAPI:
         """Register its hooks, and return the registry."""
         hooks = HooksAPI() if hooks is None else hooks
-        hooks.register_provider(Schedule.OnSystemStart, "devtools", _told)
+        hooks.register_provider(Schedule.OnSystemStart, "devtools", _system_info)
         if self.traces:
             hooks.register(AllGraphSchedules, "devtools_tracing", _logged)
         return hooks
 
 
-def _told(event: GraphEvent) -> SystemInfo:
+def _system_info(event: GraphEvent) -> SystemInfo:
     return SystemInfo(str(event.node_id), str(event.node_name))
 
 

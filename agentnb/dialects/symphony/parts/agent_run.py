@@ -164,7 +164,7 @@ def _describe_calls(executed: list[Any]) -> str:
         return ""
     first = executed[0]
     return (
-        f"Processed {len(executed)} tool actions; the first was {first['name']}, success: {_said(first['success'])}. "
+        f"Processed {len(executed)} tool actions; the first was {first['name']}, success: {_bool(first['success'])}. "
     )
 
 
@@ -173,8 +173,8 @@ def _summary(tool: Mapping[str, Any]) -> str:
     name, value = "Result", tool.get("result")
     if not is_truthy(value) and (is_truthy(tool.get("error")) or not tool["success"]):
         name, value = "Error", tool.get("error")
-    return f"Tool {safe_str(tool['name'])} executed. Success: {_said(tool['success'])}. {name}: {as_text(value)}"
+    return f"Tool {safe_str(tool['name'])} executed. Success: {_bool(tool['success'])}. {name}: {as_text(value)}"
 
 
-def _said(yes: bool) -> str:
+def _bool(yes: bool) -> str:
     return "true" if yes else "false"

@@ -300,7 +300,7 @@ class _ClientAdapter:
         stream = getattr(self._client, "complete_stream", None)
         if asked.tell is not None and callable(stream):
             pieces = stream(asked)
-            return _told_later(pieces, asked) if hasattr(pieces, "__aiter__") else _told(pieces, asked)
+            return _collect_async(pieces, asked) if hasattr(pieces, "__aiter__") else _collect(pieces, asked)
         answer = self._client.complete(asked)
         return _later(answer, asked) if inspect.isawaitable(answer) else _answered(answer, asked)
 
@@ -314,12 +314,12 @@ def _answered(answer: Any, asked: LLMRequest) -> LLMResponse:
     return response_of(answer, text=asked.expects_json_response)
 
 
-def _told(pieces: Any, asked: LLMRequest) -> LLMResponse:
+def _collect(pieces: Any, asked: LLMRequest) -> LLMResponse:
     with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # also when no listener is left
         return _join_pieces([_heard(piece, asked) for piece in pieces])
 
 
-async def _told_later(pieces: Any, asked: LLMRequest) -> LLMResponse:
+async def _collect_async(pieces: Any, asked: LLMRequest) -> LLMResponse:
     async with aclosing(pieces) if hasattr(pieces, "aclose") else nullcontext():
         return _join_pieces([_heard(piece, asked) async for piece in pieces])
 

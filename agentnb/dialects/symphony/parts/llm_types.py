@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from agentnb.board.external_types import model_fields
-from agentnb.board.masking import hide_found
+from agentnb.board.masking import register_secrets
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr
@@ -227,7 +227,7 @@ def request_of(request: Any) -> LLMRequest:
     if isinstance(request, Mapping):
         rest = {str(name): value for name, value in request.items() if name != "messages"}
         return LLMRequest(request.get("messages", ()), **rest)
-    raise AgentRuntimeError(_nothing_asked(request))
+    raise AgentRuntimeError(_missing_messages(request))
 
 
 def response_of(answer: Any, *, text: bool = True) -> LLMResponse:
@@ -312,7 +312,7 @@ def config_of(config: Any, where: str = "llm") -> dict[str, Any]:
         )  # fmt: skip
     words = {_snake(name): value for name, value in found.items() if value is not None}
     plain = {_OWN.get(name, name): _shown(value) for name, value in words.items()}
-    hide_found(plain)
+    register_secrets(plain)
     return plain
 
 
@@ -349,7 +349,7 @@ def messages_of(messages: Any) -> tuple[LLMMessage, ...]:
     """
     listed = None if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable) else [*messages]
     if not listed:
-        raise AgentRuntimeError(_nothing_asked(messages))
+        raise AgentRuntimeError(_missing_messages(messages))
     read = [_message(message, number) for number, message in enumerate(listed)]
     problems = [message for message in read if isinstance(message, Problem)]
     if problems:
@@ -357,7 +357,7 @@ def messages_of(messages: Any) -> tuple[LLMMessage, ...]:
     return tuple(message for message in read if isinstance(message, LLMMessage))
 
 
-def _nothing_asked(messages: Any) -> Problem:
+def _missing_messages(messages: Any) -> Problem:
     given = (
         "they are empty" if isinstance(messages, list | tuple) else f"{with_article(type(messages).__name__)} was given"
     )
