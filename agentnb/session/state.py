@@ -12,7 +12,7 @@ from agentnb.engine.control.interventions import current, here
 from agentnb.engine.core.event_loops import running_loop
 from agentnb.engine.core.frames import given_at
 from agentnb.ids import new_run_id
-from agentnb.kinds.agent import is_answered_by_nobody
+from agentnb.kinds.agent import has_only_simulated_model
 from agentnb.kinds.context import NOBODY, Context
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
@@ -172,7 +172,7 @@ class State:
     def simulated(self) -> tuple[str, ...]:
         """The nodes with simulated answers: they have no implementation, and no model was passed."""
         nodes, world = self.recipe.nodes.values(), self.run.world
-        return tuple(node.id for node in nodes if is_answered_by_nobody(node, world))
+        return tuple(node.id for node in nodes if has_only_simulated_model(node, world))
 
     @property
     def trace(self) -> SimulationTrace:
