@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agentnb.analysis.compare import compare
     from agentnb.analysis.coverage import coverage, suspects
     from agentnb.analysis.many_frames import frames
+    from agentnb.analysis.minimize import minimize
     from agentnb.analysis.sweep import sweep
     from agentnb.board.values import ABSENT
     from agentnb.clock import FrozenClock
@@ -74,6 +75,7 @@ _HOMES = {
     "coverage": "agentnb.analysis.coverage",
     "suspects": "agentnb.analysis.coverage",
     "sweep": "agentnb.analysis.sweep",
+    "minimize": "agentnb.analysis.minimize",
     "run_scenarios": "agentnb.scenarios",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",
@@ -135,6 +137,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
     "frames",
     "load",
     "load_ipython_extension",
+    "minimize",
     "open_activegraph",
     "run_scenarios",
     "runs",
@@ -202,6 +205,7 @@ _register("parquet", "agentnb.export.parquet:to_parquet")
 _register("sequence_diagram", "agentnb.export.sequence_diagram:sequence_diagram")
 _register("slice", "agentnb.analysis.slices:slice_of")
 _register("find", "agentnb.analysis.search:find")
+_register("counterfactuals", "agentnb.analysis.counterfactuals:counterfactuals")
 _register("progress", "agentnb.ui.progress_bar:progress_bar")
 
 sys.modules[__name__].__class__ = _Package

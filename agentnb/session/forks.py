@@ -67,6 +67,24 @@ class Forks:
             RecipeError: the other recipe has errors, or a tool is missing.
         """
         state = self._state
+        forked = self.trial(at, name, recipe, llm, tools)
+        if state.journal is not None:
+            forked.persistence.record_in(stored_run.begin_fork(forked.state, state.journal))
+        self._made.append(forked)
+        if edit:
+            forked.interventions.edit(edit)
+        return forked
+
+    def trial(
+        self,
+        at: int | str | None,
+        name: str | None,
+        recipe: Recipe | None,
+        llm: Any,
+        tools: Mapping[str, Callable[..., Any]] | None,
+    ) -> Parts:
+        """Make a fork that is neither stored nor listed; errors as of `fork`."""
+        state = self._state
         not_running(state, "fork()")
         run = state.run
         step = run.position if at is None else self._step_of(at)
@@ -76,13 +94,7 @@ class Forks:
             check_recipe(recipe)
             check_shared(run, recipe, step)
         plan = plan_to_go_on(run, recipe, llm, tools)
-        forked = self._parts_of(time_travel.forked(run, plan, step, name), name or f"{state.name}@{step}")
-        if state.journal is not None:
-            forked.persistence.record_in(stored_run.begin_fork(forked.state, state.journal))
-        self._made.append(forked)
-        if edit:
-            forked.interventions.edit(edit)
-        return forked
+        return self._parts_of(time_travel.forked(run, plan, step, name), name or f"{state.name}@{step}")
 
     def _parts_of(self, run: Run, name: str, run_id: str | None = None) -> Parts:
         """Make a session of another run of this one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentnb.arguments import plain_methods
@@ -570,6 +570,28 @@ class Session:
             ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
         """
         return view("slice")(self, path, at)
+
+    def counterfactuals(
+        self,
+        ok: Callable[[Session], Any],
+        at: int | None = None,
+        candidates: Mapping[str, Iterable[Any]] | None = None,
+        max_forks: int = 100,
+    ) -> Any:
+        """Return which single changes of the past make `ok(fork)` true, as a DataFrame, the most telling first.
+
+        Each change of a recorded answer (`call`), a written value (`write`), a route or an input is made in a fork that
+        then runs; requests that did not change get their recorded answers. The session and its store do not change.
+        The columns are step, node, kind, change, outcome (whether `ok` held), steps_after.
+
+        Args:
+            ok: called with each fork, at its end: whether it is right. If it raises, the fork is wrong.
+            at: changes of later steps are not tried; default: the current position.
+            candidates: key -> the values to try for it; only these are changed then. Default: values near the
+                recorded ones, and those that the key had elsewhere.
+            max_forks: how many changes are tried.
+        """
+        return view("counterfactuals")(self, ok, at, candidates, max_forks)
 
     def find(self, condition: Any) -> list[int]:
         """Return every step after which a condition holds, later ones included; nothing runs again.

@@ -1,0 +1,255 @@
+"""Counterfactuals: which single change of a run's past would have made it right.
+
+One recorded answer, write, route or input is changed at a time; a fork runs from there, on recorded answers where
+nothing changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agentnb.analysis.dependence import Dependence
+from agentnb.board.masking import secret_word
+from agentnb.board.values import thaw
+from agentnb.engine.core.history import RUN
+from agentnb.expressions.paths import parse_path
+from agentnb.recipe.descriptions import choices
+from agentnb.session import Session
+from agentnb.session.parts import parts_of
+from agentnb.session.state import state_of
+from agentnb.text import safe_repr, safe_str
+from agentnb.world.llm.recorded import RecordedClient
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KINDS: Final = ("call", "route", "write", "input")  # of equal effect, the first of these comes first
+_TYPES: Final = {
+    "step": "int64", "node": "object", "kind": "category", "change": "object", "outcome": "bool",
+    "steps_after": "int64",
+}  # fmt: skip
+_MOST_ALTERNATIVES: Final = 8  # per value
+_ROOM: Final = 100  # steps that a fork may take beyond twice those of the run
+
+
+class Change(NamedTuple):
+    """One change of the past: after step `at`, `apply` makes it in a fork."""
+
+    step: int
+    node: str | None
+    kind: str
+    text: str
+    at: int
+    apply: Callable[[Session], Any]
+
+
+def counterfactuals(
+    session: Session,
+    ok: Callable[[Session], Any],
+    at: int | None = None,
+    candidates: Mapping[str, Iterable[Any]] | None = None,
+    max_forks: int = 100,
+) -> pd.DataFrame:
+    """Return which single changes of the past make `ok(fork)` true; see `Session.counterfactuals`."""
+    from agentnb.trace.frames import table
+
+    end = session.position if at is None else at
+    options = _recorded_world(session)
+    rows: list[dict[str, Any]] = []
+    for change in islice(_fairly(_changes(session, end, candidates)), max_forks):
+        outcome, steps = _tried(session, change, ok, options)
+        rows.append({"step": change.step, "node": change.node, "kind": change.kind, "change": safe_str(change.text),
+                     "outcome": outcome, "steps_after": steps})  # fmt: skip
+    rows.sort(key=lambda row: (not row["outcome"], _KINDS.index(row["kind"]), row["step"]))
+    return table(rows, _TYPES)
+
+
+def _tried(
+    session: Session, change: Change, ok: Callable[[Session], Any], options: Mapping[str, Any]
+) -> tuple[bool, int]:
+    """Return whether a run with this change is right, and how many steps it took after the change."""
+    try:
+        fork = parts_of(session).forks.trial(change.at, None, None, options["llm"], options["tools"]).state.session
+        change.apply(fork)
+        fork.run(max_steps=2 * len(session.trace) + _ROOM)
+        return bool(ok(fork)), fork.position - change.at
+    except Exception:  # noqa: BLE001  (a change may make the run, or ok, fail: then it does not make it right)
+        return False, 0
+
+
+# -- what may be changed --------------------------------------------------------------------------------------------
+
+
+def _changes(
+    session: Session, end: int, candidates: Mapping[str, Iterable[Any]] | None
+) -> dict[str, list[Iterator[Change]]]:
+    """Return the changes by kind, one iterator per value or choice."""
+    rows, found = Dependence(session.trace, session.recipe), {kind: list[Iterator[Change]]() for kind in _KINDS}
+    values = _Values(session, rows, candidates)
+    for step in range(1, end + 1):
+        if rows.phase(step) != RUN or rows.act(step).what:
+            continue
+        node, outputs = rows.node(step), {key: thaw(value) for key, value in rows.reading.outputs(step).items()}
+        kind = "call" if rows.calls(step) else "write"
+        for key, value in outputs.items():
+            if candidates is None or key in candidates:
+                found[kind].append(_writes(step, node, kind, outputs, key, values.instead_of(key, value)))
+        if candidates is None:
+            found["route"].append(_routes(session, rows, step, node))
+    for key, value in session.inputs.items():
+        if candidates is None or key in candidates:
+            found["input"].append(_inputs(key, value, values.instead_of(key, value)))
+    return found
+
+
+def _writes(
+    step: int, node: str, kind: str, outputs: Mapping[str, Any], key: str, others: Iterable[Any]
+) -> Iterator[Change]:
+    for other in others:
+        writes = {**outputs, key: other}
+        yield Change(step, node, kind, _text(key, outputs[key], other), step - 1, functools.partial(_skip, writes))
+
+
+def _skip(writes: Mapping[str, Any], fork: Session) -> None:
+    fork.skip(writes)
+
+
+def _routes(session: Session, rows: Dependence, step: int, node: str) -> Iterator[Change]:
+    edges = rows.reading.edges
+    targets = [edge.target for edge in edges if edge.source == node and edge.kind not in ("error", "timeout", "event")]
+    own = session.recipe.nodes.get(node)
+    targets += [target for _, target in choices(own)] if own is not None else []
+    history, row = rows.reading.owner(step)
+    pushed = history.p_act[history.s_pend[row - 1] : history.s_pend[row]]
+    taken = {rows.reading.nodes[rows.reading.tables.acts[number].node].id for number in pushed}
+    for target in dict.fromkeys(filter(None, targets)):
+        if target not in taken and len(set(targets)) > 1:
+            text = f"{node} leads to {target}"
+            yield Change(step, node, "route", text, step, functools.partial(_set_next, target))
+
+
+def _set_next(target: str, fork: Session) -> None:
+    fork.set_next(target)
+
+
+def _inputs(key: str, value: Any, others: Iterable[Any]) -> Iterator[Change]:
+    for other in others:
+        yield Change(0, None, "input", _text(key, value, other), 0, functools.partial(_edit, {key: other}))
+
+
+def _edit(changes: Mapping[str, Any], fork: Session) -> None:
+    fork.edit(changes)
+
+
+def _text(key: str, old: Any, new: Any) -> str:
+    word = secret_word(parse_path(key))
+    return f"{key}: {safe_repr(old, key=word)} -> {safe_repr(new, key=word)}"
+
+
+class _Values:
+    """Values to try instead of a recorded one: those given, those of the same key elsewhere, and neighbours."""
+
+    def __init__(self, session: Session, rows: Dependence, candidates: Mapping[str, Iterable[Any]] | None) -> None:
+        self._given = {key: list(values) for key, values in (candidates or {}).items()}
+        self._elsewhere: dict[str, list[Any]] = {}
+        columns = rows.columns
+        for row in range(len(columns.w_where)):
+            path = rows.path(row)
+            if len(path) == 1 and not columns.w_code[row] & 3:
+                self._elsewhere.setdefault(str(path[0]), []).append(columns.w_new[row])
+        self._words = [text for node in session.recipe.nodes.values() for text, _ in choices(node)]
+
+    def instead_of(self, key: str, value: Any) -> Iterator[Any]:
+        """Yield a few other values for a key."""
+        others = self._given[key] if key in self._given else [*self._neighbours(value), *self._elsewhere_of(key)]
+        seen = [(type(value), value)]
+        for other in islice(others, None if key in self._given else 4 * _MOST_ALTERNATIVES):
+            if (type(other), other) not in seen:
+                seen.append((type(other), other))
+                yield other
+            if key not in self._given and len(seen) > _MOST_ALTERNATIVES:
+                return
+
+    def _elsewhere_of(self, key: str) -> Iterator[Any]:
+        return map(thaw, self._elsewhere.get(key, []))
+
+    def _neighbours(self, value: Any) -> Iterator[Any]:
+        match value:
+            case bool():
+                yield not value
+            case int():
+                yield from (0, value + 1, value - 1, -value, value * 10, value // 10, value * 2)
+            case float():
+                yield from (0.0, value * 10, value / 10, -value, value * 2, value / 2, value * 100, value / 100)
+            case str():
+                yield from self._words
+                yield ""
+            case list():
+                yield []
+                yield value[:-1]
+                yield value[::-1]
+            case dict():
+                for name, part in value.items():
+                    for other in islice(self._neighbours(part), 2):
+                        yield {**value, name: other}
+            case None:
+                yield from (0, "", True)
+
+
+def _fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]:
+    """Yield one change of each value in turn: calls, routes, writes, inputs; then the next one of each."""
+    waiting = [iterator for kind in _KINDS for iterator in changes[kind]]
+    while waiting:
+        left = []
+        for iterator in waiting:
+            change = next(iterator, None)
+            if change is not None:
+                yield change
+                left.append(iterator)
+        waiting = left
+
+
+# -- recorded answers -----------------------------------------------------------------------------------------------
+
+
+def _recorded_world(session: Session) -> dict[str, Any]:
+    """Return the model and the tools of a fork: they give the recorded answers to the recorded requests."""
+    run, trace = state_of(session).run, session.trace
+    calls = [call for part, _ in trace.reading().parts() for call in part.calls]
+    found: dict[str, Any] = {"llm": None, "tools": None}
+    if any(call.kind == "llm" for call in calls):
+        found["llm"] = RecordedClient(trace)
+    tools = {
+        name: _recorded_tool(tool, [call for call in calls if call.name == name and call.error is None])
+        for name, tool in dict(run.world.given).items()
+        if callable(tool) and not inspect.isclass(tool)
+    }
+    found["tools"] = {name: tool for name, tool in tools.items() if tool is not None} or None
+    return found
+
+
+def _recorded_tool(tool: Any, calls: list[Any]) -> Any:
+    """Return a tool that gives the recorded answer to recorded arguments, and calls the original for others."""
+    try:
+        signature = inspect.signature(tool)
+    except (TypeError, ValueError):
+        return None
+    if not calls or inspect.iscoroutinefunction(tool):
+        return None
+
+    @functools.wraps(tool)
+    def recorded(*words: Any, **named: Any) -> Any:
+        asked = dict(signature.bind(*words, **named).arguments)
+        for call in calls:
+            if isinstance(call.arguments, Mapping) and thaw(call.arguments) == asked:
+                return thaw(call.result)
+        return tool(*words, **named)
+
+    return recorded
+
+
+__all__ = ["counterfactuals"]

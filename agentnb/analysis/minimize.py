@@ -1,0 +1,122 @@
+"""Minimise the inputs of a failing run by delta debugging.
+
+The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE TSE 2002),
+applied level by level, as structured inputs ask for (Misherghi and Su, "HDD", ICSE 2006).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from agentnb.errors import AgentNbError, ExecutionError, Problem
+from agentnb.recipe.model import Recipe
+from agentnb.session import Session
+
+Item = TypeVar("Item")
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+def minimize(
+    recipe: Recipe, inputs: Mapping[str, Any], fails: Callable[[Session], Any], **session_options: Any
+) -> dict[str, Any]:
+    """Return the smallest inputs found with which a run still fails; the given inputs are not changed.
+
+    Keys, items of lists and words of texts are removed, at every depth, until no single one of them can be removed
+    any more. Inputs with which no run can be made (a required one is missing), or for which `fails` raises, count as
+    not failing.
+
+    Args:
+        fails: called with each run, at its end: whether it shows the failure.
+        session_options: as for a Session: llm, tools, budget ...
+
+    Raises:
+        ExecutionError: A112, the run with the given inputs does not fail.
+
+    Example:
+        >>> import agentnb as nb
+        >>> import networkx as nx
+        >>> graph = nx.DiGraph(name="sum", entry="add")
+        >>> graph.add_node("add", function=lambda board: {"sum": sum(board["numbers"])})
+        >>> nb.minimize(nb.load(graph), {"numbers": [4, 8, 15, 16, 23], "note": "x"}, lambda run: run.board["sum"] > 20)
+        {'numbers': [15, 16]}
+    """
+
+    def still_fails(candidate: dict[str, Any]) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            try:
+                session = Session(recipe, candidate, **session_options)
+            except AgentNbError:
+                return False
+            session.run()
+            try:
+                return bool(fails(session))
+            except Exception:
+                if candidate == inputs:
+                    raise
+                return False  # without what it looks at, nothing can be said
+
+    found = dict(inputs)
+    if not still_fails(found):
+        raise ExecutionError(
+            Problem("A112", "the run with these inputs does not fail", "nb.minimize()",
+                    "fails(session) is false for it, so that nothing can be made smaller",
+                    "pass inputs of a run for which fails(session) is true")
+        )  # fmt: skip
+    before = None
+    while before != found:
+        before = found
+        found = _smaller(found, still_fails)
+    return found
+
+
+def _smaller(value: Any, fails: Callable[[Any], bool]) -> Any:
+    """Return a value without the parts that can be removed: first its own, then those of each that is left."""
+    if isinstance(value, Mapping):
+        pairs = ddmin(list(value.items()), lambda kept: fails(dict(kept)))
+        found = dict(pairs)
+        for key in list(found):
+            found[key] = _smaller(found[key], lambda part, key=key: fails({**found, key: part}))  # type: ignore[misc]
+        return found
+    if isinstance(value, list):
+        items = ddmin(value, fails)
+        for at in range(len(items)):
+            items[at] = _smaller(items[at], lambda part, at=at: fails([*items[:at], part, *items[at + 1 :]]))  # type: ignore[misc]
+        return items
+    if isinstance(value, str) and len(value) > 1:
+        return "".join(ddmin(_WORDS.findall(value), lambda words: fails("".join(words))))
+    return value
+
+
+def ddmin(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list[Item]:
+    """Return a 1-minimal part of some items that still fails: none of them can be removed alone.
+
+    Example:
+        >>> ddmin(range(100), lambda kept: {7, 42} <= set(kept))
+        [7, 42]
+    """
+    kept, parts = list(items), 2
+    if kept and fails([]):
+        return []
+    while len(kept) >= 2:
+        size = max(1, len(kept) // parts)
+        chunks = [kept[at : at + size] for at in range(0, len(kept), size)]
+        rests = [[item for other in chunks if other is not chunk for item in other] for chunk in chunks]
+        smaller = next((chunk for chunk in chunks if len(chunks) > 2 and fails(chunk)), None)
+        if smaller is not None:
+            kept, parts = smaller, 2
+            continue
+        rest = next((rest for rest in rests if fails(rest)), None)
+        if rest is not None:
+            kept, parts = rest, max(parts - 1, 2)
+        elif size == 1:
+            break
+        else:
+            parts = min(len(kept), parts * 2)
+    return kept
+
+
+__all__ = ["ddmin", "minimize"]

@@ -1,0 +1,56 @@
+"""test_minimize: the smallest inputs that still fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agentnb as nb
+from agentnb.analysis.minimize import ddmin
+from agentnb.errors import ExecutionError
+
+
+def looking():
+    graph = nx.DiGraph(name="look", entry="look")
+    graph.add_node("look", function=lambda board: {"found": repr(dict(board))})
+    return nb.load(graph)
+
+
+def test_keys_items_and_words_are_removed_at_every_depth():
+    inputs = {
+        "ticket": {"text": "please return my broken lamp today", "tags": ["new", "lamp", "vip"], "size": 3},
+        "customer": "ann",
+    }
+    kept = nb.minimize(looking(), inputs, lambda run: "lamp" in str(dict(run.board).get("ticket", {}).get("text")))
+    assert kept == {"ticket": {"text": "lamp"}}
+    assert inputs["customer"] == "ann"
+    both = nb.minimize(looking(), {"a": [1, 2, 3, 4], "b": [5]}, lambda run: sum(dict(run.board).get("a", [])) >= 7)
+    assert both == {"a": [3, 4]}
+
+
+def test_inputs_that_a_run_needs_are_not_removed():
+    recipe = replace(looking(), inputs={"a": {"type": "string"}, "b": {"type": "string"}})
+    kept = nb.minimize(recipe, {"a": "one two", "b": "three four"}, lambda run: True)
+    assert kept == {"a": "", "b": ""}
+
+
+def test_a_run_that_does_not_fail_is_refused():
+    with pytest.raises(ExecutionError, match="A112"):
+        nb.minimize(looking(), {"a": 1}, lambda run: False)
+
+
+@given(st.integers(1, 40), st.sets(st.integers(0, 39), max_size=4))
+def test_what_is_left_fails_and_nothing_of_it_can_be_removed(size, needed):
+    needed = {item for item in needed if item < size}
+
+    def fails(kept):
+        return needed <= set(kept)
+
+    kept = ddmin(range(size), fails)
+    assert fails(kept)
+    assert all(not fails([item for item in kept if item != gone]) for gone in kept)
+    assert set(kept) == needed
