@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from agentnb.errors import RecipeError
@@ -239,3 +241,28 @@ def test_the_result_of_a_loop_is_that_of_its_last_round(tmp_path):
     done = ran(tmp_path, text(graph))
     assert (done.state["n"], done.path[-1]) == (3, "loop leave")
     assert done.session.trace.steps[-1].observation == {"result": 3}
+
+
+def test_a_node_is_known_by_the_id_that_its_author_wrote_on_every_level(tmp_path):
+    graph = dedent(
+        """
+    nodes:
+      - {id: same, type: noop, map: {set: {log: "{{ (log or []) + [node.id] }}"}}}
+      - {id: one, type: subgraph, graph: one, map: {set: {b: "{{ result.a }} of {{ node.id }}"}}}
+      - {id: again, type: loop, body: twin, max_iterations: 1}
+      - {id: twin, type: noop, map: {set: {log: "{{ (log or []) + [node.id] }}"}}}
+    edges: [{from: same, to: one}, {from: same, to: twin}]
+    """
+    )
+    inner = """
+    subgraphs:
+      one:
+        inputs: [x]
+        outputs: [a]
+        nodes: [{id: same, type: noop, map: {set: {a: "{{ node.id }} {{ node.type }}"}}}]
+    """
+    done = ran(tmp_path, text(graph, inner))
+    assert "one/same" in done.path
+    assert "again/twin" in done.path
+    assert done.state["log"] == ["same", *["twin"] * sum(name.endswith("twin") for name in done.path)]
+    assert done.state["b"] == "same noop of one"

@@ -324,3 +324,14 @@ def test_writing_follows_no_link_that_lies_beside_the_file(tmp_path):
     agent.run({"said": "one"})
     assert not (tmp_path / "victim.py").exists()
     assert said(agent.run({"said": "two"}))[:2] == ["one", "one!"]
+
+
+@pytest.mark.parametrize("memory", ["file", "sqlite"])
+def test_what_is_kept_can_be_read_by_people_in_every_language(memory, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    agent = agent_of(tmp_path, memory)
+    agent.run({"said": "grüß 你好"})
+    assert said(agent.run({"said": "x"}))[0] == "grüß 你好"
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("kept*") if path.is_file())
+    kept += b"".join(path.read_bytes() for path in (tmp_path / "kept").glob("*"))
+    assert "grüß 你好".encode() in kept

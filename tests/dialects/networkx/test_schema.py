@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from math import isfinite
+
 import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.dialects.networkx import schema as words
@@ -82,3 +86,26 @@ def test_a_models_settings_may_not_say_what_is_asked_or_offered(word):
     made.add_node("a", kind="llm", prompt="Hi", model={"model": "m", word: [{"name": "x"}]})
     with pytest.raises(nb.RecipeError, match=rf"R114(.|\n)*{word!r}"):
         nb.load(made)
+
+
+@given(
+    st.one_of(st.integers(-3, 3), st.floats(), st.booleans(), st.none(), st.text(max_size=3), st.lists(st.integers()))
+)
+def test_numbers_are_taken_as_their_words_say(value):
+    whole = type(value) is int
+    finite = type(value) in {int, float} and isfinite(value)
+    meant = {
+        words.rounds: whole and value >= 0,
+        words.at_least_one: whole and value >= 1,
+        words.seconds: finite and value >= 0,
+        words.number: finite,
+        words.flag: type(value) is bool,
+    }
+    for reader, fits in meant.items():
+        try:
+            found = reader(value)
+        except words.Unfit:
+            assert not fits, reader
+        else:
+            assert fits, reader
+            assert found == value

@@ -8,6 +8,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.polaris import ConditionalEdge, Graph, JoinNode, LoopNode, Out, ParallelNode, SwitchNode
+from agentnb.dialects.polaris.parts.graph import MOST_NESTED
 from agentnb.errors import RecipeError
 from tests.dialects.polaris.making import Plan, fail, fix, note, nothing, plan, tell, work
 
@@ -286,9 +287,12 @@ def test_deep_graphs_can_be_built():
     def nested(depth):
         return (lambda g: g.add_loop_n("level", 1, nested(depth - 1))) if depth else (lambda g: g.add_system(plan))
 
-    graph = Graph()
-    nested(150)(graph)
-    assert graph.node_count == 151
+    for depth in (150, MOST_NESTED):
+        graph = Graph()
+        nested(depth)(graph)
+        assert graph.node_count == depth + 1
+    with pytest.raises(RecipeError, match="R149"):
+        nested(MOST_NESTED + 1)(Graph())
 
 
 def test_the_nodes_and_edges_can_be_imported_from_the_front_door():

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Builder = Union["Graph", Callable[..., Any]]  # a callable of a Graph, a system, or a ready-made Graph
 E = TypeVar("E", bound=GraphEdge)
-MOST_NESTED: Final = 200  # limit of nested builders: one that calls itself endlessly would exhaust Python's stack
+MOST_NESTED: Final = 160  # limit of nested builders: one that calls itself endlessly would exhaust Python's stack
 
 
 class Graph:
