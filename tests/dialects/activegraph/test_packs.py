@@ -85,6 +85,20 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(pack, settings, code):
     assert (log(team), team.behaviors, team.loaded_packs()) == (before, behaviors, [PACK])
 
 
+@pytest.mark.parametrize("kind", ["object_types", "relation_types"])
+def test_a_type_that_two_packs_define_is_told_with_the_pack_that_has_it(kind):
+    def pack(name, *types):
+        made = [ObjectType(each, Task) if kind == "object_types" else RelationType(each) for each in types]
+        return Pack(name, "1", **{kind: made})
+
+    team = runtime()
+    team.load_pack(pack("first", "a", "b"))
+    team.load_pack(pack("second", "c"))
+    for taken, owner in (("b", "first"), ("c", "second")):
+        with pytest.raises(AgentNbError, match=f"R325: '{taken}' of pack 'third'.*(?s:.*)pack '{owner}' has one"):
+            team.load_pack(pack("third", "new", taken))
+
+
 def test_names_are_found_where_they_are_clear():
     team = runtime()
     team.load_pack(PACK)

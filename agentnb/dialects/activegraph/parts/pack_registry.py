@@ -145,13 +145,12 @@ class Packed:
         """
         taken = {(what, each.name): other.name for other, _ in self._packs
                  for what in ("object_types", "relation_types") for each in getattr(other, what)}  # fmt: skip
-        twice: list[str] = []
-        for what in ("object_types", "relation_types"):
-            twice += [each.name for each in getattr(pack, what) if (what, each.name) in taken]
+        twice = [(each.name, taken[what, each.name]) for what in ("object_types", "relation_types")
+                 for each in getattr(pack, what) if (what, each.name) in taken]  # fmt: skip
         if twice:
-            owner = taken.get(("object_types", twice[0])) or taken.get(("relation_types", twice[0])) or pack.name
+            name, owner = twice[0]
             raise PackConflictError(
-                Problem("R325", f"{twice[0]!r} of pack {pack.name!r} is already defined", f"pack {pack.name!r}",
+                Problem("R325", f"{name!r} of pack {pack.name!r} is already defined", f"pack {pack.name!r}",
                         f"pack {owner!r} has one of that name", "give it another name")
             )  # fmt: skip
 

@@ -1,0 +1,85 @@
+"""A fork at any step is where its parent was there, and what looks back over its start finds what the parent finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.making import calling, counting, fan, graph, looping, path, session
+
+
+RUNS = {
+    "line": lambda: session(graph("a", "b", "c")),
+    "cycle": lambda: session(counting(), {"n": 0}),
+    "loop": lambda: session(looping(graph("x", "y"), times=2)),
+    "branches": lambda: session(fan("x", "y")),
+    "call": lambda: session(calling(), {"word": "w"}),
+}
+
+
+def standing(run):
+    """Return where a run stands, as its public members say."""
+    writers = {key: run.who_wrote(key) for key in run.board}
+    return (run.position, run.current, repr(run.frontier), repr(run.stack), run.status, dict(run.board), writers)
+
+
+def stops(run, clauses):
+    """Return where a run stops on its way back to the start."""
+    run.breakpoints.clear()
+    run.breakpoints.add(**clauses)
+    found = []
+    while run.position:
+        run.run_back()
+        found.append(run.position)
+    run.goto(len(run.trace.steps))
+    return found
+
+
+def clauses_of(run):
+    """Return a breakpoint for every key, edge and node that a run has met."""
+    frames = run.trace.frames
+    yield from ({"key": key} for key in frames.writes["key"].unique())
+    pairs = dict.fromkeys(zip(frames.edges["source"], frames.edges["target"], strict=True))
+    yield from ({"edge": edge} for edge in pairs)
+    for name in frames.steps["node"].unique():
+        yield from ({"node": name, "side": side} for side in ("before", "after"))
+    yield from ({"step": number} for number in range(1, run.position + 1))
+
+
+@pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)
+def test_a_fork_is_where_its_parent_was(made):
+    run = made()
+    run.run()
+    for step in range(run.position + 1):
+        before = standing(run.goto(step))
+        fork = run.fork()
+        assert standing(fork) == before
+        fork.run()
+        run.goto(len(run.trace.steps))
+        assert path(fork) == path(run)
+        assert standing(fork) == standing(run)
+
+
+@pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)
+def test_a_fork_stops_on_its_way_back_where_its_parent_does(made):
+    run = made()
+    run.run()
+    every = [*clauses_of(run)]
+    wanted = [stops(run, clauses) for clauses in every]
+    assert any(len(each) > 1 for each in wanted)
+    for step in range(run.position + 1):
+        fork = run.fork(at=step)
+        fork.run()
+        assert [stops(fork, clauses) for clauses in every] == wanted
+
+
+@pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)
+def test_a_step_taken_again_is_the_same_step_however_often(made):
+    run = made()
+    run.run()
+    last, steps = path(run), len(run.trace.steps)
+    for step in range(steps, -1, -1):
+        run.goto(step)
+        run.edit({"nothing": step})  # begins a new line of steps
+        run.run()
+        assert path(run) == last
+        assert len(run.trace.steps) == steps
