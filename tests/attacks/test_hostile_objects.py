@@ -23,7 +23,7 @@ from agentnb.expressions.json_schema import Schema
 from agentnb.expressions.lookup import has_json, to_json
 from agentnb.session.logs import JsonLines
 from agentnb.text import safe_repr
-from agentnb.ui import Debugger
+from agentnb.ui.debugger import Debugger
 from agentnb.world.tools.parameters import own
 from agentnb.world.tools.registry import ToolRegistry
 from agentnb.world.tools.tool_config import ToolConfig

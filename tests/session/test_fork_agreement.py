@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 
 from tests.session.making import calling, counting, fan, graph, looping, path, session
@@ -83,3 +84,32 @@ def test_a_step_taken_again_is_the_same_step_however_often(made):
         run.run()
         assert path(run) == last
         assert len(run.trace.steps) == steps
+
+
+def drawn_numbers(fails):
+    """Return the numbers that the rounds of a loop draw, each of which may fail and be retried."""
+    left = list(fails)
+
+    def draw(rng, drawn):
+        number = rng.random()
+        if len(drawn) + 1 in left:
+            left.remove(len(drawn) + 1)
+            raise ValueError(number)
+        return {"drawn": [*drawn, number]}
+
+    made = nx.DiGraph(name="drawing")
+    made.add_node("draw", function=draw, inputs={"drawn": "drawn"})
+    run = session(looping(made, times=4), {"drawn": []}, seed=7)
+    run.run()
+    while run.status == "failed":
+        run.retry()
+        run.run()
+    assert run.status == "finished"
+    return run.board["drawn"]
+
+
+@pytest.mark.parametrize("fails", [(1,), (2, 3), (1, 2, 3, 4)])
+def test_a_retried_step_draws_the_numbers_that_it_would_have_drawn(fails):
+    drawn = drawn_numbers(())
+    assert len(set(drawn)) == 4
+    assert drawn_numbers(fails) == drawn
