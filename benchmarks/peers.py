@@ -158,6 +158,11 @@ def version_of(package: str) -> str | None:
 
 def measured(peer: Peer) -> float:
     """Run a peer's loop once; its warnings are its own."""
+    return measured_with_warnings_off(peer.run)
+
+
+def measured_with_warnings_off(run: Callable[[], float]) -> float:
+    """Return what a peer's measurement returns; its warnings are its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return peer.run()
+        return run()

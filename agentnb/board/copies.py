@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from threading import RLock
-from typing import Any, Final, SupportsIndex
+from typing import Any, ClassVar, Final, SupportsIndex
 from weakref import ref
 
 from agentnb.board.values import (
@@ -28,6 +28,7 @@ from agentnb.board.values import (
     FrozenDict,
     FrozenList,
     are_equal,
+    first_difference,
     freeze,
     freeze_dict,
     freeze_list,
@@ -93,10 +94,12 @@ class CopiedDict(dict[Any, Any]):
     """A reader's copy of a mapping of atoms.
 
     `source` is the frozen value it was copied from, None once the reader has set or removed a key. `pristine` is the
-    same, and None also once a part that can be changed was handed out.
+    same, and None also once a part that can be changed was handed out. `comparison` is another object after each
+    comparison of a copy.
     """
 
     __slots__ = ("changes", "pristine", "source")
+    comparison: ClassVar[object] = None
     source: FrozenDict | None
     pristine: FrozenDict | None
     changes: Changes | None
@@ -107,6 +110,12 @@ class CopiedDict(dict[Any, Any]):
 
     def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
         return dict, (), None, None, iter(self.items())
+
+    def __eq__(self, other: object) -> bool:
+        CopiedDict.comparison = object()
+        return dict.__eq__(self, other)
+
+    __hash__ = None
 
     def _touch(self) -> None:
         if self.pristine is not None:
@@ -197,7 +206,7 @@ class LazyDict(CopiedDict):
 
     def __eq__(self, other: object) -> bool:
         self._open_all()
-        return dict.__eq__(self, other)
+        return CopiedDict.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
         self._open_all()
@@ -209,7 +218,7 @@ class LazyDict(CopiedDict):
     def __ror__(self, other: Any) -> Any:
         return other | {**self} if isinstance(other, dict) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # as a dict
+    __hash__ = None
 
 
 class CopiedList(list[Any]):
@@ -379,9 +388,17 @@ class Loan:
         self.mark = self.changes.mark
         self.usable = True
 
-    def known(self) -> list[Any]:
-        """Return the copies if each of them is pristine, else an empty list."""
-        return self.copies if self.mark is self.changes.mark else []
+    def shared_prefix(self, value: list[Any], size: int) -> int:
+        """Return how many of the first `size` items of a list are the copies in their places, if all are pristine."""
+        copies = self.copies
+        if self.mark is not self.changes.mark or not value or not copies or value[0] is not copies[0]:
+            return 0
+        if len(copies) == size <= len(value):
+            before = CopiedDict.comparison
+            # `==` of lists compares the items that are not identical only, and the method of a copy tells if it did.
+            if list.__eq__(copies, value[:size]) is True and CopiedDict.comparison is before:
+                return size
+        return first_difference(value, copies, size)
 
 
 _loans: Final[deque[ref[Loan]]] = deque()
@@ -436,7 +453,8 @@ def _borrow(reader: LazyList, source: FrozenList) -> bool:
 
 
 def _items(reader: list[Any], size: int) -> Iterator[Any]:
-    return islice(list.__iter__(reader), size)
+    items = list.__iter__(reader)
+    return items if list.__len__(reader) == size else islice(items, size)
 
 
 def _remember(loan: Loan) -> None:

@@ -215,6 +215,11 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
         if walk is not None:
             include(walk, value)
         return value
+    if walk is not None and cls in COPIES:  # a part that nobody changed
+        pristine = getattr(value, "pristine", None)
+        if pristine is not None and len(value) == len(pristine):
+            include(walk, pristine)
+            return pristine
     if cls is dict and like is ABSENT:  # most values that nodes write and tools return are small records of atoms
         if not value:
             return _EMPTY
@@ -365,12 +370,18 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
 
 def _shared_prefix(value: list[Any], like: FrozenList) -> int:
     """Return how many of the first items are those of `like` or unchanged copies of them, as far as a look tells."""
-    for known in (like.items, [] if like.loan is None else like.loan.known()):
-        if value and known and value[0] is known[0]:
-            if all(map(is_, value, known)):
-                return min(len(value), len(known), like.size)
-            return min([*map(is_, value, known)].index(False), like.size)
-    return like.size if not like.size else 0
+    if like.loan is not None and (same := like.loan.shared_prefix(value, like.size)):
+        return int(same)
+    if value and like.size and value[0] is like.items[0]:
+        return first_difference(value, like.items, like.size)
+    return 0
+
+
+def first_difference(one: list[Any], other: list[Any], size: int) -> int:
+    """Return how many of the first `size` items of two lists are the same objects."""
+    if all(map(is_, one, other)):
+        return min(len(one), len(other), size)
+    return min([*map(is_, one, other)].index(False), size)
 
 
 def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, ...]:

@@ -55,7 +55,8 @@ class Activation:
     """One scheduling of a node in a frame, created once and reused, with its scope and next activation resolved.
 
     `next` is the number of the activation that always follows: -1 none, -2 not determined yet, -3 it depends on edges.
-    `quick` is True if the frontier can simply advance by one (an ordinary activation in the root frame).
+    `quick` is True if the frontier can simply advance by one (an ordinary activation in the root frame). `leads` has the
+    numbers of the activations that its edges led to, by target.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class Activation:
         "flag",
         "frame",
         "id",
+        "leads",
         "next",
         "node",
         "perform",
@@ -83,6 +85,7 @@ class Activation:
         plan = run.plan
         self.quick = frame.parent is None and not (row.what or plan.joins or plan.reacts or plan.supersteps)
         self.next = -2
+        self.leads: dict[int, int] = {}
         self.work: Work = run.work_of(self)
 
 

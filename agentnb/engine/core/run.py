@@ -264,7 +264,7 @@ class Run:
         else:
             op, new = SET, freeze(value, scope.look(path) if inside else seen)
             top = changed(seen, inside, SET, new, path) if inside else new
-        if known is None:  # the key of a secret is never known
+        if known is None and (inside or key not in scope.codes):  # the key of a secret is never known
             for name in filter(is_secret, path):
                 register_secrets(new, name)
         if top is ABSENT:

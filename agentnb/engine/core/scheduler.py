@@ -50,7 +50,10 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None = None, event
     """Return the number of the activation that a step leads to; `event` carries the input of a target with its own."""
     if run.plan.supersteps:
         return supersteps.lead(run, act, target, edge, event)
-    return run.turn(target, act.frame).id
+    number = act.leads.get(target)
+    if number is None:
+        number = act.leads[target] = run.turn(target, act.frame).id
+    return number
 
 
 def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
