@@ -1,9 +1,9 @@
 """parallel: what a branch in flight costs, with 500 to 10,000 of them, beside LangGraph's `Send`.
 
 Run it: `python benchmarks/parallel.py [--runs N] [--check]`. `--check` exits with 1 where a limit is broken. Each
-figure is the median of several runs of the processor's time, ours and the peer's in turns. Every branch runs one function,
-sync or async, that returns a number; the async one waits once. The peer has InMemorySaver, we have our history. The
-limits are for async branches: a sync function runs in a thread, which costs more than the rest.
+figure is the median of several runs of the processor's time, ours and the peer's in turns. Every branch runs one
+function, sync or async, that returns a number; the async one waits once. The peer has InMemorySaver, we have our
+history. The limits are for async branches: a sync function runs in a thread, which costs more than the rest.
 """
 
 from __future__ import annotations

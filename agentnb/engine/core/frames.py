@@ -55,8 +55,8 @@ class Activation:
     """One scheduling of a node in a frame, created once and reused, with its scope and next activation resolved.
 
     `next` is the number of the activation that always follows: -1 none, -2 not determined yet, -3 it depends on edges.
-    `quick` is True if the frontier can simply advance by one (an ordinary activation in the root frame). `leads` has the
-    numbers of the activations that its edges led to, by target.
+    `quick` is True if the frontier can simply advance by one (an ordinary activation in the root frame). `leads` has
+    the numbers of the activations that its edges led to, by target.
     """
 
     __slots__ = (
