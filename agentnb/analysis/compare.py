@@ -13,6 +13,7 @@ from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, differences
 from agentnb.board.values import ABSENT
 from agentnb.recipe.model import Recipe
+from agentnb.session.state import state_of
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -186,6 +187,24 @@ class Comparison:
         return found
 
     @property
+    def verdicts(self) -> dict[str, bool]:
+        """For each of the runs `a` and `b` that is a fork with an expectation: whether it holds."""
+        sessions = {"a": session_of(self.a), "b": session_of(self.b)}
+        holds = {name: session.expectation_holds for name, session in sessions.items() if session is not None}
+        return {name: held for name, held in holds.items() if held is not None}
+
+    def _verdict_lines(self) -> list[str]:
+        found = []
+        for name, held in self.verdicts.items():
+            session = session_of(self.a if name == "a" else self.b)
+            assert session is not None
+            expectation = state_of(session).expectation
+            text = "" if expectation is None else safe_str(expectation.text, 200)
+            note = f" ({session.note})" if session.note else ""
+            found.append(f"{name} was expected to satisfy {text!r}{note}: {'it does' if held else 'it does not'}")
+        return found
+
+    @property
     def names(self) -> tuple[str, str]:
         """The names of the two runs."""
         found = [getattr(session_of(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
@@ -195,7 +214,7 @@ class Comparison:
         """Return the comparison as lines of text, without secrets: the first divergence, what led to it, the rest."""
         a, b = self.names
         sizes = tuple(keys.reading.tip for keys in self._keys)
-        found = [f"a: {a}, {_steps(sizes[0])}", f"b: {b}, {_steps(sizes[1])}"]
+        found = [f"a: {a}, {_steps(sizes[0])}", f"b: {b}, {_steps(sizes[1])}", *self._verdict_lines()]
         parted = self.first_divergence
         if parted is None:
             return [*found, "the runs do not differ"]

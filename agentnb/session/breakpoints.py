@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION: Final = 1
-WORDS: Final = (*CLAUSES, "side", "on_hit", "once", "enabled")  # the fields of a breakpoint that are saved
+WORDS: Final = (*CLAUSES, "side", "on_hit", "once", "enabled", "log")  # the fields of a breakpoint that are saved
 _TYPES: Final = {
     "id": "int64", "node": "string", "edge": "object", "key": "string", "when": "string", "error": "object",
     "step": "Int64", "event": "string", "call": "string", "side": "string", "on_hit": "int64", "once": "bool",

@@ -12,6 +12,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.persistence.event_log import RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.errors import ExecutionError, Problem
+from agentnb.expressions.board_queries import as_question
 from agentnb.session import stored_run
 from agentnb.session.checks import check_locked, check_recipe, not_running, refuse_step
 from agentnb.session.limits import Limits
@@ -58,16 +59,25 @@ class Forks:
         recipe: Recipe | None,
         llm: Any,
         tools: Mapping[str, Callable[..., Any]] | None,
+        note: str = "",
+        expect: Any = None,
     ) -> Parts:
         """Make a session that shares the steps up to `at`.
 
         Raises:
-            ExecutionError: X111, there is no such step or event; X112, the session is running.
+            ExecutionError: X111, there is no such step or event; X112, the session is running; X145, `expect` reads a
+                key that nothing writes.
             StoreError: L433, the shared steps do not fit the other recipe.
             RecipeError: the other recipe has errors, or a tool is missing.
         """
         state = self._state
+        expectation = None if expect is None else as_question(expect)
+        reads = () if expectation is None else expectation.reads
+        if problems := [*state.check_paths(reads, "session.fork(expect=...)")]:
+            raise ExecutionError(*problems)
         forked = self.trial(at, name, recipe, llm, tools)
+        if note or expectation is not None:
+            forked.state.note, forked.state.expectation = safe_str(note), expectation
         if state.journal is not None:
             forked.persistence.record_in(stored_run.begin_fork(forked.state, state.journal))
         self._made.append(forked)
@@ -197,7 +207,7 @@ class Forks:
             row = stored.get(item.run_id)
             begun = None if row is None else row.forked
             begun = begun if item.parent is None else state_of(item).run.chain[-1].base
-            stands, forks = f"{item.position} steps, {item.status}", list(item.forks)
+            stands, forks = f"{item.position} steps, {item.status}{_hypothesis(item)}", list(item.forks)
         told = "" if begun is None else f" from step {begun}"
         lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{told}: {stands}{mark}"]
         known = {fork.run_id for fork in forks}
@@ -206,6 +216,15 @@ class Forks:
         for fork in forks:
             lines += self._lines(fork, depth + 1, here, stored)
         return lines
+
+
+def _hypothesis(session: Session) -> str:
+    """Return why a fork was made and whether it satisfies what was expected, for its line in the tree."""
+    state, holds = state_of(session), session.expectation_holds
+    told = f"; {state.note}" if state.note else ""
+    if state.expectation is not None:
+        told += f"; expected {safe_str(state.expectation.text, 200)}: {'holds' if holds else 'does not hold'}"
+    return told
 
 
 def parting(session: Session, other: Session) -> int | None:

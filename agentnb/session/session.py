@@ -501,20 +501,34 @@ class Session:
     # -- forks --------------------------------------------------------------------------------------------------
 
     def fork(self, at: int | str | None = None, name: str | None = None, edit: Mapping[str, Any] | None = None, *,
-             recipe: Recipe | None = None, llm: Any = None,
-             tools: Mapping[str, Callable[..., Any]] | None = None) -> Session:  # fmt: skip
+             recipe: Recipe | None = None, llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None,
+             note: str = "", expect: Any = None) -> Session:  # fmt: skip
         """Return a new session that shares the steps up to `at` (a step number or an event id; default: here).
 
         Args:
             recipe: another version of the recipe to continue with; it must have the nodes of the shared steps, in
                 place.
+            note: why the fork is made; `tree()` shows it.
+            expect: a condition, as `when` of a breakpoint, that the fork should satisfy; `tree()` and `nb.compare`
+                state whether it does. Neither is stored with the run.
 
         Raises:
-            ExecutionError: X111, there is no such step or event.
+            ExecutionError: X111, there is no such step or event; X145, `expect` reads a key that nothing writes.
             StoreError: L433, the shared steps do not fit the other recipe.
             RecipeError: the other recipe has errors, or a tool is missing.
         """
-        return self._parts.forks.fork(at, name, edit, recipe, llm, tools).state.session
+        return self._parts.forks.fork(at, name, edit, recipe, llm, tools, note, expect).state.session
+
+    @property
+    def note(self) -> str:
+        """Why this fork was made: the `note` argument of `fork`."""
+        return self._parts.state.note
+
+    @property
+    def expectation_holds(self) -> bool | None:
+        """Whether the condition `expect` of this fork holds at the current position; None if it has none."""
+        state = self._parts.state
+        return None if state.expectation is None else state.holds(state.expectation)
 
     @property
     def parent(self) -> Session | None:

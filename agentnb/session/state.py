@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agentnb.engine.persistence.event_log import EventLog
     from agentnb.engine.persistence.journal import Journal
     from agentnb.errors import Problem
+    from agentnb.expressions.conditions import Condition
     from agentnb.recipe.model import Recipe
     from agentnb.session.limits import Limits
     from agentnb.session.logging_listener import Reporter
@@ -46,6 +47,8 @@ class State:
 
     # Defaults stand on the class: a fork, which is made in microseconds, sets only what differs.
     parent: Session | None = None
+    note: str = ""  # why the fork was made
+    expectation: Condition | None = None  # what the fork should satisfy
     journal: Journal | None = None  # records the run
     log: EventLog | None = None  # the store of `journal`, or the one that the run was read from
     locked: Problem | None = None  # why the run is read-only, if it is

@@ -187,6 +187,21 @@ def test_a_sample_does_not_differ_from_itself(name):
     assert found._repr_html_()
 
 
+def test_a_fork_with_a_hypothesis_states_the_verdict():
+    session = ran()
+    right = session.fork(at=2, edit={"n": 7}, note="n was too small", expect="scaled > 10")
+    wrong = session.fork(at=2, expect=lambda board: board["scaled"] > 10)
+    assert (right.note, right.expectation_holds, session.expectation_holds) == ("n was too small", False, None)
+    right.run()
+    wrong.run()
+    assert (right.expectation_holds, wrong.expectation_holds) == (True, False)
+    assert "n was too small; expected scaled > 10: holds" in session.tree()
+    assert "does not hold" in session.tree()
+    assert nb.compare(session, right).verdicts == {"b": True}
+    assert "b was expected to satisfy 'scaled > 10' (n was too small): it does" in repr(nb.compare(session, right))
+    assert nb.compare(wrong, right).verdicts == {"a": False, "b": True}
+
+
 def naive(a, b):
     """Return the rows of a comparison by joining the two tables of steps on node, frame and visit."""
     tables = []

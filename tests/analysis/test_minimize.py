@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -32,10 +30,11 @@ def test_keys_items_and_words_are_removed_at_every_depth():
     assert both == {"a": [3, 4]}
 
 
-def test_inputs_that_a_run_needs_are_not_removed():
-    recipe = replace(looking(), inputs={"a": {"type": "string"}, "b": {"type": "string"}})
-    kept = nb.minimize(recipe, {"a": "one two", "b": "three four"}, lambda run: True)
-    assert kept == {"a": "", "b": ""}
+def test_inputs_without_which_nothing_can_be_said_are_not_removed():
+    kept = nb.minimize(looking(), {"a": "one two", "b": 1}, lambda run: len(run.board["a"]) >= 0)
+    assert kept == {"a": ""}
+    with pytest.raises(KeyError):
+        nb.minimize(looking(), {"b": 1}, lambda run: len(run.board["a"]) >= 0)
 
 
 def test_a_run_that_does_not_fail_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +41,8 @@ class Breakpoint:
     is its number; `event` of that type was emitted; `call` is about to be sent (`before`) or was answered (`after`), by
     the effect's kind or name, `*` for any. `hits` counts how often it was met, also if another breakpoint stopped the
     run; it stops the run from the `on_hit`-th hit on, and with `once` it is removed after that. `failed` is the error
-    of the last evaluation of `when`, if it failed.
+    of the last evaluation of `when`, if it failed. With `log`, a template, it is a logpoint: it writes its message to
+    standard output instead of stopping the run.
     """
 
     id: int
@@ -59,6 +61,8 @@ class Breakpoint:
     enabled: bool = True
     hits: int = 0
     failed: str = ""
+    log: str | None = None
+    template: Any = None  # of `log`
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an existing attribute of the breakpoint.
@@ -136,6 +140,24 @@ class Breakpoints:
         self.changed()
         return row
 
+    def log(
+        self, message: str, node: str | None = None, *, when: Any = None, side: Side = "before", on_hit: int = 1
+    ) -> Breakpoint:
+        """Add a logpoint and return it: whenever it is met, it writes a message; the run does not stop.
+
+        Args:
+            message: a template, such as "n is {{ n }}", rendered with the board; secrets are masked.
+
+        Raises:
+            ExecutionError: X116, neither a node nor a condition; X101, an unknown node; X120, an invalid argument;
+                X145, a key that nothing writes.
+            RecipeError: the message or the condition is invalid.
+        """
+        row = self.made_of({"node": node, "when": when, "side": side, "on_hit": on_hit, "log": message})
+        self._put(row)
+        self.changed()
+        return row
+
     def made_of(self, words: Mapping[str, Any]) -> Breakpoint:
         """Return the breakpoint for the arguments of `add`, without adding it.
 
@@ -156,6 +178,7 @@ class Breakpoints:
             raise ExecutionError(*problems)
         from agentnb.expressions.board_queries import as_question
         from agentnb.expressions.paths import parse_path
+        from agentnb.expressions.templates import compile_template
 
         when, edge, key, error = clauses["when"], clauses["edge"], clauses["key"], clauses["error"]
         asked = None if when is None else as_question(when)
@@ -165,6 +188,8 @@ class Breakpoints:
         text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
         given |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
         given["error"] = error.__name__ if isinstance(error, type) else error
+        if given.get("log") is not None:
+            given["template"] = compile_template(given["log"])
         return Breakpoint(0, **given)
 
     def _put(self, row: Breakpoint) -> None:
@@ -229,13 +254,14 @@ class Breakpoints:
         done = None if act is None else act.node.id
         rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
         met = [row for row in rows if row.enabled and row.call is None and _is_met(row, run, done, board)]
-        return self._count(met) if met else None
+        return self._count(met, board) if met else None
 
     def met_at(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
         history, number = last_step(run)
         done = run.node_of(history.s_act[number]) if number else None
-        met = (row for row in self._enabled() if row.call is None and _is_met(row, run, done, board))
+        rows = (row for row in self._enabled() if row.call is None and row.log is None)
+        met = (row for row in rows if _is_met(row, run, done, board))
         return next(met, None)
 
     def before_turn(self, run: Run, act: Activation) -> Breakpoint | None:
@@ -243,7 +269,7 @@ class Breakpoints:
         rows = [row for row in self._enabled() if row.call is None and row.side == "before" and row.node == act.node.id]
         board = Board(act.scope)
         return self._count(
-            [row for row in rows if not _depends_on_step(row) and _at_step(row, run) and _holds(row, board)]
+            [row for row in rows if not _depends_on_step(row) and _at_step(row, run) and _holds(row, board)], board
         )
 
     def at_call(self, work: Work, effect: Effect, moment: str) -> Breakpoint | None:
@@ -258,21 +284,36 @@ class Breakpoints:
             and row.node in (None, work.node.id) and row.step in (None, number)
             and (fnmatchcase(effect.kind, row.call) or fnmatchcase(effect.name, row.call))
             and _holds(row, board)
-        ])  # fmt: skip
+        ], board)  # fmt: skip
 
     def _enabled(self) -> list[Breakpoint]:
         return [row for row in self.rows.values() if row.enabled]
 
-    def _count(self, met: Iterable[Breakpoint]) -> Breakpoint | None:
-        """Count a hit of each of these breakpoints; return the first that stops the run, None if none does."""
+    def _count(self, met: Iterable[Breakpoint], board: Mapping[str, Any]) -> Breakpoint | None:
+        """Count a hit of each of these breakpoints; return the first that stops the run, None if none does.
+
+        Logpoints write their messages.
+        """
         first = None
         for row in met:
             row.hits += 1
             if row.hits >= row.on_hit:
+                if row.log is not None:
+                    _write_message(row, board)
+                    continue
                 first = first or row
                 if row.once:
                     self.rows.pop(row.id, None)
         return first
+
+
+def _write_message(row: Breakpoint, board: Mapping[str, Any]) -> None:
+    """Write the message of a logpoint, without secrets; a message that cannot be rendered says why."""
+    try:
+        text = safe_str(row.template.render(board))
+    except Exception as error:  # noqa: BLE001  (a message is user code: it cannot stop the run)
+        text = f"logpoint {row.id} failed: {safe_str(error)}"
+    sys.stdout.write(f"{text}\n")
 
 
 def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Problem]:
@@ -300,8 +341,8 @@ def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
     if step is not None and not _is_count(step, 0):
         yield Problem("X120", f"step={safe_repr(step)} is not a step number", ADD,
                       "steps are numbered from 1; 0 is before the first", "pass a whole number")  # fmt: skip
-    for name in ("key", "event", "call"):
-        if given[name] is not None and not (isinstance(given[name], str) and given[name].strip()):
+    for name in ("key", "event", "call", "log"):
+        if given.get(name) is not None and not (isinstance(given[name], str) and given[name].strip()):
             yield Problem("X120", f"{name}={safe_repr(given[name])} is not a name", ADD, f"`{name}` is a text",
                           "pass a text that is not empty")  # fmt: skip
     for name in ("once", "enabled"):
