@@ -1,7 +1,7 @@
 """Search the history of a run: every step after which a condition holds, without running anything again.
 
-A condition is evaluated again only where a key that it reads was written. Comparisons of one key with a number or a
-text, by far the most common, need no evaluation of the expression at all.
+A condition is evaluated again only where a key that it reads was written. Comparisons and simple arithmetic of
+one key, by far the most common, are compiled to Python.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     from agentnb.session import Session
     from agentnb.trace.row_index import Reading
 
-_OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}  # fmt: skip
+# What Python and the conditions' language evaluate alike, for numbers. Products are not: they may grow without limit.
+_GRAMMAR: Final = (
+    ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not,
+    ast.BinOp, ast.Add, ast.Sub, ast.Mod, ast.FloorDiv, ast.Name, ast.Load, ast.Constant,
+)  # fmt: skip
 _RULES: Final = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
                  ">=": operator.ge}  # fmt: skip
 _NUMBERS: Final = frozenset({int, float})
+_TEXTS: Final = frozenset({str})
 _MOST_ANSWERS: Final = 4096  # remembered answers of a condition on one key
 
 
@@ -98,11 +101,10 @@ def _search_root(reading: Reading, asked: Condition) -> list[int]:
         rows = np.flatnonzero(np.isin(columns.w_where, wanted))
     steps, codes = columns.w_step[rows], columns.w_code[rows]
     values = columns.w_new if len(rows) == len(columns.w_new) else [columns.w_new[row] for row in rows.tolist()]
-    compare = _comparison(asked)
     plain = len(wanted) == 1 and len(columns.codes[wanted[0]][1]) == 1 and not (codes & 3).any()
     if plain and asked.kind != "callable":
         key = str(columns.codes[wanted[0]][1][0])
-        holds = _compare_all(values[: len(steps)], compare, asked, key)
+        holds = _answer_all(values[: len(steps)], _formula(asked), asked, key)
         return _steps_of(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(asked, {}))
     begun, answers = [0], [_holds(asked, {})]
     for step, answer in _answers(columns, steps, codes, values, asked):
@@ -213,37 +215,50 @@ def _holds(asked: Condition, board: Mapping[str, Any]) -> bool:
         return False
 
 
-# -- comparisons ----------------------------------------------------------------------------------------------------
+# -- formulas -------------------------------------------------------------------------------------------------------
 
 
-class _Comparison(NamedTuple):
-    compare: Callable[[Any, Any], Any]
-    constant: Any
-    types: frozenset[type]  # of the values for which Python and the condition's language agree
+class _Formula(NamedTuple):
+    """A condition as a Python function of its only key, for values of types on which both languages agree."""
+
+    answer: Callable[[Any], Any]
+    types: frozenset[type]
 
 
-def _comparison(asked: Condition) -> _Comparison | None:
-    """Return a condition as the comparison of one key with a number or a text; None if it is something else."""
+def _formula(asked: Condition) -> _Formula | None:
+    """Return a condition on one key as a function of numbers or texts; None if it is something else."""
     if len(asked.reads) != 1 or len(asked.reads[0]) != 1 or asked.whole:
         return None
-    found = _in_rule(asked.source) if asked.kind == "rule" else _in_text(asked.text) if asked.kind == "text" else None
-    if found is None:
-        return None
-    key, compare, constant = found
-    if key != asked.reads[0][0] or type(constant) not in (int, float, str):
-        return None
-    return _Comparison(compare, constant, frozenset({str}) if type(constant) is str else _NUMBERS)
+    key = str(asked.reads[0][0])
+    if asked.kind == "rule":
+        found = _in_rule(asked.source)
+        if found is None or found[0] != key or type(found[2]) not in (int, float, str):
+            return None
+        _, compare, constant = found
+        return _Formula(lambda value: compare(value, constant), _TEXTS if type(constant) is str else _NUMBERS)
+    return _in_text(asked.text, key) if asked.kind == "text" else None
 
 
-def _in_text(text: str) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
+def _in_text(text: str, key: str) -> _Formula | None:
     try:
         node = ast.parse(text.strip(), mode="eval").body
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.ops) == 1:
-            compare = _OPERATORS.get(type(node.ops[0]))
-            return None if compare is None else (node.left.id, compare, ast.literal_eval(node.comparators[0]))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    return None
+        return None
+    constants = {type(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    if names != {key} or not all(isinstance(part, _GRAMMAR) for part in ast.walk(node)):
+        return None
+    if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and constants == {str}:
+        types = _TEXTS if all(isinstance(part, ast.Constant) for part in node.comparators) else frozenset[type]()
+    else:
+        types = _NUMBERS if constants <= _NUMBERS else frozenset()
+    if not types:
+        return None
+    function = ast.parse(f"lambda {key}: 0", mode="eval")
+    assert isinstance(function.body, ast.Lambda)
+    function.body.body = node
+    code = compile(ast.fix_missing_locations(function), "<condition>", "eval")
+    return _Formula(eval(code, {"__builtins__": {}}), types)  # noqa: S307  (nothing but `_GRAMMAR` is in it)
 
 
 def _in_rule(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
@@ -264,16 +279,18 @@ def _same_kind(constant: Any) -> bool:
     return type(constant) in (int, float, str)
 
 
-def _compare_all(values: Sequence[Any], how: _Comparison | None, asked: Condition, key: str) -> list[bool]:
-    """Return the answer for each value of the only key that a condition reads; `how` is the condition, if it is one."""
-    compare, constant, types = how or _Comparison(operator.eq, None, frozenset())
-    if set(map(type, values)) <= types:
-        return [compare(value, constant) for value in values]
+def _answer_all(values: Sequence[Any], formula: _Formula | None, asked: Condition, key: str) -> list[bool]:
+    """Return the answer for each value of the only key that a condition reads."""
+    answer_of, types = formula or _Formula(bool, frozenset())
+    if formula is not None and set(map(type, values)) <= types:
+        with suppress(ArithmeticError):
+            return list(map(bool, map(answer_of, values)))
+        types = frozenset()
     found, answers = list[bool](), dict[tuple[type, Any], bool]()
     for value in values:
         kind = type(value)
         if kind in types:
-            found.append(bool(compare(value, constant)))
+            found.append(_holds_for(answer_of, value))
             continue
         answer = answers.get((kind, value)) if kind in ATOMS else None
         if answer is None:
@@ -282,6 +299,13 @@ def _compare_all(values: Sequence[Any], how: _Comparison | None, asked: Conditio
                 answers[kind, value] = answer
         found.append(answer)
     return found
+
+
+def _holds_for(answer_of: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        return bool(answer_of(value))
+    except ArithmeticError:  # as a condition that fails there
+        return False
 
 
 # -- runs with several scopes ---------------------------------------------------------------------------------------
