@@ -16,6 +16,8 @@ from agentnb.world.call_arguments import (
     takes_board,
     with_chance,
 )
+from agentnb.world.effect import Effect
+from agentnb.world.questions import Question, with_answers
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -25,6 +27,8 @@ def bind(node: Node, world: Any) -> Perform:
         RecipeError: the callable is missing or cannot be called with these inputs.
     """
     function, name, whole = found(node, world), str(node.params.get("output", node.id)), bool(node.params.get("whole"))
+    if node.params.get("asks"):
+        return _asking(node, caller(node, function), name, whole=whole)
     if inspect.iscoroutinefunction(function):
         return _later(caller(node, function), name, whole=whole)
     if whole or with_chance(node, function) is not None:
@@ -98,6 +102,28 @@ def caller(node: Node, function: Callable[..., Any]) -> Callable[[Work], Any]:
     if takes_board(function):
         return lambda work: bound(work)(work.board)
     return lambda work: bound(work)()
+
+
+def _asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+    """Return the function of a node that may ask: it runs again with the answers, until it asks no more."""
+
+    def perform(work: Work) -> Any:
+        try:
+            return _returned(with_answers(lambda: call(work), ()), work, name, whole=whole)
+        except Question as question:
+            return again(work, question)
+
+    async def again(work: Work, question: Question) -> Any:
+        answers: list[Any] = []
+        while True:
+            answers.append(await work.call(Effect("human", node.id, {"prompt": question.prompt})))
+            work.copies.clear()
+            try:
+                return as_writes(name, with_answers(lambda: call(work), answers), whole=whole)
+            except Question as next_question:
+                question = next_question
+
+    return perform
 
 
 def _later(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:

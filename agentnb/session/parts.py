@@ -38,6 +38,8 @@ class Parts:
         self.callbacks = Callbacks(state)
         state.hooks = Hooks(self.callbacks.install)
         state.breakpoints_changed = self._breakpoints_changed
+        for node, side in state.recipe.meta.get("stops", ()):
+            state.breakpoints.add(node=node, side=side)
         self.callbacks.install()
 
     @property

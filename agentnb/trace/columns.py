@@ -24,7 +24,7 @@ from agentnb.engine.persistence.state_projection import Replica
 from agentnb.expressions.paths import path_text, resolve_path
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import is_secret
-from agentnb.trace.row_index import Reading, before, edits
+from agentnb.trace.row_index import Reading, before, edits, note_output
 
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
@@ -371,13 +371,17 @@ class Columns:
         here = {number: frame.scope for number, frame in enumerate(self.tables.frames)}
         scopes, keys = self.scopes.tolist(), self.keys
         size = len(self.w_where)
-        rows = zip(self.w_step.tolist(), self.w_where.tolist(), self.w_new[:size], self.w_by_node.tolist(), strict=True)
+        ops = (self.w_code & 3).tolist()
+        rows = zip(
+            *(self.w_step.tolist(), self.w_where.tolist(), self.w_new[:size], self.w_by_node.tolist(), ops), strict=True
+        )
         row = next(rows, None)
         for step, frame in enumerate(self.frame.tolist(), 1):
-            found = {}
+            found: dict[str, Any] = {}
+            appended: dict[str, list[Any]] = {}
             while row is not None and row[0] <= step:
                 if row[3] and row[0] == step and scopes[row[1]] == here[frame] and row[2] is not ABSENT:
-                    found[keys[row[1]]] = row[2]
+                    note_output(found, appended, keys[row[1]], row[4], row[2])
                 row = next(rows, None)
             yield found
 

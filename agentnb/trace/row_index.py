@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from agentnb.board.paths import OPS, look
+from agentnb.board.paths import APPEND, OPS, look
 from agentnb.board.scopes import ROOT_SCOPE
-from agentnb.board.values import ABSENT
+from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import Act, ActRow, Event, Failure, History, Note, Tables
 from agentnb.engine.persistence.state_projection import Replica, before
 from agentnb.expressions.paths import Path, path_text
@@ -197,12 +197,16 @@ class Reading:
         return found
 
     def outputs(self, step: int) -> dict[str, Any]:
-        """Return what a step wrote in its node's scope, frozen, by path: the item of an append, no deletions."""
-        here, found = self.tables.frames[self.act(step).frame].scope, {}
+        """Return what a step wrote in its node's scope, frozen, by path, without deletions.
+
+        Of an append it is the item, of several appends to one list all of them.
+        """
+        here, found = self.tables.frames[self.act(step).frame].scope, dict[str, Any]()
+        appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
             scope, path = self.tables.codes[history.w_code[row] >> 2]
             if scope == here and not by_person and history.w_new[row] is not ABSENT:
-                found[path_text(path)] = history.w_new[row]
+                note_output(found, appended, path_text(path), history.w_code[row] & 3, history.w_new[row])
         return found
 
     def replica(self, step: int) -> Replica:
@@ -222,6 +226,15 @@ class Reading:
         return [event for history, last in self.parts() for event in history.events if event.at <= history.base + last]
 
 
+def note_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, op: int, value: Any) -> None:
+    """Add one write to the outputs of a step; `appended` holds what its appends have added so far."""
+    if op == APPEND:
+        items = appended.setdefault(key, [])
+        items.append(value)
+        value = value if len(items) == 1 else freeze(items)
+    found[key] = value
+
+
 def edits(history: History, step: int) -> int:
     """Return how many of a step's last write rows are edits by people."""
     found = 0
@@ -233,4 +246,4 @@ def edits(history: History, step: int) -> int:
     return found
 
 
-__all__ = ["OPS", "EdgeRow", "NodeRow", "Part", "Read", "Reading", "Write", "before", "edits"]
+__all__ = ["OPS", "EdgeRow", "NodeRow", "Part", "Read", "Reading", "Write", "before", "edits", "note_output"]

@@ -31,6 +31,16 @@ written; without an old value the new one is), and by kind:
   its own, else it shares the one around it
 - noop, join: nothing
 
+A graph with the attribute `supersteps=True` runs in supersteps: all edges whose `when` holds are followed, the nodes
+that are due together do not see each other's writes, and a key that two of them write needs a reducer. Then a graph may
+have `reducers` for all nodes and `transient` keys, which last for one superstep; edges with the same `join` into a node
+activate it when all of them have been followed; `defer=True` lets a node wait until nothing else is due; and `choose`
+is a function of the board that returns further targets: a node, a `nb.Send(node, input)` (the node runs for this input,
+which it reads as `input`), or a list of them.
+
+A function node with `asks=True` may call `nb.ask(question)`: the session waits for the answer, and the function runs
+again with it. `breakpoint` ("before" or "after") makes every session stop there.
+
 Prompts and goals are templates: `{{ order.total }}` is the value on the board.
 
 Edge attributes: `when` (a condition text, JsonLogic, or a callable of the board), `kind` (`parallel` edges are all

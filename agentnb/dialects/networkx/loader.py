@@ -44,6 +44,7 @@ class _Loading:
         self.nodes: dict[str, Node] = {}
         self.edges: list[Edge] = []
         self.regions: dict[str, Region] = {}
+        self.stops: list[tuple[str, str]] = []  # breakpoints that the graph declares: node, side
         self.inside: set[str] = set()  # the nodes that have a graph inside
 
     def recipe(self) -> tuple[Recipe, list[Problem]]:
@@ -56,9 +57,15 @@ class _Loading:
         defaults = {
             key: each["default"] for key, each in inputs.items() if isinstance(each, Mapping) and "default" in each
         }
+        if "reducers" in top:  # a node's own come first
+            for id, node in self.nodes.items():
+                reducers = {**top["reducers"], **node.params.get("reducers", {})}
+                self.nodes[id] = replace(node, params=MappingProxyType({**node.params, "reducers": reducers}))
         recipe = Recipe(
             name=self.name,
             dialect="networkx",
+            routing="supersteps" if top.get("supersteps") else "first",
+            transient=top.get("transient", ()),
             nodes=MappingProxyType(self.nodes),
             edges=tuple(self.edges),
             entry=self.regions[ROOT].entry,
@@ -69,6 +76,7 @@ class _Loading:
             limits=top.get("limits", _NOTHING),
             meta=MappingProxyType(
                 {
+                    "stops": tuple(self.stops),
                     "entry_place": outermost.at("entry"),
                     "required": tuple(
                         name for name in inputs if name not in defaults and name not in top.get("init", {})
@@ -107,7 +115,7 @@ class _Loading:
         when = found.get("when")
         ordinary = "route" if "value" in found else "conditional" if when is not None else "sequential"
         label = str(found["value"]) if "value" in found else getattr(when, "text", found.get("label", ""))
-        return Edge(source, target, found.get("kind", ordinary), when, label, place)
+        return Edge(source, target, found.get("kind", ordinary), when, label, place, join=found.get("join", ""))
 
     def _node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
         kind, name, own = kind_of(attributes), level.ids[node], str(node)
@@ -124,8 +132,9 @@ class _Loading:
                 params.setdefault("output", own)
         if kind == "llm":
             params["prompt"] = _messages(params.pop("system", None), params.get("prompt", ()))
-        if "reducers" in found:
-            params["reducers"] = found["reducers"]
+        params |= {word: found[word] for word in ("reducers", "choose", "defer") if word in found}
+        if "breakpoint" in found:
+            self.stops.append((name, found["breakpoint"]))
         if kind in _CALLED or kind == "evaluator":
             self._named(kind, params, own)
         if kind == "subgraph" and "inputs" in found:

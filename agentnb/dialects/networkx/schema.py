@@ -151,6 +151,13 @@ def model_settings(value: Any) -> Any:
     return value
 
 
+def side(value: Any) -> str:
+    """Return on which side of a node a run stops."""
+    if value not in {"before", "after"}:
+        raise Unfit("a run stops before or after a node", "write 'before' or 'after'")
+    return str(value)
+
+
 def anything(value: Any) -> Any:
     """Return any value; it is validated elsewhere."""
     return value
@@ -163,6 +170,9 @@ COMMON: Final[Mapping[str, Reader]] = {
     "reads": texts,
     "writes": texts,
     "reducers": callables,
+    "choose": function,
+    "defer": flag,
+    "breakpoint": side,
 }
 _CALL: Final[Mapping[str, Reader]] = {
     "timeout": seconds,
@@ -173,7 +183,7 @@ _CALL: Final[Mapping[str, Reader]] = {
 }
 # kind -> attribute -> its validator. Attributes of other kinds are passed on unchanged.
 BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
-    "function": {"function": function, "output": text},
+    "function": {"function": function, "output": text, "asks": flag},
     "tool": {"function": function, "output": text, **_CALL},
     "agent": {"ref": text, "agent_ref": text, "prompt": template, "model": text, "output": text, **_CALL},
     "llm": {"prompt": messages, "system": template, "model": model_settings, "output": text, "map": anything, **_CALL},
@@ -211,7 +221,7 @@ NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
     "evaluator": {"target": "a value on the board is judged", "threshold": "a score of so much or more passes"},
     "generative": {"goal": "the model is told what it is to work towards"},
 }
-EDGE: Final[Mapping[str, Reader]] = {"when": condition, "kind": text, "value": anything, "label": text}
+EDGE: Final[Mapping[str, Reader]] = {"when": condition, "kind": text, "value": anything, "label": text, "join": text}
 GRAPH: Final[Mapping[str, Reader]] = {
     "name": anything,
     "entry": anything,
@@ -219,6 +229,9 @@ GRAPH: Final[Mapping[str, Reader]] = {
     "outputs": texts,
     "init": mapping,
     "limits": mapping,
+    "supersteps": flag,
+    "reducers": callables,
+    "transient": texts,
 }
 
 

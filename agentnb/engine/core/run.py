@@ -250,7 +250,7 @@ class Run:
         parts = None
         if type(value) is Reduced:
             parts, value = value.parts, value.over(seen, key, self.plan)
-            if scope.parent is None and self._write_appended(scope, path, added_items(seen, value)):
+            if self.plan.supersteps and self._write_appended(scope, path, added_items(seen, value)):
                 return
         if type(value) is Append:
             op, new = APPEND, freeze(value.item)

@@ -308,7 +308,10 @@ def _note_writes(run: Run, scope: Scope, number: int, step: int) -> None:
     history = next(history for history in reversed(run.chain) if history.base < step)
     row = step - history.base
     start, end = history.s_wend[row - 1], history.s_wend[row]
-    edits = sum(act.step == step and act.act == "edit" for act in history.people)
+    edits = sum(
+        act.step == step and act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT)
+        for act in history.people
+    )
     codes = run.tables.codes
     for at in range(start, end):
         owner, path = codes[history.w_code[at] >> 2]
@@ -356,9 +359,19 @@ def isolated(node: PlanNode, perform: Perform) -> Perform:
         if most is not None and stage.number > most:
             raise _too_many(work, most)
         work.scope = stage.scope if stage.scope.data else act.scope
+        if act.event >= 0 and not act.what and not node.kind.reduces:
+            work.scope = _with_input(work)
         return finished(work, perform(work))
 
     return run_isolated
+
+
+def _with_input(work: Work) -> Scope:
+    """Return the scope of a node that was sent an input: it reads it as `input`."""
+    seen, event = Scope(-1, work.scope.name, work.scope), work.event
+    assert event is not None
+    seen.data["input"] = event.payload["input"]
+    return seen
 
 
 def _too_many(work: Work, most: int) -> ExecutionError:
@@ -372,9 +385,10 @@ def _too_many(work: Work, most: int) -> ExecutionError:
 
 def _check_alone(work: Work, outcome: Outcome) -> None:
     """Raise L530 if another node of the superstep has written a key that no reducer combines."""
-    if work.scope is work.act.scope:
+    stage = work.act.frame.stage
+    written = {} if stage is None else stage.scope.data
+    if not written:
         return
-    written = work.scope.data
     for key, value in [*outcome.writes.items(), *((path[0], value) for path, value in [*outcome.places, *work.own])]:
         if key in written and type(value) is not Reduced:
             raise ExecutionError(

@@ -384,3 +384,20 @@ def test_a_fork_with_an_edit_of_a_run_that_is_stored_and_opened(tmp_path):
     opened.run()
     fork.run()
     assert (opened.board["xs"], fork.board["xs"]) == (["a:0", "b:1", "c:2"], ["b:0", "c:1"])
+
+
+def test_a_graph_that_is_compiled_with_interrupts_stops_there():
+    graph = chain(("a", says("a")), ("b", says("b")), ("c", says("c")), interrupt_before=["b"], interrupt_after=["b"])
+    session = Session(load(graph), {})
+    stands = []
+    while session.status != "finished":
+        session.run()
+        stands.append((session.status, session.position))
+    assert stands == [("paused", 1), ("paused", 2), ("finished", 3)]
+
+
+def test_the_outputs_of_a_step_are_all_that_it_appended():
+    session = Session(load(chain(("a", lambda state: {"xs": ["one", "two"]}), ("b", says("b")))), {})
+    session.run()
+    assert [step.outputs for step in session.trace.steps] == [{"xs": ["one", "two"]}, {"xs": "b:2"}]
+    assert list(session.trace.frames.steps.outputs) == [{"xs": ["one", "two"]}, {"xs": "b:2"}]

@@ -53,7 +53,7 @@ def translate(
         transient=tuple(channels.transient),
         init=MappingProxyType({}),
         limits=MappingProxyType({}),
-        meta=MappingProxyType({"required": (), "stops": translation.stops}),
+        meta=MappingProxyType({"required": (), "stops": tuple(translation.stops)}),
     )
     return recipe, problems
 
@@ -96,6 +96,8 @@ class _Translation:
         for name, spec in builder.nodes.items():
             self._node(graph, name, spec, channels, region, prefix, place._replace(path=f"nodes[{name!r}]"))
         self._edges(builder, prefix, place)
+        for side, names in (("before", graph.interrupt_before_nodes), ("after", graph.interrupt_after_nodes)):
+            self.stops += [(prefix + name, side) for name in (builder.nodes if names == "*" else names)]
         start = self._start(graph, channels, region, prefix, place)
         self.starts[region] = start
         targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)

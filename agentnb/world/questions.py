@@ -1,0 +1,56 @@
+"""Questions that a function asks from inside: it stops there, and runs again with the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, Final
+
+from agentnb.errors import ExecutionError, Problem
+
+
+class Question(BaseException):
+    """Raised through a function that has asked something which is not answered yet."""
+
+    def __init__(self, prompt: Any) -> None:
+        self.prompt = prompt
+
+
+class _Answers:
+    """The answers to the questions that a function asks, in the order in which it asks them."""
+
+    def __init__(self, answers: Sequence[Any]) -> None:
+        self.answers, self.asked = answers, 0
+
+
+_ANSWERS: Final[ContextVar[_Answers | None]] = ContextVar("_ANSWERS", default=None)
+
+
+def ask(prompt: Any) -> Any:
+    """Return a person's answer, from inside the function of a node that is declared with `asks=True`.
+
+    The session waits for `session.answer`. Then the function runs again from its beginning, and this call returns the
+    answer; several questions are answered one after another.
+
+    Raises:
+        ExecutionError: L534, no such function is running.
+    """
+    known = _ANSWERS.get()
+    if known is None:
+        raise ExecutionError(
+            Problem("L534", "a question was asked outside of a node that may ask", f"ask({prompt!r})",
+                    "only the function of a node is run again with the answer", "declare the node with asks=True")
+        )  # fmt: skip
+    known.asked += 1
+    if known.asked > len(known.answers):
+        raise Question(prompt)
+    return known.answers[known.asked - 1]
+
+
+def with_answers(function: Callable[[], Any], answers: Sequence[Any]) -> Any:
+    """Call a function whose questions are answered; raise the first Question that is not."""
+    token = _ANSWERS.set(_Answers(answers))
+    try:
+        return function()
+    finally:
+        _ANSWERS.reset(token)

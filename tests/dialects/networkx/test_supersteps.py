@@ -1,0 +1,122 @@
+"""Graphs that run in supersteps, functions that ask, and breakpoints that a graph declares."""
+
+from __future__ import annotations
+
+import operator
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+
+
+def graph(*edges, nodes=(), **attributes):
+    made = nx.MultiDiGraph(name="made", supersteps=True, reducers={"log": operator.add}, init={"log": []}, **attributes)
+    for name in nodes or dict.fromkeys(name for edge in edges for name in edge[:2]):
+        made.add_node(name, function=says(name))
+    for edge in edges:
+        made.add_edge(*edge[:2], **(edge[2] if len(edge) > 2 else {}))
+    return made
+
+
+def says(name):
+    return lambda board: {"log": [f"{name}{len(board['log'])}"]}
+
+
+def run(made, inputs=None):
+    session = nb.Session(nb.load(made), inputs)
+    session.run()
+    return session
+
+
+def test_nodes_of_a_superstep_see_the_board_from_before():
+    session = run(graph(("a", "c"), ("a", "b"), ("b", "d"), ("c", "d")))
+    assert session.board["log"] == ["a0", "b1", "c1", "d3"]
+    assert session.replay().ok
+
+
+def test_conditions_see_the_nodes_own_writes_alone():
+    when = {"when": lambda board: len(board["log"]) == 2}
+    session = run(graph(("a", "b"), ("a", "c"), ("c", "d", when)))
+    assert session.board["log"] == ["a0", "b1", "c1", "d3"]
+
+
+def test_a_join_waits_for_each_of_its_edges():
+    join = {"join": "both"}
+    session = run(graph(("a", "b"), ("a", "c"), ("b", "b2"), ("b2", "d", join), ("c", "d", join)))
+    assert session.board["log"] == ["a0", "b1", "c1", "b23", "d4"]
+
+
+def test_a_deferred_node_runs_when_nothing_else_is_due():
+    made = graph(("a", "b"), ("a", "d"), ("b", "c"), ("c", "d"))
+    made.nodes["d"]["defer"] = True
+    assert run(made).board["log"] == ["a0", "b1", "c2", "d3"]
+
+
+def test_a_function_chooses_targets_with_inputs_of_their_own():
+    made = graph(("a", "end"), nodes=["a", "work", "end"], entry="a")
+    made.nodes["a"]["choose"] = lambda board: [nb.Send("work", {"n": n}) for n in range(board["count"])]
+    made.nodes["work"]["function"] = lambda board: {"log": [board["input"]["n"] * 10]}
+    session = run(made, {"count": 3})
+    assert session.board["log"] == ["a0", "end1", 0, 10, 20]
+    assert "input" not in session.board
+    assert session.replay().ok
+
+
+def test_a_transient_key_lasts_for_one_superstep():
+    made = graph(("a", "b"), ("b", "c"), transient=["brief"])
+    made.nodes["a"]["function"] = lambda board: {"brief": 1}
+    made.nodes["b"]["function"] = lambda board: {"log": [board.get("brief")]}
+    made.nodes["c"]["function"] = lambda board: {"log": [board.get("brief")]}
+    assert run(made).board["log"] == [1, None]
+
+
+def test_two_nodes_that_write_one_key_need_a_reducer():
+    made = graph(("a", "b"), ("a", "c"))
+    for name in "bc":
+        made.nodes[name]["function"] = lambda board: {"x": 1}
+    session = run(made)
+    assert "L530" in str(session.error)
+    assert session.position == 3
+
+
+def test_a_node_set_next_belongs_to_the_superstep_that_is_due():
+    session = nb.Session(nb.load(graph(("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"))))
+    session.step()
+    session.set_next("d")
+    session.step()
+    assert session.board["log"] == ["a0", "d1"]
+
+
+def asking(board):
+    first = nb.ask("name?")
+    return {"log": [first, nb.ask({"next": first})]}
+
+
+@pytest.mark.parametrize("supersteps", [True, False])
+def test_a_function_asks_from_inside(supersteps):
+    made = graph(("a", "b"))
+    made.graph["supersteps"] = supersteps
+    made.nodes["a"].update(function=asking, asks=True)
+    session = run(made)
+    assert (session.status, session.pending[0].arguments["prompt"]) == ("waiting", "name?")
+    session.answer("Ada")
+    assert session.pending[0].arguments["prompt"] == {"next": "Ada"}
+    session.answer("Bob")
+    session.run()
+    assert session.board["log"] == ["Ada", "Bob", "b2"]
+    assert session.replay().ok
+
+
+def test_a_question_outside_of_a_node_that_may_ask_is_a_problem():
+    with pytest.raises(nb.ExecutionError, match="L534"):
+        nb.ask("?")
+
+
+def test_a_graph_declares_where_its_runs_stop():
+    made = graph(("a", "b"), ("b", "c"))
+    made.nodes["b"]["breakpoint"] = "before"
+    session = run(made)
+    assert (session.status, session.current) == ("paused", "b")
+    session.run()
+    assert session.board["log"] == ["a0", "b1", "c2"]
