@@ -15,6 +15,7 @@ TOOLS = README.parent / "docs" / "agents_with_tools.md"
 FLOW = README.parent / "docs" / "control_flow.md"
 REACTIVE = README.parent / "docs" / "reactive_agents.md"
 RUNS = README.parent / "docs" / "two_runs_and_many.md"
+LANGGRAPH = README.parent / "docs" / "langgraph.md"
 COCKPIT = README.parent / "docs" / "cockpit.md"
 
 
@@ -24,7 +25,7 @@ def run_code_of(page):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) > 1
     for block in blocks:
-        exec(compile(block, str(page), "exec"), names)
+        exec(compile(block, str(page), "exec", dont_inherit=True), names)
     return names
 
 
@@ -48,6 +49,12 @@ def test_the_code_about_runs_that_last_runs(tmp_path, monkeypatch):
     assert (first.step, first.path, first.recorded, first.replayed) == (2, "grade", "good", "poor")
     assert names["fork"].board["grade"] == "poor"
     names["session"].close()
+
+
+def test_the_code_about_langgraph_runs():
+    names = run_code_of(LANGGRAPH)
+    assert names["session"].board["best"] == "a joke about rain"
+    assert list(names["show"].trace.frames.calls.kind) == ["llm"]
 
 
 def test_the_code_about_agents_with_tools_runs():

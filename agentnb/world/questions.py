@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from agentnb.errors import ExecutionError, Problem
+from agentnb.text import safe_repr
 
 
 class Question(BaseException):
@@ -38,7 +39,7 @@ def ask(prompt: Any) -> Any:
     known = _ANSWERS.get()
     if known is None:
         raise ExecutionError(
-            Problem("L534", "a question was asked outside of a node that may ask", f"ask({prompt!r})",
+            Problem("L534", "a question was asked outside of a node that may ask", f"ask({safe_repr(prompt, 200)})",
                     "only the function of a node is run again with the answer", "declare the node with asks=True")
         )  # fmt: skip
     known.asked += 1

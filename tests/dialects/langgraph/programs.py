@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 from hypothesis import strategies as st
 from langgraph.channels import EphemeralValue
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, Send
+from langgraph.types import Command, Send, interrupt
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 
@@ -30,6 +30,7 @@ def node(name: str, plan: dict[str, Any]):
 
     def run(state: dict[str, Any]) -> Any:
         seen = sorted((key, str(value)) for key, value in state.items() if key != "log")
+        seen += [interrupt(f"{name}{number}?") for number in range(plan["asks"])]
         update: dict[str, Any] = {"log": [f"{name}:{len(state.get('log', []))}:{seen}"]}
         if "total" in plan["writes"]:
             update["total"] = len(state.get("log", [])) + 1
@@ -73,7 +74,8 @@ def build(plan: dict[str, Any]) -> Any:
     """Compile the graph of a plan."""
     graph = StateGraph(State)
     for name, each in plan["nodes"].items():
-        graph.add_node(name, node(name, each), defer=each["defer"])
+        inner = plan["inside"].get(name)
+        graph.add_node(name, node(name, each) if inner is None else build(inner), defer=each["defer"])
     for target in plan["entry"]:
         graph.add_edge(START, target)
     if plan["entry_choice"]:
@@ -93,23 +95,26 @@ def _target(names: list[str]):
 
 
 @st.composite
-def plans(draw) -> dict[str, Any]:
-    """Draw the plan of a graph of two to six nodes."""
-    names = NAMES[: draw(st.integers(2, 6))]
+def plans(draw, depth: int = 0) -> dict[str, Any]:
+    """Draw the plan of a graph of two to six nodes, some of which are graphs themselves."""
+    names = NAMES[: draw(st.integers(2, 6 - 3 * depth))]
     nodes = {
         name: {
             "writes": draw(st.sets(st.sampled_from(["total", "names", "brief", "last"]), max_size=2)),
             "goto": draw(st.none() | st.none() | st.lists(_target(names), max_size=2)),
             "defer": draw(st.integers(0, 5)) == 0,
             "fails": draw(st.integers(0, 19)) == 0,
+            "asks": max(0, draw(st.integers(0, 9)) - 7),
         }
         for name in names
     }
     pair = st.tuples(st.sampled_from(names), st.sampled_from([*names, END]))
     joined = st.tuples(st.lists(st.sampled_from(names), min_size=2, max_size=3, unique=True), st.sampled_from(names))
     choices = st.lists(st.lists(_target(names), min_size=1, max_size=3), min_size=1, max_size=3)
+    graphs = {name for name in names if depth == 0 and draw(st.integers(0, 5)) == 0}
     return {
         "nodes": nodes,
+        "inside": {name: draw(plans(depth=1)) for name in sorted(graphs)},
         "entry": draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)),
         "entry_choice": draw(st.none() | st.none() | choices),
         "edges": draw(st.lists(pair, max_size=5, unique=True)),

@@ -10,4 +10,4 @@ from tests.dialects.langgraph.programs import build, plans
 
 @given(plan=plans())
 def test_random_graphs_run_as_in_langgraph(plan):
-    compare(build(plan), {"last": "in"})
+    compare(build(plan), {"last": "in"}, answers=lambda question: f"re {question}")
