@@ -13,6 +13,7 @@ from agentnb.session.parts import parts_of
 from agentnb.session.state import state_of
 from agentnb.ui.actions import limit_of, means
 from agentnb.ui.board_view import rows_of
+from agentnb.ui.details.raised import raised_at
 from agentnb.ui.fork_tree import run_of
 from agentnb.ui.graph_view import marks
 from agentnb.ui.positions import places
@@ -62,7 +63,7 @@ def screen(
             for pending in session.pending
         ],
         "limit": limit_of(session),
-        "problems": [asdict(problem) for problem in (*_failure(session), *problems)],
+        "problems": [*_failure(session), *(asdict(problem) for problem in problems)],
         "can": [verb for verb, able in abilities(session, at_work=at_work).items() if able],
         **places(session),
     }
@@ -100,20 +101,26 @@ def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     }
 
 
-def _failure(session: Session) -> Iterator[Problem]:
-    """Yield the failure of the current step and what stopped a background run; the kernel does not show them."""
+def _failure(session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the failure of the current step and what stopped a background run; the kernel does not show them.
+
+    Where the user's own code raised, `source` says where: see `raised_at`.
+    """
     if session.error is not None:
-        yield session.error
+        failure = session.trace.reading().failure(session.position) if session.status == "failed" else None
+        source = None if failure is None else raised_at(failure.error)
+        yield {**asdict(session.error), **({} if source is None else {"source": source})}
     crash = state_of(session).crash
     if crash is not None:
         name = type(crash).__name__
-        yield Problem(
+        problem = Problem(
             "U303",
             f"the run was aborted: {name}",
             f"{session.recipe.name!r}, after step {session.position}",
             str(crash) or f"{name} was raised without a message",
             "`await session.wait()` in a cell shows the traceback",
         )
+        yield asdict(problem)
 
 
 __all__ = ["RUNNING", "abilities", "said", "screen"]

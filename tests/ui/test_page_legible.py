@@ -69,3 +69,31 @@ def test_a_question_shows_what_it_is_about(host):
     before = on.page.evaluate(left)
     on.show(pending=[], problems=[])
     assert on.page.evaluate(left) == before  # a card does not move the graph
+
+
+def test_a_failed_node_shows_the_line_of_the_users_code(host):
+    session = runs.session()
+    session.run()
+    session.answer("explode")
+    session.run()
+    on = host(session)
+    on.show()
+    card = on.page.locator(".agentnb-problem[data-code=X100]")
+    assert "raise ValueError" in card.locator(".agentnb-raised").inner_text()
+    assert "runs.py:" in card.locator(".agentnb-place").first.inner_text()
+    card.get_by_text("Full traceback").click()
+    assert "the till is empty" in card.locator("pre").last.inner_text()
+
+
+def test_a_question_mark_shows_the_keys_and_a_node_has_a_menu(host):
+    on = host()
+    on.page.get_by_label("agentnb cockpit").focus()
+    on.page.keyboard.press("?")
+    sheet = on.page.get_by_role("dialog", name="Keys")
+    assert "F10" in sheet.inner_text()
+    on.page.keyboard.press("Escape")
+    assert sheet.is_hidden()
+    on.page.locator("g.node[data-node=tell]").click(button="right")
+    on.page.get_by_role("menuitem", name="Run to here").click()
+    assert on.page.evaluate("host.sent.splice(0).filter(one => one.do === 'run_to').map(one => one.target)") == ["tell"]
+    assert on.page.get_by_role("menu").is_hidden()

@@ -43,7 +43,7 @@ def written_of(recipe: Recipe, node: Node) -> Written | None:
         if place.line > len(lines):
             continue
         first, end = _block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
-        text = "\n".join(_without_secrets(_dedented(lines[first:end])))
+        text = "\n".join(without_secrets(_dedented(lines[first:end])))
         others = [each for each in recipe.nodes.values() if each.place and each.place.file == place.file]
         alone = not any(each.id != node.id and each.place and first < each.place.line <= end for each in others)
         if name in text and alone:
@@ -60,7 +60,7 @@ def function_of(called: Any) -> Written | None:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, IndexError):
         return None
-    text = "\n".join(_without_secrets(_dedented([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
+    text = "\n".join(without_secrets(_dedented([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
     return Written(function.__code__.co_filename, max(first, 1), text)
 
 
@@ -129,7 +129,7 @@ def _dedented(lines: Sequence[str]) -> list[str]:
     return [line[away:].rstrip() for line in lines]
 
 
-def _without_secrets(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
+def without_secrets(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
     """Yield lines with values under a secret's name masked; except in code, nested values are masked too."""
     under: int | None = None
     for line in lines:

@@ -82,5 +82,5 @@ const barPart = (() => {
     };
   }
 
-  return { faster, bar };
+  return { faster, bar, keyName };
 })();

@@ -7,11 +7,21 @@ const cardsPart = (() => {
 
   const ANSWERS = [["where", "where"], ["why", "why"], ["do", "do"]];
 
+  /** Where the user's code raised: the place, which a click selects, the lines around it, and the traceback on demand. */
+  function sourceOf({ place, line, lines, traceback }) {
+    return [
+      make("p", {}, make("code", { class: "agentnb-place", title: "click to select", text: place })),
+      make("pre", { class: "agentnb-source", tabindex: "0", "aria-label": `source around ${place}` }, ...lines.map(([number, text]) => (
+        make("span", number === line ? { class: "agentnb-raised", "aria-current": "true" } : {}, make("i", { "aria-hidden": "true", text: String(number) }), text, "\n")))),
+      make("details", { class: "agentnb-sent" }, make("summary", { text: "Full traceback" }), make("pre", { class: "agentnb-source", tabindex: "0", text: traceback })),
+    ];
+  }
+
   function problemCard(problem) {
     const title = make("p", { class: "agentnb-what" }, ...(problem.code ? [make("code", { text: problem.code }), " "] : []), problem.what);
     const answers = make("dl", {}, ...ANSWERS.filter(([name]) => problem[name]).flatMap(([name, label]) => [make("dt", { text: label }), make("dd", { text: problem[name] })]));
     const kind = problem.severity === "warning" ? "warning" : "error";
-    return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, answers);
+    return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, ...(problem.source ? sourceOf(problem.source) : []), answers);
   }
 
   /** `remedies` are the actions on the card of a failure, and a card of their own. */

@@ -1,14 +1,14 @@
 // One view of a session: it shows the model's state and sends a person's commands; it decides nothing.
 const cockpitPart = (() => {
   const { chosen, followTheme, make, say } = domPart;
-  const { panes } = panesPart;
+  const { keep, kept, panes } = panesPart;
   const { graph, objects } = graphPart;
   const { tape, timeline } = timelinePart;
   const { board } = boardPart;
   const { people, problems, remedies, streams } = cardsPart;
   const { details } = detailsPart;
   const { events, forks, stack, stops } = listsPart;
-  const { bar, faster } = barPart;
+  const { bar, faster, keyName } = barPart;
   const { wire } = wirePart;
 
   /** Return the state with the kernel's changes applied; null if a message was missed, so that they do not apply. */
@@ -59,10 +59,16 @@ const cockpitPart = (() => {
   }
 
   /** Handle a key of the cockpit; keys with Ctrl, Alt or the command key belong to the notebook. */
-  function onKey(event, state, commands, ask) {
+  function onKey(event, state, commands, ask, help) {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, .agentnb-graph, .agentnb-board")) return;
     const key = keyOf(event);
+    if (key === "?") {
+      help.toggle();
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     if (key === "Escape") target.blur();
     if (key === "Space" && target.closest("button, summary")) return;
     const named = commands.filter(({ keys }) => keys.includes(key)).map(({ name }) => name);
@@ -75,6 +81,49 @@ const cockpitPart = (() => {
     event.stopPropagation();
     if (verb === "stop_at" && state.current === null) return;
     ask(verb, value, verb === "stop_at" ? state.current : null, undefined, event.repeat);
+  }
+
+  const OTHER_KEYS = [["Home, End", "first or last step"], ["+, -", "faster or slower Run; in the graph: zoom"], ["0", "in the graph: fit"],
+    ["Arrows, Enter", "in the graph, the board and the timeline: move and open"], ["F2", "in the board: edit"], ["Shift+F10", "in the graph: menu of the node"],
+    ["Ctrl+Enter", "submit a text of several lines"], ["Esc", "close, or leave the field"], ["?", "these keys"]];
+
+  /** The sheet of all keys, opened by `?`. */
+  function keySheet(commands) {
+    const rows = [...commands.filter(({ keys, label }) => keys.length && label).map(({ keys, label, tip }) => [keys.map(keyName).join(", "), `${label}: ${tip}`]), ...OTHER_KEYS];
+    const close = make("button", { type: "button", class: "agentnb-small", text: "×", "aria-label": "close the keys", click: () => toggle() });
+    const sheet = make("div", { class: "agentnb-keys", role: "dialog", "aria-label": "Keys", hidden: true },
+      make("div", { class: "agentnb-pane-head" }, make("strong", { text: "Keys" }), make("span", { class: "agentnb-faint", text: "while the cockpit has the focus" }), close),
+      make("dl", {}, ...rows.flatMap(([keys, text]) => [make("dt", {}, make("kbd", { text: keys })), make("dd", { text })])));
+    const button = make("button", { type: "button", class: "agentnb-small agentnb-help", text: "?", "aria-label": "keys", title: "Keys (?)", "aria-expanded": "false", click: () => toggle() });
+    let before = null;
+    function toggle() {
+      sheet.hidden = !sheet.hidden;
+      button.setAttribute("aria-expanded", String(!sheet.hidden));
+      if (!sheet.hidden) before = document.activeElement;
+      (sheet.hidden ? before ?? button : close).focus({ preventScroll: true });
+    }
+    sheet.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      toggle();
+      event.stopPropagation();
+    });
+    return { sheet, button, toggle };
+  }
+
+  /** A toggle for the projector: large text, the graph and the board alone. The browser remembers it. */
+  function presenter(root) {
+    const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text: "Present", title: "large text, with the graph, the board and the timeline alone" });
+    function set(on) {
+      root.classList.toggle("agentnb-presenting", on);
+      button.setAttribute("aria-pressed", String(on));
+    }
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      set(on);
+      keep("presenting", on);
+    });
+    set(kept().presenting === true);
+    return button;
   }
 
   /** The shown run: its name if it has one, its parent run, and the end of its id. */
@@ -143,9 +192,10 @@ const cockpitPart = (() => {
       }
     };
 
-    root.append(make("header", {}, name, status, run, chips), gone, parts.bar.element, told, live, asks.note, below.element);
+    const help = keySheet(commands);
+    root.append(make("header", {}, name, status, run, chips, make("span", { class: "agentnb-head-tools" }, presenter(root), help.button)), help.sheet, gone, parts.bar.element, told, live, asks.note, below.element);
     root.addEventListener("keydown", submitOnEnter);
-    root.addEventListener("keydown", (event) => onKey(event, state(), commands, line.ask));
+    root.addEventListener("keydown", (event) => onKey(event, state(), commands, line.ask, help));
     el.append(root);
     const unfollow = followTheme(root);
     const heard = { "change:state": onState, "change:svg": draw, "msg:custom": onMessage, comm_live_update: onGone };

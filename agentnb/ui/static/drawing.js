@@ -331,6 +331,45 @@ const drawingPart = (() => {
     });
   }
 
+  /** The menu of a node, opened by the secondary button or Shift+F10: `items(node)` are [text, able, action]. */
+  function nodeMenu(home, element, items) {
+    const menu = make("div", { class: "agentnb-menu", role: "menu", hidden: true });
+    let from = null;
+    function close() {
+      if (menu.contains(document.activeElement)) from?.focus({ preventScroll: true });
+      menu.hidden = true;
+    }
+    element.addEventListener("contextmenu", (event) => {
+      const group = event.target.closest?.("g.node[data-node]:not(.kind-region)");
+      if (!group) return;
+      event.preventDefault();
+      event.stopPropagation(); // a notebook has a menu of its own
+      from = group;
+      menu.replaceChildren(...items(group.dataset.node).map(([text, able, action]) => make("button", {
+        type: "button", role: "menuitem", text, "aria-disabled": String(!able), click: () => { if (able) { close(); action(); } },
+      })));
+      menu.hidden = false;
+      menu.setAttribute("aria-label", `actions for ${group.dataset.node}`);
+      const [outer, inner] = [home.getBoundingClientRect(), group.getBoundingClientRect()];
+      const [x, y] = event.clientX || event.clientY ? [event.clientX, event.clientY] : [inner.left + 8, inner.bottom];
+      menu.style.left = `${Math.max(0, Math.min(x - outer.left, outer.width - menu.offsetWidth - 4))}px`;
+      menu.style.top = `${Math.max(0, Math.min(y - outer.top, outer.height - menu.offsetHeight - 4))}px`;
+      menu.firstChild.focus({ preventScroll: true });
+    });
+    menu.addEventListener("keydown", (event) => {
+      const all = [...menu.children];
+      const at = all.indexOf(document.activeElement);
+      if (event.key === "Escape" || event.key === "Tab") close();
+      else if (event.key === "ArrowDown" || event.key === "ArrowUp") all[(at + (event.key === "ArrowDown" ? 1 : -1) + all.length) % all.length].focus();
+      else if (event.key !== "Enter" && event.key !== " ") return;
+      else document.activeElement.click();
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    menu.addEventListener("focusout", ({ relatedTarget }) => { if (!menu.contains(relatedTarget)) menu.hidden = true; });
+    home.append(menu);
+  }
+
   /** The accessible name of a node: its name and its marks. */
   function nodeSaid(id, classes, count) {
     const words = classes.filter((mark) => mark !== "last").map((mark) => (mark === "visited" ? `visited ${count}` : mark));
@@ -617,5 +656,5 @@ const drawingPart = (() => {
     });
   }
 
-  return { zoomed, sheetOf, pressable, NO_FOLDS, graphTable, GOING, standing, tableRows };
+  return { zoomed, sheetOf, nodeMenu, pressable, NO_FOLDS, graphTable, GOING, standing, tableRows };
 })();

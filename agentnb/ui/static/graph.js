@@ -1,7 +1,7 @@
 // The panes with drawings: the recipe's graph, and the objects of a reactive run.
 const graphPart = (() => {
   const { make, say, tipCard } = domPart;
-  const { GOING, NO_FOLDS, graphTable, pressable, sheetOf, standing, tableRows, zoomed } = drawingPart;
+  const { GOING, NO_FOLDS, graphTable, nodeMenu, pressable, sheetOf, standing, tableRows, zoomed } = drawingPart;
 
   // The pane with the drawing of the recipe. It is laid out once, and again when a region is collapsed or expanded.
 
@@ -170,6 +170,16 @@ const graphPart = (() => {
       now.on?.board.light(node ?? lit);
     });
     pressable(view.element, { choose, fold, stop: (id) => ask("stop_at", null, id) });
+    nodeMenu(element, view.element, (id) => {
+      const can = (verb) => Boolean(now.last?.can.includes(verb));
+      const stops = now.last?.breakpoints.some((row) => row.node === id);
+      return [
+        ["Run to here", can("run_to"), () => ask("run_to", null, id)],
+        ["Make it next", can("set_next"), () => ask("set_next", null, id)],
+        [stops ? "Remove the breakpoint" : "Set a breakpoint", can("edit") || can("pause"), () => ask("stop_at", null, id)],
+        ["Details, and why not?", true, () => choice.set("node", id)],
+      ];
+    });
     tipCard(element, (target) => toldAt(now.on, target));
     const part = {
       name: "graph",

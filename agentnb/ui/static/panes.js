@@ -165,5 +165,5 @@ const panesPart = (() => {
     };
   }
 
-  return { panes };
+  return { keep, kept, panes };
 })();

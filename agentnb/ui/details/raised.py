@@ -1,0 +1,58 @@
+"""Where an exception was raised in the user's own code: the file or the cell, the line, and the source around it."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+from types import CodeType
+from typing import Any, Final
+
+from agentnb.secrets import mask_text
+from agentnb.ui.details.source import without_secrets
+
+_AROUND: Final = 4  # lines shown before and after
+_LONGEST: Final = 20_000  # characters of a traceback
+_OURS: Final = str(Path(__file__).parents[2])
+_LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def raised_at(error: BaseException | None) -> dict[str, Any] | None:
+    """Return the last line of the user's code in an exception's traceback; None if it has none.
+
+    `place` is `file:line`, or the cell as IPython names it, `line` the number of the line, `lines` are [number, text],
+    `traceback` is all of it.
+    """
+    found = None
+    for frame, number in traceback.walk_tb(None if error is None else error.__traceback__):
+        if _is_users(frame.f_code):
+            found = frame.f_code.co_filename, number
+    if error is None or found is None:
+        return None
+    file, number = found
+    first = max(number - _AROUND, 1)
+    texts = [linecache.getline(file, each).rstrip("\n") for each in range(first, number + _AROUND + 1)]
+    while texts and not texts[-1].strip():
+        texts.pop()
+    told = "".join(traceback.format_exception(error))
+    return {
+        "place": _place(file, number),
+        "line": number,
+        "lines": [[first + at, text] for at, text in enumerate(without_secrets(texts))],
+        "traceback": str(mask_text(told[-_LONGEST:])),
+    }
+
+
+def _is_users(code: CodeType) -> bool:
+    file = code.co_filename
+    return not file.startswith((_OURS, "<frozen", *_LIBRARIES)) or "/agentnb/samples/" in file.replace("\\", "/")
+
+
+def _place(file: str, line: int) -> str:
+    """Return `file:line`; for a cell of a notebook its number instead of the kernel's file."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
+    return f"{file}:{line}" if name is None else f"{' '.join(name)}, line {line}"
