@@ -1,4 +1,4 @@
-"""`agentnb lab` starts JupyterLab with the quickstart open."""
+"""`agentnb lab` starts JupyterLab on copies of the notebooks, with the tour open."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agentnb.cli.output import print_json
 from agentnb.errors import AgentNbError, Problem
 
 PACKAGE = Path(__file__).parent.parent
-QUICKSTART = "01_quickstart.ipynb"
+TOUR = "00_tour.ipynb"
 
 
 def lab_command(args: argparse.Namespace) -> int:
-    """Replace this process by JupyterLab, with the quickstart open."""
+    """Replace this process by JupyterLab, with the tour open."""
     if importlib.util.find_spec("jupyterlab") is None:
         problem = Problem(
             code="U901",
@@ -29,10 +29,10 @@ def lab_command(args: argparse.Namespace) -> int:
             do='run: pip install "agentnb[lab]"',
         )
         raise AgentNbError(problem)
-    folder = _notebooks(args.folder)
+    folder = _notebooks(args.folder, reset=args.reset)
     command = [
         *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"),
-        f"--LabApp.default_url=/lab/tree/{QUICKSTART}",  # the browser's first page, and the printed address
+        f"--LabApp.default_url=/lab/tree/{TOUR}",  # the browser's first page, and the printed address
         *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
         *(["--no-browser"] if args.no_browser or not _has_screen() else []),
         *(["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []),
@@ -41,22 +41,23 @@ def lab_command(args: argparse.Namespace) -> int:
     # Default settings, which a user's own override: no prompt about news, no check for updates.
     paths = [str(PACKAGE / "lab"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     if args.json:
-        print_json({"folder": str(folder), "notebook": QUICKSTART, "command": command})
+        print_json({"folder": str(folder), "notebook": TOUR, "command": command})
     else:
-        print(f"agentnb: the quickstart is {folder / QUICKSTART}", flush=True)
+        print(f"agentnb: the tour is {folder / TOUR}", flush=True)
     return _become(command, {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)})
 
 
-def _notebooks(folder: Path | None) -> Path:
-    """Return the folder to open: the clone's own, otherwise one into which missing notebooks are copied."""
+def _notebooks(folder: Path | None, *, reset: bool) -> Path:
+    """Return the folder to open, into which missing notebooks are copied; with `reset`, all are, as they were.
+
+    The originals are never opened, so that running them does not change a clone.
+    """
     clone = PACKAGE.parent / "notebooks"
-    source = clone if (clone / QUICKSTART).exists() else PACKAGE / "notebooks"
-    if folder is None and source == clone:
-        return clone
+    source = clone if (clone / TOUR).exists() else PACKAGE / "notebooks"
     target = (folder or Path("agentnb-notebooks")).resolve()
     target.mkdir(parents=True, exist_ok=True)
     for notebook in source.glob("*.ipynb"):
-        if not (target / notebook.name).exists():
+        if target != source.resolve() and (reset or not (target / notebook.name).exists()):
             shutil.copy(notebook, target)
     return target
 

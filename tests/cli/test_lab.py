@@ -38,31 +38,34 @@ def command(monkeypatch):
     return of
 
 
-def test_lab_opens_the_notebooks_of_the_clone(command):
-    clone = lab.PACKAGE.parent / "notebooks"
-    assert f"--ServerApp.root_dir={clone}" in command()["command"]
+def test_lab_opens_the_tour_and_works_on_copies_of_the_notebooks(there, command):
+    words = command()["command"]
+    assert f"--ServerApp.root_dir={there / 'agentnb-notebooks'}" in words
+    assert "--LabApp.default_url=/lab/tree/00_tour.ipynb" in words
 
 
 def test_lab_copies_what_is_missing_and_overwrites_nothing(there, command):
     folder = there / "mine"
     command("mine")
-    quickstart = folder / lab.QUICKSTART
-    assert quickstart.read_bytes() == (lab.PACKAGE.parent / "notebooks" / lab.QUICKSTART).read_bytes()
-    quickstart.write_text("changed")
+    tour = folder / lab.TOUR
+    assert tour.read_bytes() == (lab.PACKAGE.parent / "notebooks" / lab.TOUR).read_bytes()
+    tour.write_text("changed")
     assert f"--ServerApp.root_dir={folder}" in command("mine")["command"]
-    assert quickstart.read_text() == "changed"
+    assert tour.read_text() == "changed"
+    command("mine", "--reset")
+    assert tour.read_text() != "changed"
 
 
 def test_lab_outside_of_a_clone_makes_a_folder_of_its_own(there, command, monkeypatch):
     package = there / "site" / "agentnb"
     (package / "notebooks").mkdir(parents=True)
-    (package / "notebooks" / lab.QUICKSTART).write_text("{}")
+    (package / "notebooks" / lab.TOUR).write_text("{}")
     monkeypatch.setattr(lab, "PACKAGE", package)
     command()
-    assert (there / "agentnb-notebooks" / lab.QUICKSTART).read_text() == "{}"
+    assert (there / "agentnb-notebooks" / lab.TOUR).read_text() == "{}"
 
 
-def test_lab_passes_words_on(command, monkeypatch):
+def test_lab_passes_words_on(there, command, monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     assert "--no-browser" not in command()["command"]
     assert "--no-browser" in command("--no-browser")["command"]
@@ -70,13 +73,13 @@ def test_lab_passes_words_on(command, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="a screen is always there")
-def test_lab_opens_no_browser_where_there_is_no_screen(command, monkeypatch):
+def test_lab_opens_no_browser_where_there_is_no_screen(there, command, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     assert "--no-browser" in command()["command"]
 
 
-def test_lab_keeps_the_users_own_jupyter_settings(command, monkeypatch):
+def test_lab_keeps_the_users_own_jupyter_settings(there, command, monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "theirs")
     assert command()["env"]["JUPYTER_CONFIG_PATH"].split(os.pathsep)[-1] == "theirs"
 
@@ -87,7 +90,7 @@ def test_lab_in_a_place_that_is_a_file(there, capsys):
     assert "refunds.yaml" in err
 
 
-def test_lab_serves_the_quickstart_and_asks_for_no_news(there):
+def test_lab_serves_the_tour_and_asks_for_no_news(there):
     """The real thing: JupyterLab comes up, has the notebook, and ends when it is told to."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -99,12 +102,12 @@ def test_lab_serves_the_quickstart_and_asks_for_no_news(there):
     ) as served:
         try:
             address = f"http://127.0.0.1:{port}"
-            assert fetched(f"{address}/api/contents/{lab.QUICKSTART}?token=t&content=0")["type"] == "notebook"
+            assert fetched(f"{address}/api/contents/{lab.TOUR}?token=t&content=0")["type"] == "notebook"
             settings = fetched(f"{address}/lab/api/settings/@jupyterlab/apputils-extension:notification?token=t")
             assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
         finally:
             served.send_signal(signal.SIGTERM)
-        assert json.loads(served.stdout.read())["notebook"] == lab.QUICKSTART
+        assert json.loads(served.stdout.read())["notebook"] == lab.TOUR
         assert served.wait(30) is not None
 
 

@@ -99,8 +99,9 @@ const domPart = (() => {
       const left = Math.min(Math.max(inner.left + inner.width / 2 - own.width / 2, outer.left + 4), Math.max(outer.right - own.width - 4, outer.left + 4));
       const below = inner.bottom + 8;
       const fits = below + own.height <= outer.bottom || inner.top - outer.top < own.height + 8;
-      card.style.left = `${left - outer.left}px`;
-      card.style.top = `${(fits ? below : inner.top - own.height - 8) - outer.top}px`;
+      const by = outer.width / home.offsetWidth; // the zoom of the page around
+      card.style.left = `${(left - outer.left) / by}px`;
+      card.style.top = `${((fits ? below : inner.top - own.height - 8) - outer.top) / by}px`;
     }
     function look(target, pause) {
       const found = told(target);

@@ -352,8 +352,9 @@ const drawingPart = (() => {
       menu.setAttribute("aria-label", `actions for ${group.dataset.node}`);
       const [outer, inner] = [home.getBoundingClientRect(), group.getBoundingClientRect()];
       const [x, y] = event.clientX || event.clientY ? [event.clientX, event.clientY] : [inner.left + 8, inner.bottom];
-      menu.style.left = `${Math.max(0, Math.min(x - outer.left, outer.width - menu.offsetWidth - 4))}px`;
-      menu.style.top = `${Math.max(0, Math.min(y - outer.top, outer.height - menu.offsetHeight - 4))}px`;
+      const by = outer.width / home.offsetWidth; // the zoom of the page around
+      menu.style.left = `${Math.max(0, Math.min((x - outer.left) / by, home.offsetWidth - menu.offsetWidth - 4))}px`;
+      menu.style.top = `${Math.max(0, Math.min((y - outer.top) / by, home.offsetHeight - menu.offsetHeight - 4))}px`;
       menu.firstChild.focus({ preventScroll: true });
     });
     menu.addEventListener("keydown", (event) => {

@@ -6,7 +6,7 @@ const panesPart = (() => {
   const NARROWEST = 20; // minimum percentage of a column
   const LOWEST = 48; // minimum height of an open pane in pixels
   const HIGHEST = 1200;
-  const TALL = { graph: 420, objects: 260, timeline: 84, board: 206, details: 196, stack: 46, stops: 84, forks: 38 }; // initial pixels
+  const TALL = { graph: 420, objects: 260, timeline: 84, board: 206, details: 196, stack: 46, stops: 104, forks: 38 }; // initial pixels
   const OTHERWISE = 160;
   let held = {}; // the same, if the browser stores nothing
 
