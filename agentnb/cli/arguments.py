@@ -67,9 +67,7 @@ def parser_of_all() -> argparse.ArgumentParser:
         added.set_defaults(act=act)
         return added
 
-    lab = command(
-        "lab", lab_command, "open JupyterLab on copies of the notebooks; what follows `--` goes to JupyterLab"
-    )
+    lab = command("lab", lab_command, "open JupyterLab on copies of the notebooks; words after `--` go to JupyterLab")
     lab.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where the notebooks are copied to")
     lab.add_argument("--reset", action="store_true", help="copy them anew: your changes to them are lost")
     lab.add_argument("--no-browser", action="store_true", help="print the address only")

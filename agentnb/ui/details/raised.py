@@ -10,11 +10,10 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-from agentnb.secrets import mask_text
 from agentnb.ui.details.source import without_secrets
 
 _AROUND: Final = 4  # lines shown before and after
-_LONGEST: Final = 20_000  # characters of a traceback
+_MOST: Final = 200  # lines of a traceback
 _OURS: Final = str(Path(__file__).parents[2])
 _LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
@@ -22,7 +21,7 @@ _LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "plat
 def raised_at(error: BaseException | None) -> dict[str, Any] | None:
     """Return the last line of the user's code in an exception's traceback; None if it has none.
 
-    `place` is `file:line`, or the cell as IPython names it, `line` the number of the line, `lines` are [number, text],
+    Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it, `line` the number of the line, `lines` are [number, text],
     `traceback` is all of it.
     """
     found = None
@@ -36,12 +35,12 @@ def raised_at(error: BaseException | None) -> dict[str, Any] | None:
     texts = [linecache.getline(file, each).rstrip("\n") for each in range(first, number + _AROUND + 1)]
     while texts and not texts[-1].strip():
         texts.pop()
-    told = "".join(traceback.format_exception(error))
+    told = "".join(traceback.format_exception(error)).splitlines()[-_MOST:]  # whole lines: half a secret is not masked
     return {
         "place": _place(file, number),
         "line": number,
         "lines": [[first + at, text] for at, text in enumerate(without_secrets(texts))],
-        "traceback": str(mask_text(told[-_LONGEST:])),
+        "traceback": "\n".join(told),
     }
 
 
