@@ -21,8 +21,8 @@ _LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "plat
 def raised_at(error: BaseException | None) -> dict[str, Any] | None:
     """Return the last line of the user's code in an exception's traceback; None if it has none.
 
-    Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it, `line` the number of the line, `lines` are [number, text],
-    `traceback` is all of it.
+    Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it,
+    `line` the number of the line, `lines` are [number, text], `traceback` is all of it.
     """
     found = None
     for frame, number in traceback.walk_tb(None if error is None else error.__traceback__):
