@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.engine.persistence.event_log import EventLog
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
@@ -84,6 +85,7 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
 STORE: Final = "store"
 
 
+@plain_arguments
 def open(
     where: str | os.PathLike[str] | EventLog,
     run_id: str | None = None,
