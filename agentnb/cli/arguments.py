@@ -10,17 +10,19 @@ from typing import NoReturn
 
 from agentnb.cli.check_and_draw import check_command, draw_command
 from agentnb.cli.diff import diff_command
-from agentnb.cli.export import export_command
+from agentnb.cli.export import FORMATS, export_command
 from agentnb.cli.lab import lab_command
+from agentnb.cli.replay import replay_command
 from agentnb.cli.run import run_command
+from agentnb.cli.stored_runs import answer_command, fork_command, resume_command
 from agentnb.cli.stores import TABLES, runs_command, trace_command
 from agentnb.errors import AgentNbError, Problem
 
 EXIT_CODES = """\
 exit codes:
   0    success
-  1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed;
-       `diff`: the runs differ
+  1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed,
+       two runs differ (diff), a golden does not hold (replay)
   2    the command line is not understood
   3    the run has used up its budget
   4    the run waits for a person
@@ -100,16 +102,56 @@ def parser_of_all() -> argparse.ArgumentParser:
     diff.add_argument("--run-b", metavar="RUN_ID", help="which run of store B; left out, the one written last")
     diff.add_argument("-o", "--output", type=Path, metavar="OUT", help="draw both routes: .svg, .png, .dot or .mmd")
 
-    export = command("export", export_command, "write a run as one HTML page that needs no kernel")
+    export = command(
+        "export", export_command, "write a run as an HTML page, a trace, a golden, tables, an event log or a diagram"
+    )
     export.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, a store, or another recording")
     export.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
-    export.add_argument("-o", "--output", type=Path, metavar="OUT", help="an .html file; left out: SOURCE.html")
+    export.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file; left out: SOURCE.html"
+    )
+    _words_of_kept_runs(command)
     return parser
 
 
+def _words_of_kept_runs(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands that continue and replay recorded runs."""
+    resume = command("resume", resume_command, "continue a run of a store until it stops")
+    answer = command("answer", answer_command, "answer what a run of a store waits for, and continue it")
+    fork = command("fork", fork_command, "fork a run of a store at a step, and run the fork")
+    for one in (resume, answer, fork):
+        one.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
+        one.add_argument("file", metavar="RECIPE", help="the recipe: a file, or module:object")
+    answer.add_argument("value", metavar="VALUE", help="the answer; JSON where it is JSON, else text")
+    answer.add_argument("--node", metavar="NODE", help="which of the waiting nodes")
+    fork.add_argument("--at", type=int, metavar="STEP", help="the last step that is shared; left out: the current one")
+    fork.add_argument("--edit", dest="edits", action="append", default=[], type=_key_value, metavar="PATH=VALUE",
+                      help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
+    for one in (resume, answer, fork):
+        one.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+        one.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
+        one.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
+        _word_of_tools(one)
+        _words_of_world(one)
+
+    replay = command("replay", replay_command, "replay goldens with a recipe; nothing is called, exit 1 if one differs")
+    replay.add_argument("file", metavar="RECIPE", help="the recipe: a file, or module:object")
+    replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file")
+    replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
+                        help="what must hold; may be repeated; left out: route, values, calls")  # fmt: skip
+    _word_of_tools(replay)
+
+
+def _words_of_world(run: argparse.ArgumentParser) -> None:
+    run.add_argument("--llm", metavar="MODEL", help="provider:model, or a client or function as module:object")
+    run.add_argument("--tools", action="append", default=[], type=_key_value, metavar="NAME=MODULE:OBJECT",
+                     help="the function of a tool or an agent; may be repeated")  # fmt: skip
+
+
 def _words_of_run(run: argparse.ArgumentParser) -> None:
-    run.add_argument("file", metavar="FILE")
+    run.add_argument("file", metavar="FILE", help="a recipe: a file, or an object of Python as module:object")
     _word_of_tools(run)
+    _words_of_world(run)
     run.add_argument(
         *("--input", "-i"),
         dest="inputs",

@@ -10,9 +10,15 @@ from typing import Final
 from agentnb.cli.output import print_json
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.session import Session
+from agentnb.testing.goldens import record_golden
 
 FORMATS: Final[Mapping[str, Callable[[Session, Path], object]]] = {
     ".html": lambda session, path: session.trace.to_html(path),
+    ".json": lambda session, path: session.trace.to_json(path),
+    ".jsonl": record_golden,
+    ".parquet": lambda session, path: session.trace.to_parquet(path),
+    ".csv": lambda session, path: session.trace.to_event_log().to_csv(path, index=False),
+    ".mmd": lambda session, path: path.write_text(session.trace.sequence_diagram(), encoding="utf-8"),
 }  # by suffix
 
 

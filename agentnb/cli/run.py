@@ -32,25 +32,28 @@ def run_command(args: argparse.Namespace) -> int:
     """Run a recipe until it stops, printing one line per step and then the board; or run its scenarios."""
     if asked_for(args):
         return run_all(args)
-    from agentnb.load import load
+    from agentnb.cli.python_objects import load_recipe, model_of, tools_of
     from agentnb.session import Session
 
-    recipe = load(args.file, allow=args.allow)
+    recipe = load_recipe(args.file, args.allow)
     budget = None if args.max_steps is None else {"max_steps": args.max_steps}
     inputs = {key: typed(text, recipe.inputs.get(key)) for key, text in args.inputs}
     # Output of the nodes themselves is not part of the document.
     with ExitStack() as at_end:
         with redirect_stdout(sys.stderr) if args.json else nullcontext():
             options = script(args.script, recipe)
+            if args.llm is not None:
+                options["llm"] = model_of(args.llm)
+            options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
             words = {"budget": budget, "seed": args.seed, "chaos": chaos_of(args), "store": args.store}
             session = at_end.enter_context(closing(Session(recipe, inputs, **words, **options)))
             if not args.json:
-                session.subscribe(lambda step: print(_line(step), flush=True))
+                session.subscribe(lambda step: print(step_line(step), flush=True))
             session.run()
-        return _report(args, recipe, session)
+        return report(args, recipe, session)
 
 
-def _report(args: argparse.Namespace, recipe: Recipe, session: Session) -> int:
+def report(args: argparse.Namespace, recipe: Recipe, session: Session) -> int:
     """Write the trace if requested, print how a run ended, and return the exit code."""
     if args.trace:
         session.trace.to_json(args.trace)
@@ -80,7 +83,8 @@ def _problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
                           "read its steps: the tools that failed, and what the model answered")  # fmt: skip
 
 
-def _line(step: SimulationStep) -> str:
+def step_line(step: SimulationStep) -> str:
+    """Return a step as one line: number, node, kind, duration, and what it wrote or why it failed."""
     kind = step.kind if step.phase == "run" else f"{step.kind} {step.phase}"
     told = step.error or ", ".join(f"{key} = {safe_repr(value, key=key)}" for key, value in step.outputs.items())
     return f"{step.step:>5}  {step.node_id:<20} {kind:<14} {step.seconds * 1000:>8.1f} ms  {told}".rstrip()

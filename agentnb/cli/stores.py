@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import masked
@@ -64,15 +63,10 @@ def trace_command(args: argparse.Namespace) -> int:
 def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
     """Return the trace of a file or of a run in a store, and its current step."""
     from agentnb.recordings.formats import open as open_run
-    from agentnb.trace.trace import SimulationTrace
 
-    path = Path(source)
-    if run_id is None and path.is_file() and path.read_bytes()[:64].lstrip()[:1] == b"{":
-        return SimulationTrace.read(path), source
     session = open_run(source, run_id)
     log = state_of(session).log
-    assert log is not None
-    return session.trace, log.url
+    return session.trace, source if log is None else log.url
 
 
 def _line(text: str) -> str:

@@ -49,6 +49,12 @@ def _trace(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
     return open_trace(where, recipe)
 
 
+def _golden(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
+    from agentnb.recordings.golden_files import open_golden
+
+    return open_golden(where, recipe)
+
+
 def _activegraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
     from agentnb.dialects.activegraph.foreign.session import open_activegraph
 
@@ -73,6 +79,8 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
     for row in (
         Format("trace", "a JSON trace that trace.to_json wrote",
                lambda content: b'"agentnb.trace"' in content.head, _trace),
+        Format("golden", "a run recorded for tests",
+               lambda content: b'"agentnb.golden"' in content.head, _golden),
         Format("activegraph", "a log of the activegraph package, in SQLite or PostgreSQL",
                lambda content: content.tables >= {"events", "runs", "meta"}, _activegraph),
         Format("langgraph", "a checkpoint database of LangGraph, in SQLite or PostgreSQL",

@@ -50,9 +50,10 @@ def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = Non
     with damage():
         known = recipe_of(kept) if kept is not None else _recipe_from_rows(trace, document)
         run = _run_of(known if recipe is None else recipe, document)
+        inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
     session = Recording.of_run(
         run, trace.agent_id, trace.run_id, _read_only(where), _ended(trace), trace.metadata, trace.outcome,
-        inputs=dict(thaw(decode(document["given"]))) if "given" in document else {},
+        inputs=inputs,
     )  # fmt: skip
     if recipe is not None:
         changed = parts_of(session).persistence.changes = tuple(_changes(kept, recipe, trace))

@@ -11,8 +11,9 @@ from agentnb.engine.core.history import NOBODY, ActRow
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.time_travel import home
 from agentnb.errors import Problem, StoreError
+from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.setup import ready, refitted
+from agentnb.session.setup import available_tools, ready, refitted
 from agentnb.world.agents import agents_in
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
@@ -44,7 +45,10 @@ def plan_to_replay(run: Run, recipe: Recipe) -> Plan:
         RecipeError: the recipe has errors.
     """
     now = ready(recipe, run.plan.world.given)
-    return Plan(now, run.plan.kinds, _Mute(run.plan.world, now), run.plan)
+    world = _Mute(run.plan.world, now)
+    if not world.tools:  # of a read-only run: what a tool is sent depends on its signature
+        world.tools = available_tools(now)
+    return Plan(now, KINDS, world, run.plan)  # a read-only run has no kinds that can run
 
 
 class _Mute(World):

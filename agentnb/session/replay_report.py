@@ -36,7 +36,8 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
         ExecutionError: X112, it is running; L431, there is no such level; L432, the run is not past such a step.
         RecipeError: the other recipe has errors.
     """
-    not_running(state, "replay()")
+    if state.locked is None or recipe is None:  # with a recipe, a run that can only be read is replayed as well
+        not_running(state, "replay()")
     rollback.repair()
     run = state.run
     if state.replayable_from and isinstance(from_step, int):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
+from agentnb.errors import RecipeError
 from agentnb.kinds import KINDS
 from agentnb.recipe.agent_expansion import WHOLE, grafted
 from agentnb.recipe.model import Recipe, ToolSpec
@@ -141,6 +143,15 @@ def refitted(
         agents=agents_in(recipe.meta),
         environment=_environment(recipe),
     )
+
+
+def available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
+    """Return the tools of a recipe that can be loaded."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name, spec in recipe.tools.items():
+        with suppress(RecipeError):
+            found |= _loaded(replace(recipe, tools={name: spec}), {})
+    return found
 
 
 def _environment(recipe: Recipe) -> Environment:

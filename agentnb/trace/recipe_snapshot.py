@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, Final
 
 from agentnb.board.codec import encode
@@ -52,9 +53,18 @@ def to_snapshot(recipe: Recipe) -> Json:
 
 
 def origin_of(run: Run) -> Json:
-    """Return what a run began with, as masked JSON: its recipe, its inputs and its seed."""
+    """Return what a run began with, as masked JSON: its recipe, its inputs and its seed.
+
+    Files are given by their names: in which folder they were is nobody's business elsewhere.
+    """
+    snapshot = to_snapshot(run.plan.recipe)
+    snapshot["file"] = None if snapshot["file"] is None else PurePath(snapshot["file"]).name
+    nodes, edges = snapshot["nodes"].values(), snapshot["edges"]
+    for place in (*(row["place"] for row in nodes), *(edge[5] for edge in edges)):
+        if place is not None:
+            place[0] = PurePath(place[0]).name
     return {
-        "recipe": to_snapshot(run.plan.recipe),
+        "recipe": snapshot,
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
     }

@@ -210,9 +210,8 @@ def test_exit_codes_are_in_the_help(capsys):
         with pytest.raises(SystemExit):
             cli.main(words)
         out = capsys.readouterr().out
-        assert [line.split()[0] for line in out.partition("exit codes:\n")[2].splitlines()] == [
-            *("0", "1", "2", "3", "4", "130")
-        ]
+        lines = out.partition("exit codes:\n")[2].splitlines()
+        assert [line.split()[0] for line in lines if not line.startswith("   ")] == [*("0", "1", "2", "3", "4", "130")]
 
 
 def test_simulated_answers_are_told(there, capsys):

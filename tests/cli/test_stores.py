@@ -228,7 +228,7 @@ def test_secrets_are_not_printed(there, capsys):
         (("trace", "nothing.json"), "L410"),
         (("trace", "runs.db", "--run", "three"), "L413"),
         (("trace", "refunds.yaml"), "L416"),
-        (("trace", "other.json"), "L402"),
+        (("trace", "other.json"), "L571"),
         (("runs", "mysql://there/runs"), "L414"),
         (("runs", "."), "L420"),
     ],

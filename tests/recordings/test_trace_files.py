@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from pathlib import PurePath
 
 import networkx as nx
 import pytest
@@ -92,12 +93,13 @@ def test_every_sample_travels(name, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session.run(max_steps=20)
-    session.trace.to_json(tmp_path / "run.json")
-    again = nb.open(tmp_path / "run.json")
+    path = tmp_path / "run.json"
+    session.trace.to_json(path)
+    again = nb.open(path)
     assert len(again.trace) == len(session.trace)
-    assert again.recipe.draw().dot == session.recipe.draw().dot
+    assert again.recipe.draw().mermaid == session.recipe.draw().mermaid
+    assert session.recipe.file is None or str(PurePath(session.recipe.file).parent) not in path.read_text()
     assert again.goto(0).current == session.goto(0).current
-    assert again.draw().svg == session.draw().svg
 
 
 def test_a_format_may_be_named_and_an_unknown_one_is_told(made, tmp_path):

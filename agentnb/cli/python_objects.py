@@ -1,0 +1,82 @@
+"""Recipes, models and tools that the command line names as `module:object`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentnb.errors import Problem, RecipeError
+from agentnb.load import load
+from agentnb.recipe.model import Recipe
+
+
+def is_object(source: str) -> bool:
+    """Return True if a text is of the form `module:object` and names no file."""
+    module, colon, name = source.partition(":")
+    parts = [*module.split("."), *name.split(".")]
+    return bool(colon) and all(part.isidentifier() for part in parts) and not Path(source).exists()
+
+
+def import_object(source: str) -> Any:
+    """Return the object that `module:object` names; modules of the current folder come first.
+
+    L583: an object named as module:object cannot be imported.
+
+    Raises:
+        RecipeError: L583.
+    """
+    module, _, names = source.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = importlib.import_module(module)
+        for name in names.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RecipeError(
+            Problem("L583", f"{source!r} cannot be imported", source, f"{type(error).__name__}: {error}",
+                    "name a module that can be imported from this folder, and an object in it: module:object")
+        ) from error  # fmt: skip
+    return found
+
+
+def load_recipe(source: str, allow: Sequence[str] = ()) -> Recipe:
+    """Return a recipe from a file, or from Python as `module:object`: a recipe, what nb.load accepts, or a function.
+
+    A module is imported from the current folder or from what is installed. A function without required parameters is
+    called.
+
+    Raises:
+        RecipeError: L583, there is no such module or object; or the recipe has errors.
+    """
+    if not is_object(source):
+        return load(source, allow=allow)
+    found = import_object(source)
+    if callable(found) and not isinstance(found, Recipe) and not hasattr(found, "nodes"):
+        found = found()
+    return found if isinstance(found, Recipe) else load(found, allow=allow)
+
+
+def model_of(text: str | None) -> Any:
+    """Return what --llm names: an object of Python, else a text "provider:model"; None if it is left out."""
+    from agentnb.world.llm.providers import PROVIDERS
+
+    if text is None or text.partition(":")[0] in PROVIDERS or not is_object(text):
+        return text
+    return import_object(text)
+
+
+def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
+    """Return what --tools names: NAME=module:object.
+
+    Raises:
+        RecipeError: L583, one of them cannot be imported.
+    """
+    return {name: import_object(source) for name, source in words}
+
+
+__all__ = ["import_object", "is_object", "load_recipe", "model_of", "tools_of"]

@@ -1,0 +1,60 @@
+"""`agentnb resume`, `answer` and `fork`: continue runs of a store."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import closing, nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from agentnb.cli.run import report, step_line
+from agentnb.cli.script import script
+from agentnb.recipe.descriptions import typed
+
+if TYPE_CHECKING:
+    from agentnb.recipe.model import Recipe
+    from agentnb.session import Session
+
+
+def resume_command(args: argparse.Namespace) -> int:
+    """Continue a run of a store until it stops."""
+    return _continued(args, lambda session, _recipe: session.run())
+
+
+def answer_command(args: argparse.Namespace) -> int:
+    """Answer what a run of a store waits for, and continue it."""
+
+    def answer(session: Session, _recipe: Recipe) -> None:
+        session.answer(typed(args.value), args.node)
+        session.run()
+
+    return _continued(args, answer)
+
+
+def fork_command(args: argparse.Namespace) -> int:
+    """Fork a run of a store at a step, with other values, and run the fork; it is kept in the store too."""
+    return _continued(args, lambda session, _recipe: session.run(), fork=True)
+
+
+def _continued(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
+    from agentnb.cli.python_objects import load_recipe, model_of, tools_of
+    from agentnb.recordings.formats import open as open_run
+
+    recipe = load_recipe(args.file, args.allow)
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():
+        options = script(args.script, recipe)
+        if args.llm is not None:
+            options["llm"] = model_of(args.llm)
+        options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
+        with closing(open_run(args.store, args.run, recipe=recipe, **options)) as session:
+            made = session
+            if fork:
+                made = session.fork(args.at, edit={key: typed(text) for key, text in args.edits} or None)
+            with closing(made):
+                if not args.json:
+                    made.subscribe(lambda step: print(step_line(step), flush=True))
+                act(made, recipe)
+    return report(args, recipe, made)
+
+
+__all__ = ["answer_command", "fork_command", "resume_command"]

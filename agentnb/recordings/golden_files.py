@@ -1,0 +1,402 @@
+"""Goldens: a recorded run as a text file, one JSON object per line, for tests that replay it.
+
+The first line says what the run began with; each further line is a step: the node, what it wrote, its calls with their
+answers, and the nodes that it scheduled. Nodes and paths stand there by name and durations are left out, so that the
+difference of two versions of a file can be read. The lines have all that a replay needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from agentnb.board.codec import encode, encode_atom
+from agentnb.board.masking import secret_word
+from agentnb.board.paths import OPS
+from agentnb.board.values import ABSENT, thaw
+from agentnb.clock import EPOCH, to_microseconds
+from agentnb.engine.core.history import (
+    CARRIED,
+    COUNTED,
+    NOBODY,
+    PHASES,
+    STATUSES,
+    UNCAUGHT,
+    Act,
+    ActRow,
+    Call,
+    FrameRow,
+    History,
+)
+from agentnb.engine.persistence.deltas import VERSION, whole_event
+from agentnb.errors import Problem, StoreError
+from agentnb.recipe.model import Recipe
+from agentnb.recordings.formats import read_text
+from agentnb.recordings.trace_files import session_of
+from agentnb.session.recording import Recording
+from agentnb.text import safe_str
+from agentnb.trace.trace import SimulationTrace
+
+FORMAT: Final = "agentnb.golden"
+REDACTED: Final = "<redacted>"
+_CALL: Final = ("result", "error", "tokens_in", "tokens_out", "cost_usd", "provider", "model", "finish_reason")
+
+
+def open_golden(where: str, recipe: Recipe | None = None) -> Recording:
+    """Return the recorded run of a golden as a read-only session.
+
+    Raises:
+        StoreError: L580, it is not a golden or is damaged.
+    """
+    return session_of(document_of(where), where, recipe)
+
+
+def redacted_paths(where: str) -> tuple[str, ...]:
+    """Return the paths that were declared as volatile when a golden was recorded."""
+    first = _lines(where)[0]
+    return tuple(str(path) for path in first.get("redact", ()))
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def text_of(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
+    """Return a run as the text of a golden. Masked.
+
+    Args:
+        redact: paths whose values are volatile and are left out: of the board (`answer.id`), or of a call
+            (`calls.NAME.arguments.when`, `calls.NAME.result.id`); `*` stands for any one part.
+    """
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in _Writer(trace, redact).lines()) + "\n"
+
+
+class _Writer:
+    def __init__(self, trace: SimulationTrace, redact: Sequence[str]) -> None:
+        self.trace, self.reading = trace, trace.reading()
+        self.tables, self.redact = self.reading.tables, [path.split(".") for path in redact]
+        self.names = [node.id for node in self.reading.nodes]
+        self.frames = {0: 0}  # frames are numbered in the order in which they were opened
+        self.pushed = 0
+
+    def lines(self) -> Iterable[dict[str, Any]]:
+        trace = self.trace
+        origin = dict(trace.origin())
+        if "recipe" in origin:  # its text is in a file beside the tests
+            origin["recipe"] = {**origin["recipe"], "text": None}
+        yield {
+            "format": FORMAT,
+            "version": 1,
+            "name": safe_str(trace.agent_id),
+            **({"redact": [".".join(path) for path in self.redact]} if self.redact else {}),
+            "outcome": encode(trace.outcome, lenient=True),
+            **origin,
+            "nodes": [list(node) for node in self.reading.nodes],
+            "edges": [[*edge[:3], safe_str(edge.condition), edge.asks] for edge in self.reading.edges],
+        }
+        made: list[dict[str, Any]] = []
+        for history, last in self.reading.parts():
+            base = self.pushed
+            for row in range(last + 1):
+                line = self._line(history, row, base)
+                if row or not made:
+                    made.append(line)
+                else:  # a fork begins with what was edited after the step
+                    _merge(made[-1], line)
+        yield from ({key: value for key, value in line.items() if value not in (None, [], {})} for line in made)
+
+    def _line(self, history: History, row: int, base: int) -> dict[str, Any]:
+        step = history.base + row
+        opened = [self._opened(number) for number in history.opened.get(step, ())] if row else []
+        writes = range(history.s_wend[row - 1] if row else 0, history.s_wend[row])
+        pushes = range(history.s_pend[row - 1] if row else 0, history.s_pend[row])
+        self.pushed += len(pushes)
+        line: dict[str, Any] = {"step": step}
+        if row:
+            flag = history.s_flag[row]
+            line |= self._act(history.s_act[row])
+            line |= {"phase": PHASES[flag & 3]} if flag & 3 else {}
+            line |= {"status": STATUSES[flag >> 2 & 3]} if flag >> 2 & 3 else {}
+            line |= {"uncounted": True} if not flag & COUNTED else {}
+            line |= {"uncaught": True} if flag & UNCAUGHT else {}
+        line["opened"] = opened
+        line["reads"] = [self._path(code >> 2) for code, at in zip(history.r_code, history.r_step, strict=True)
+                         if at == step and row]  # fmt: skip
+        line["calls"] = [self._call(call, history.s_act[row]) for call in history.calls if call.step == step and row]
+        line["writes"] = [self._write(history, number) for number in writes]
+        line["in_place"] = [at for at, number in enumerate(writes) if number in history.in_place]
+        line["order"] = [[at, history.order[number]] for at, number in enumerate(writes) if number in history.order]
+        line["reduced"] = [[at, [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, lenient=True)]
+                                 for part in history.reduced[number]]]
+                           for at, number in enumerate(writes) if number in history.reduced]  # fmt: skip
+        line["events"] = [whole_event(event, lenient=True) for event in history.events
+                          if event.at == step and (row or not history.base)]  # fmt: skip
+        if row and (failure := history.errors.get(step)) is not None:
+            line["error"] = [failure.type, safe_str(failure.message), failure.timeout]
+        if row and (note := history.notes.get(step)) is not None:
+            line["note"] = [encode(item, name, lenient=True) for name, item in zip(note._fields, note, strict=True)]
+        if row and step in history.times:
+            line["times"] = [to_microseconds(time) for time in history.times[step]]
+        line["people"] = [self._person(act) for act in history.people if act.step == step and (row or not history.base)]
+        if not row and history.base:
+            line["people"] = [self._person(act) for act in history.people if act.step == step]
+        line["closed"] = [self.frames[number] for number in history.closed.get(step, ())] if row else []
+        line["next"] = [self._push(history, number) for number in pushes]
+        line["asides"] = [[at - pushes.start, history.asides[at] - pushes.start,
+                           history.returns[history.asides[at] - 1] + base]
+                          for at in pushes if at in history.asides]  # fmt: skip
+        line["queue"] = history.s_pos[row] + base
+        return line
+
+    def _act(self, number: int) -> dict[str, Any]:
+        act = self.tables.acts[number]
+        found: dict[str, Any] = {"node": self.names[act.node] if act.node >= 0 else None}
+        defaults = ActRow(0, 0)
+        for name in ("frame", "what", "event", "about"):
+            value = self.frames[act.frame] if name == "frame" else getattr(act, name)
+            if value != getattr(defaults, name):
+                found[name] = value
+        return found
+
+    def _opened(self, number: int) -> list[Any]:
+        frame = self.tables.frames[number]
+        self.frames[number] = len(self.frames)
+        return [self.frames[frame.parent], self.names[frame.owner], frame.region, frame.policy, frame.branch,
+                self.frames[frame.scope], encode(frame.given, lenient=True)]  # fmt: skip
+
+    def _path(self, number: int) -> Any:
+        """Return a path: text for a key of the root; else the parts, and the number of another scope."""
+        scope, path = self.tables.codes[number]
+        if not scope and len(path) == 1:
+            return str(path[0])
+        return [[*map(encode_atom, path)], self.frames.get(scope, 0)] if scope else [[*map(encode_atom, path)]]
+
+    def _write(self, history: History, number: int) -> list[Any]:
+        code = history.w_code[number]
+        _, path = self.tables.codes[code >> 2]
+        value = _redacted(history.w_new[number], [str(part) for part in path], self.redact)
+        return [self._path(code >> 2), OPS[code & 3], encode(value, secret_word(path), lenient=True)]
+
+    def _call(self, call: Call, own: int) -> dict[str, Any]:
+        found: dict[str, Any] = {"kind": call.kind, "name": call.name}
+        if call.act != own:
+            found["of"] = self._act(call.act)
+        numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
+        found |= {name: value for name, value, default in numbers if value != default}
+        said = _redacted(call.arguments, ["calls", call.name, "arguments"], self.redact)
+        found["arguments"] = encode(said, lenient=True)
+        for name in _CALL:
+            value = getattr(call, name)
+            if name == "result":
+                value = _redacted(value, ["calls", call.name, "result"], self.redact)
+            if value is not None:
+                found[name] = encode(value, lenient=True)
+        return found
+
+    def _person(self, act: Act) -> list[Any]:
+        key = secret_word(tuple(act.target.split(".")))
+        return [act.act, act.target, encode(act.old, key, lenient=True), encode(act.new, key, lenient=True), act.actor]
+
+    def _push(self, history: History, number: int) -> Any:
+        act, value = self._act(history.p_act[number]), history.p_val[number]
+        if value is CARRIED:
+            act["carried"] = True
+        elif value is not None:
+            act["value"] = encode(value, lenient=True)
+        return act
+
+
+def _merge(line: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add the first row of a fork to the step at which it begins."""
+    for name in ("in_place", "order", "reduced"):
+        size = len(line["writes"])
+        line[name] += [at + size if isinstance(at, int) else [at[0] + size, *at[1:]] for at in more[name]]
+    line["asides"] += [
+        [at + len(line["next"]), end + len(line["next"]), waiting] for at, end, waiting in more["asides"]
+    ]
+    for name in ("writes", "people", "next", "events"):
+        line[name] += more[name]
+    line["queue"] = more["queue"]
+
+
+def _redacted(value: Any, path: Sequence[str], patterns: Sequence[Sequence[str]]) -> Any:
+    """Return a value without the parts whose paths match a pattern."""
+    if not patterns or value is ABSENT:
+        return value
+    if any(len(pattern) == len(path) and matches(path, pattern) for pattern in patterns):
+        return REDACTED
+    deeper = [pattern for pattern in patterns if len(pattern) > len(path) and matches(path, pattern[: len(path)])]
+    if not deeper:
+        return value
+    plain = thaw(value) if not isinstance(value, dict | list) else value
+    if isinstance(plain, dict):
+        return {key: _redacted(item, [*path, str(key)], deeper) for key, item in plain.items()}
+    if isinstance(plain, list):
+        return [_redacted(item, [*path, str(at)], deeper) for at, item in enumerate(plain)]
+    return value
+
+
+def matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return True if a path begins with a pattern, in which `*` stands for any one part."""
+    return len(path) >= len(pattern) and all(want in {"*", part} for part, want in zip(path, pattern, strict=False))
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def document_of(where: str) -> dict[str, Any]:
+    """Return a golden as the document of a trace.
+
+    Raises:
+        StoreError: L580, it is not a golden or is damaged.
+    """
+    first, *steps = _lines(where)
+    try:
+        return _Reader(first, steps).document(Path(where).stem)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise _damaged(where, f"{type(error).__name__}: {error}") from None
+
+
+def _lines(where: str) -> list[dict[str, Any]]:
+    """Return the lines of a golden.
+
+    L580: a golden is missing, or damaged.
+
+    Raises:
+        StoreError: L580.
+    """
+    try:
+        lines = [json.loads(line) for line in read_text(where).decode("utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(where, str(error)) from None
+    if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("format") != FORMAT:
+        raise _damaged(where, f"its first line does not say that its format is {FORMAT!r}")
+    return lines
+
+
+def _damaged(where: str, why: str) -> StoreError:
+    """L580: a golden is missing, or damaged."""
+    return StoreError(
+        Problem("L580", "this golden cannot be read", where, why, "record it again: pytest --update-goldens")
+    )
+
+
+class _Reader:
+    """Numbers the nodes, paths and frames of the lines again, in the order in which they appear."""
+
+    def __init__(self, first: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
+        self.first, self.steps = first, steps
+        self.nodes = {row[0]: at for at, row in enumerate(first["nodes"])}
+        self.frames: list[list[Any]] = []
+        self.acts: dict[tuple[int, ...], int] = {}
+        self.codes: dict[str, int] = {}
+        self.paths: list[list[Any]] = []
+        self.written, self.values, self.pushes = list[int](), list[Any](), list[int]()
+        self.reads: list[list[int]] = [[], []]
+        self.rare: defaultdict[str, list[Any]] = defaultdict(list)
+        self.queue = 0
+
+    def document(self, run_id: str) -> dict[str, Any]:
+        """Return the document of a trace: the tables, and one delta with all steps."""
+        first = self.first
+        columns: list[list[int]] = [[], [], [], [], [], [], []]
+        for at, line in enumerate(self.steps):
+            if line["step"] != at:
+                raise ValueError(f"step {at} is missing")
+            self._add(line, columns)
+        rare: dict[str, Any] = {name: rows for name, rows in self.rare.items() if rows}
+        rare |= {"new": [None, 0, None]} | ({"reads": self.reads} if self.reads[0] else {})
+        tables = {"frames": [1, self.frames], "acts": [0, [list(act) for act in self.acts]], "codes": [0, self.paths]}
+        return {
+            "format": "agentnb.trace", "agent_id": first["name"], "agent_version": "v2", "run_id": run_id,
+            "score": None, "outcome": first["outcome"], "metadata": encode({}), "nodes": first["nodes"],
+            "edges": first["edges"], "version": VERSION,
+            **{name: first[name] for name in ("recipe", "given", "seed") if name in first},
+            "slices": [{"t": tables, "p": [[0, columns, [self.written, self.values], self.pushes, rare]]}],
+        }  # fmt: skip
+
+    def _add(self, line: Mapping[str, Any], columns: Sequence[list[int]]) -> None:
+        """Add the rows of one line."""
+        step, base, start = line["step"], len(self.written), len(self.pushes)
+        own = self._act(line) if step else NOBODY
+        self._add_frames(line, step)
+        for path, op, value in line.get("writes", ()):
+            self.written.append(self._code(path) * 4 + OPS.index(op))
+            self.values.append(value)
+        for path in line.get("reads", ()):
+            self.reads[0].append(step)
+            self.reads[1].append(self._code(path) * 4)
+        for act in line.get("next", ()):
+            if act.get("carried"):
+                self.rare["carried"].append(len(self.pushes))
+            elif "value" in act:
+                self.rare["values"].append([len(self.pushes), act["value"]])
+            self.pushes.append(self._act(act))
+        self._add_rare(line, (step, own), base, start)
+        row = [own, 0, 0, _flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
+               len(self.pushes) - start]  # fmt: skip
+        self.queue = line["queue"]
+        for column, number in zip(columns, row, strict=True):
+            column.append(number)
+
+    def _add_frames(self, line: Mapping[str, Any], step: int) -> None:
+        opened = [self._open(row, step) for row in line.get("opened", ())]
+        closed = line.get("closed")
+        if opened:
+            self.rare["opened"].append([step, opened])
+        if closed:
+            self.rare["closed"].append([step, closed])
+        if opened or closed:
+            self.rare["rare"].append(step)
+
+    def _add_rare(self, line: Mapping[str, Any], of: tuple[int, int], base: int, start: int) -> None:
+        rare, (step, own) = self.rare, of
+        rare["in_place"] += [base + row for row in line.get("in_place", ())]
+        rare["order"] += [[base + row, behind] for row, behind in line.get("order", ())]
+        rare["reduced"] += [[base + row, parts] for row, parts in line.get("reduced", ())]
+        rare["asides"] += [[start + row, start + end, waiting] for row, end, waiting in line.get("asides", ())]
+        rare["events"] += line.get("events", ())
+        rare["calls"] += [self._call(step, own, call) for call in line.get("calls", ())]
+        rare["people"] += [[step, *row, encode(EPOCH)] for row in line.get("people", ())]
+        if "error" in line:
+            rare["errors"].append([step, *line["error"], None, None])
+        if "note" in line:
+            rare["notes"].append([step, line["note"]])
+        if "times" in line:
+            rare["times"].append([step, *line["times"]])
+
+    def _act(self, line: Mapping[str, Any]) -> int:
+        node = -1 if line["node"] is None else self.nodes[line["node"]]
+        row = (node, line.get("frame", 0), line.get("what", 0), line.get("event", -1), line.get("about", -1))
+        return self.acts.setdefault(row, len(self.acts))
+
+    def _open(self, row: Sequence[Any], step: int) -> int:
+        parent, owner, region, policy, branch, scope, given = row
+        number = len(self.frames) + 1
+        frame = FrameRow(number, parent, self.nodes[owner], region, policy, branch, scope, step, given)
+        self.frames.append(list(frame))
+        return number
+
+    def _code(self, path: Any) -> int:
+        known = self.codes.setdefault(json.dumps(path), len(self.codes))
+        if known == len(self.paths):
+            scope, parts = (0, [path]) if isinstance(path, str) else ((*path, 0)[1], path[0])
+            self.paths.append([scope, parts])
+        return known
+
+    def _call(self, step: int, own: int, call: Mapping[str, Any]) -> list[Any]:
+        act = self._act(call["of"]) if "of" in call else own
+        rest = {name: call.get(name) for name in _CALL}
+        row = Call(step, act, call.get("call", 0), call["kind"], call["name"], call.get("attempt", 1),
+                   call.get("wait", 0.0), call["arguments"], seconds=0.0, **rest)  # fmt: skip
+        return list(row)
+
+
+def _flag(line: Mapping[str, Any]) -> int:
+    flag = PHASES.index(line.get("phase", "run")) | STATUSES.index(line.get("status", "ok")) << 2
+    return flag | (0 if line.get("uncounted") else COUNTED) | (UNCAUGHT if line.get("uncaught") else 0)
+
+
+__all__ = ["FORMAT", "REDACTED", "document_of", "matches", "open_golden", "redacted_paths", "text_of"]

@@ -1,0 +1,167 @@
+"""Recording goldens and replaying them; see `agentnb.recordings.golden_files` for the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agentnb.engine.replay.divergence import Divergence
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, told
+from agentnb.recipe.model import Recipe
+from agentnb.recordings.golden_files import matches, open_golden, redacted_paths, text_of
+from agentnb.session.session import Session
+from agentnb.session.state import state_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = Literal["route", "values", "reads", "calls"]
+LEVELS: Final[tuple[Level, ...]] = ("route", "values", "reads", "calls")
+USUAL: Final = ("route", "values", "calls")
+# The differences that each level is about; those after which a replay cannot continue always count.
+_ABOUT: Final[Mapping[str, frozenset[str]]] = {
+    "route": frozenset({"node", "frame", "phase", "error", "edge", "act"}),
+    "values": frozenset({"write", "event"}),
+    "reads": frozenset({"read"}),
+    "calls": frozenset({"call"}),
+}
+_COLUMNS: Final = {
+    "golden": "object", "recipe": "object", "ok": "bool", "step": "Int64", "node": "object", "what": "object",
+    "path": "object", "recorded": "object", "replayed": "object", "differences": "int64", "reason": "object",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenReport:
+    """What a golden and a recipe have shown.
+
+    Attributes:
+        golden: the path of the file.
+        recipe: the name of the recipe.
+        steps: how many steps were replayed.
+        differences: the differences at the levels that must hold, in order; without the declared volatile paths.
+    """
+
+    golden: str
+    recipe: str
+    steps: int
+    differences: tuple[Divergence, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that must hold holds."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        """Return the differences, one per line: step, node, path and both values."""
+        name = Path(self.golden).stem
+        if self.ok:
+            return f"golden {name!r} holds for {self.recipe!r}: {self.steps} steps"
+        lines = [f"golden {name!r} does not hold for {self.recipe!r}:"]
+        for row in self.differences[:10]:
+            path = f", {row.path}" if row.path else ""
+            lines.append(f"  step {row.step}, {row.node}{path}: {row.what} differs: {row}")
+        if len(self.differences) > 10:
+            lines.append(f"  and {len(self.differences) - 10} more")
+        return "\n".join([*lines, f"  file: {self.golden}; record it again with: pytest --update-goldens"])
+
+
+def record_golden(session: Session, path: str | os.PathLike[str], redact: Sequence[str] = ()) -> Path:
+    """Write the run of a session to a golden; a session before its first step is run first. Secrets are masked.
+
+    Args:
+        redact: volatile paths that are not recorded: on the board (`answer.id`), or in calls
+            (`calls.NAME.arguments.when`, `calls.NAME.result.id`); `*` stands for any one part.
+    """
+    if not session.position and state_of(session).locked is None:
+        session.run()
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text_of(session.trace, redact), encoding="utf-8")
+    return target
+
+
+def replay_golden(
+    recipe: Recipe | Session, path: str | os.PathLike[str], holds: Collection[Level] = USUAL
+) -> GoldenReport:
+    """Replay a golden with a recipe; no model, tool or person is called.
+
+    Args:
+        recipe: a recipe, or a session, of which only the recipe is used.
+        holds: what must be as recorded: `route` (nodes, frames, edges, failures), `values` (writes and events),
+            `reads`, `calls` (what is sent).
+
+    Raises:
+        StoreError: L580, the golden is missing or damaged.
+        RecipeError: the recipe has errors.
+        ExecutionError: L582, there is no such level.
+    """
+    unknown = [level for level in holds if level not in LEVELS]
+    if unknown:
+        raise ExecutionError(
+            Problem("L582", f"there is no level {unknown[0]!r}", "holds=...", f"the levels are: {', '.join(LEVELS)}",
+                    did_you_mean(str(unknown[0]), LEVELS, "name some of them"))
+        )  # fmt: skip
+    known = recipe.recipe if isinstance(recipe, Session) else recipe
+    recorded = open_golden(os.fspath(path))
+    strict = "reads" if "reads" in holds else "values" if {"values", "calls"} & set(holds) else "path"
+    report = recorded.replay(recipe=known, strict=strict)  # type: ignore[arg-type]  # one of the levels
+    volatile = [pattern.split(".") for pattern in redacted_paths(os.fspath(path))]
+    about = frozenset[str]().union(*(_ABOUT[level] for level in holds))
+    found = [row for row in report.divergences if row.ends or row.what in about]
+    found = [row for row in found if not any(matches(_parts(row), pattern) for pattern in volatile)]
+    return GoldenReport(os.fspath(path), known.name, report.compared, tuple(found))
+
+
+def _parts(row: Divergence) -> list[str]:
+    parts = row.path.split(".")
+    return ["calls", parts[0], "arguments", *parts[1:]] if row.what == "call" else parts
+
+
+def replay_goldens(
+    goldens: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    recipes: Recipe | Iterable[Recipe] | Mapping[str, Recipe],
+    holds: Collection[Level] = USUAL,
+) -> pd.DataFrame:
+    """Replay every golden with every recipe; return one row for each pair.
+
+    Columns: golden, recipe, ok, and of the first difference: step, node, what, path, recorded, replayed, reason;
+    `differences` counts them. A golden that does not fit a recipe at all is a row with `ok` False and the reason.
+
+    Args:
+        goldens: a folder, or paths.
+        recipes: a recipe, several, or a mapping of names of your own to recipes.
+    """
+    from agentnb.trace.frames import cell, table
+
+    if isinstance(goldens, str | os.PathLike):
+        place = Path(goldens)
+        paths: list[Any] = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    else:
+        paths = list(goldens)
+    named = {recipes.name: recipes} if isinstance(recipes, Recipe) else recipes
+    pairs = list(named.items()) if isinstance(named, Mapping) else [(recipe.name, recipe) for recipe in named]
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        for name, recipe in pairs:
+            row: dict[str, Any] = dict.fromkeys(_COLUMNS)
+            row |= {"golden": Path(path).stem, "recipe": name, "ok": False, "differences": 1}
+            try:
+                report = replay_golden(recipe, path, holds)
+            except (ExecutionError, RecipeError) as error:
+                rows.append({**row, "reason": told(error)})
+                continue
+            row |= {"ok": report.ok, "differences": len(report.differences)}
+            if report.differences:
+                first = report.differences[0]
+                row |= {"step": first.step, "node": first.node, "what": first.what, "path": first.path,
+                        "recorded": cell(first.recorded, first.path), "replayed": cell(first.replayed, first.path),
+                        "reason": str(first)}  # fmt: skip
+            rows.append(row)
+    return table(rows, _COLUMNS)
+
+
+__all__ = ["LEVELS", "GoldenReport", "record_golden", "replay_golden", "replay_goldens"]

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import agentnb as nb
+from agentnb.cli.python_objects import load_recipe
+from agentnb.errors import AgentNbError, ExecutionError, RecipeError, StoreError
+from agentnb.testing import record_golden, replay_golden, replay_goldens
+
+ROOT = Path(__file__).parent.parent.parent
+calls = []
+
+
+def search(question):
+    calls.append(question)
+    return {"id": len(calls), "found": question.upper()}
+
+
+def graph(grade=lambda found: {"grade": "good" if found else "poor"}):
+    made = nx.DiGraph(name="asking", entry="ask")
+    made.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
+    made.add_node("grade", function=grade, inputs={"found": "found"})
+    made.add_node("good", kind="noop")
+    made.add_node("poor", kind="noop")
+    made.add_edge("ask", "grade")
+    made.add_edge("grade", "good", when="grade == 'good'")
+    made.add_edge("grade", "poor")
+    return nb.load(made)
+
+
+def session(**more):
+    return nb.Session(graph(**more), {"question": "where?"}, tools={"search": search})
+
+
+@pytest.fixture
+def golden(tmp_path):
+    return record_golden(session(), tmp_path / "asking.jsonl")
+
+
+def test_a_golden_holds_for_its_recipe_and_nothing_is_called(golden):
+    calls.clear()
+    assert replay_golden(graph(), golden).ok
+    report = replay_golden(session(), golden, holds=("route", "values", "reads", "calls"))
+    assert (report.ok, report.steps, calls) == (True, 3, [])
+    assert "holds" in str(report)
+
+
+def test_an_edited_recipe_fails_with_step_node_path_and_both_values(golden):
+    report = replay_golden(graph(lambda found: {"grade": "fine"}), golden)
+    first = report.differences[0]
+    assert (first.step, first.node, first.path, first.recorded, first.replayed) == (2, "grade", "grade", "good", "fine")
+    for word in ("step 2", "'grade'", "'good'", "'fine'", "--update-goldens"):
+        assert word in str(report)
+
+
+def test_what_must_hold_is_chosen(golden):
+    other = graph(lambda found: {"grade": "good", "extra": 1})
+    assert not replay_golden(other, golden, holds=("values",)).ok
+    assert replay_golden(other, golden, holds=("route",)).ok
+    quiet = graph(lambda found: {"grade": "good"})
+    assert replay_golden(quiet, golden, holds=("route", "values")).ok
+    with pytest.raises(ExecutionError, match="L582"):
+        replay_golden(other, golden, holds=("value",))
+
+
+def test_volatile_values_are_declared(tmp_path):
+    path = record_golden(session(), tmp_path / "one.jsonl", redact=["calls.search.result.id", "id"])
+    again = record_golden(session(), tmp_path / "two.jsonl", redact=["calls.search.result.id", "id"])
+    assert path.read_text() == again.read_text()
+    assert replay_golden(graph(), path).ok
+    plain = record_golden(session(), tmp_path / "three.jsonl")
+    assert plain.read_text() != record_golden(session(), tmp_path / "four.jsonl").read_text()
+
+
+def test_the_file_is_lines_that_can_be_read_and_has_no_time_or_place(golden):
+    lines = [json.loads(line) for line in golden.read_text().splitlines()]
+    assert [line.get("node") for line in lines[2:]] == ["ask", "grade", "good"]
+    assert lines[3]["writes"] == [["grade", "set", "good"]]
+    assert lines[2]["calls"][0]["result"]["found"] == "WHERE?"
+    assert str(ROOT) not in golden.read_text()
+    again = nb.open(golden)
+    assert (again.status, again.board["grade"]) == ("finished", "good")
+    assert again.back().current == "good"
+
+
+def test_secrets_are_not_in_it(tmp_path):
+    made = nb.Session(graph(), {"question": "hunter2-hunter2", "password": "hunter2-hunter2"},
+                      tools={"search": search}, validate_inputs=False)  # fmt: skip
+    assert "hunter2" not in record_golden(made, tmp_path / "secret.jsonl").read_text()
+
+
+@pytest.mark.parametrize("name", [row.name for row in nb.samples()])
+def test_every_sample_can_be_a_golden(name, tmp_path):
+    made = nb.Session(nb.samples(name), {}, validate_inputs=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.run(max_steps=40)
+        path = record_golden(made, tmp_path / "run.jsonl") if made.position else None
+        if path is None:
+            return
+        again = nb.open(path)
+        for step in range(made.position + 1):
+            assert again.trace.state_at(step) == made.trace.state_at(step)
+        assert replay_golden(nb.samples(name), path, holds=("route", "values", "reads", "calls")).ok
+
+
+def test_a_run_with_interventions_and_forks_is_recorded_as_one(tmp_path):
+    made = session()
+    made.step(2)
+    fork = made.fork(at=1, edit={"found": ""})
+    fork.run()
+    path = record_golden(fork, tmp_path / "fork.jsonl")
+    again = nb.open(path)
+    assert [step.node_id for step in again.trace.steps] == ["ask", "grade", "poor"]
+    assert again.trace.state_at(1) == fork.trace.state_at(1)
+    assert replay_golden(graph(), path).differences == ()
+
+
+def test_goldens_times_recipes_are_one_frame(golden, tmp_path):
+    record_golden(session(), tmp_path / "second.jsonl")
+    other = graph(lambda found: {"grade": "fine"})
+    frame = replay_goldens(tmp_path, {"old": graph(), "new": other, "triage": nb.samples("triage")})
+    assert list(zip(frame.golden, frame.recipe, frame.ok, strict=True)) == [
+        ("asking", "old", True), ("asking", "new", False), ("asking", "triage", False),
+        ("second", "old", True), ("second", "new", False), ("second", "triage", False),
+    ]  # fmt: skip
+    row = frame.iloc[1]
+    assert (row.step, row.node, row.path, row.recorded, row.replayed) == (2, "grade", "grade", "good", "fine")
+
+
+def test_python_recipes_are_named_as_module_and_object(tmp_path, monkeypatch):
+    (tmp_path / "my_agents.py").write_text(
+        "import networkx as nx\ndef make():\n    g = nx.DiGraph(name='made')\n    g.add_node('a', kind='noop')\n"
+        "    return g\nready = make()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert load_recipe("my_agents:make").name == load_recipe("my_agents:ready").name == "made"
+    for wrong in ("my_agents:other", "no_such_module:x"):
+        with pytest.raises(RecipeError, match="L583"):
+            load_recipe(wrong)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_a_damaged_golden_is_told_or_opens(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("golden")
+    path = record_golden(session(), folder / "asking.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    line = data.draw(st.sampled_from(lines))
+    key = data.draw(st.sampled_from(sorted(line)))
+    line[key] = data.draw(st.none() | st.integers(-1, 9) | st.text(max_size=2) | st.just([]) | st.just([[1]]))
+    path.write_text("\n".join(map(json.dumps, lines)))
+    try:
+        nb.open(path, format="golden").goto(0).run()
+        replay_golden(graph(), path)
+    except AgentNbError:
+        pass
+
+
+def test_a_missing_golden_is_told(tmp_path):
+    with pytest.raises(StoreError, match="L580"):
+        replay_golden(graph(), tmp_path / "none.jsonl")
+
+
+TEST = """
+import networkx as nx
+import pytest
+import agentnb as nb
+
+CALLED = []
+
+def grade(question):
+    return {"grade": GRADE}
+
+GRADE = "good"
+
+def recipe():
+    graph = nx.DiGraph(name="g")
+    graph.add_node("ask", kind="tool", function="ask", inputs={"question": "question"})
+    graph.add_node("grade", function=lambda question: {"grade": GRADE}, inputs={"question": "question"})
+    graph.add_edge("ask", "grade")
+    return nb.load(graph)
+
+def ask(question):
+    CALLED.append(question)
+    return "answer"
+
+def test_it(replay_golden):
+    replay_golden(nb.Session(recipe(), {"question": "q"}, tools={"ask": ask}), "first")
+    print("called", CALLED)
+"""
+
+
+def run_pytest(folder, *words):
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-p", "agentnb.testing.plugin",
+               *words, str(folder)]  # fmt: skip
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, env=_environment())
+    return done.returncode, done.stdout
+
+
+def _environment():
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
+def test_pytest_finds_the_plugin_by_its_entry_point():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"agentnb": "agentnb.testing.plugin"}
+
+
+def test_the_plugin_records_replays_and_fails(tmp_path):
+    test = tmp_path / "test_first.py"
+    test.write_text(TEST)
+    code, out = run_pytest(tmp_path, "--update-goldens")
+    assert (code, "called ['q']" in out, (tmp_path / "goldens" / "first.jsonl").exists()) == (0, True, True)
+    code, out = run_pytest(tmp_path)
+    assert (code, "called []" in out) == (0, True)
+    test.write_text(TEST.replace('GRADE = "good"', 'GRADE = "poor"'))
+    code, out = run_pytest(tmp_path)
+    assert code == 1
+    for word in ("step 2", "'grade'", "'good'", "'poor'"):
+        assert word in out
+    assert "called" not in out
