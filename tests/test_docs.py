@@ -16,6 +16,7 @@ FLOW = README.parent / "docs" / "control_flow.md"
 REACTIVE = README.parent / "docs" / "reactive_agents.md"
 RUNS = README.parent / "docs" / "two_runs_and_many.md"
 LANGGRAPH = README.parent / "docs" / "langgraph.md"
+TRAVEL = README.parent / "docs" / "runs_that_travel.md"
 COCKPIT = README.parent / "docs" / "cockpit.md"
 
 
@@ -79,6 +80,13 @@ def test_the_code_about_two_runs_and_many_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = run_code_of(RUNS)
     assert names["found"].first_divergence.path == "fee"
+
+
+def test_the_code_about_runs_that_travel_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_code_of(TRAVEL)
+    assert names["again"].position == 2
+    assert names["report"].ok
 
 
 def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):

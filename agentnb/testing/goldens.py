@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.engine.replay.divergence import Divergence
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, told
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_text
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.golden_files import matches, open_golden, redacted_paths, text_of
 from agentnb.session.session import Session
@@ -152,7 +152,7 @@ def replay_goldens(
             try:
                 report = replay_golden(recipe, path, holds)
             except (ExecutionError, RecipeError) as error:
-                rows.append({**row, "reason": told(error)})
+                rows.append({**row, "reason": error_text(error)})
                 continue
             row |= {"ok": report.ok, "differences": len(report.differences)}
             if report.differences:
