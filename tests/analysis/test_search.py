@@ -67,7 +67,7 @@ CONDITIONS = [
 ]
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=str)
+@pytest.mark.parametrize("condition", CONDITIONS, ids=range(len(CONDITIONS)))
 def test_it_finds_what_a_breakpoint_would_stop_at(condition):
     session = counting()
     assert session.find(condition) == naive(session, condition)
