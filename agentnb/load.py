@@ -67,7 +67,7 @@ def load(
         ... topology: [{id: greet, type: agent, agent_ref: greeter}]
         ... ''')
         >>> recipe
-        <Recipe 'hello' (coreason): 1 nodes, 0 edges>
+        <Recipe 'hello' (coreason): 1 node, 0 edges>
     """
     if isinstance(source, Recipe):
         return _named(source, name)

@@ -116,7 +116,7 @@ def test_each_rule_names_tests_that_are_there():
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
     folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
     folders |= {"activegraph": "dialects/activegraph", "foreign": "dialects/activegraph/foreign"}
-    folders |= {"langgraph": "dialects/langgraph", "engine": "engine"}
+    folders |= {"langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
     for word, inside in folders.items():
         files = sorted((folder / "tests" / inside).glob("test_*.py"))
         short |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}

@@ -134,7 +134,7 @@ def places(value, path=()):
 def test_damaged_spans_are_told_or_shown(tmp_path_factory, data):
     document = json.loads(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": SPANS}]}]}))
     for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(sorted(places(document), key=repr)[1:]))
+        path = data.draw(st.sampled_from(sorted((path for path in places(document) if path), key=repr)))
         part = document
         for key in path[:-1]:
             part = part[key]

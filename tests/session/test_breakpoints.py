@@ -6,7 +6,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.secrets import hide
-from agentnb.session.breakpoints import Marks
+from agentnb.session.breakpoints import SessionBreakpoints
 from tests.session.making import counting, graph, session
 
 CLAUSES = [
@@ -168,6 +168,6 @@ def test_a_table_of_them():
 
 
 def test_only_what_people_call_converts_its_arguments():
-    converts = {name for name in dir(Marks) if hasattr(getattr(Marks, name), "__wrapped__")}
+    converts = {name for name in dir(SessionBreakpoints) if hasattr(getattr(SessionBreakpoints, name), "__wrapped__")}
     assert {"add", "remove"} <= converts
     assert converts.isdisjoint({"after_step", "at_call", "before_turn", "met_at"})  # the engine calls them at each step

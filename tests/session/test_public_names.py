@@ -25,9 +25,9 @@ INTERVENTIONS = {
     "edit", "set_next", "emit", "retry", "skip", "set_budget", "pending", "answer", "approve", "deny", "change",
 }  # fmt: skip
 STOPS = {"breakpoints", "watch", "watches", "subscribe"}
-FORKS = {"fork", "forks", "parent", "tree", "replay"}
-EXPLANATIONS = {"why", "why_not", "who_wrote", "chain", "slice", "find"}
-VIEWS = {"draw", "draw_objects", "controls"}
+FORKS = {"fork", "forks", "parent", "note", "expectation_holds", "tree", "replay"}
+EXPLANATIONS = {"why", "why_not", "who_wrote", "chain", "slice", "find", "counterfactuals"}
+VIEWS = {"draw", "draw_objects", "controls", "to_html"}
 STORE = {"save", "close"}
 
 

@@ -175,4 +175,4 @@ def test_a_wrong_value_that_stood_there_already_does_not_lock_the_others():
 def test_what_is_wrong_with_what_was_typed_is_said_in_words(session):
     assert "is not a number" in wrong_with(session, {"path": ["new"], "typed": {"text": "x", "as": "number"}})
     assert wrong_with(session, {"path": ["new"], "typed": {"text": "1", "as": "number"}}) == ""
-    assert "names nothing" in wrong_with(session, None)
+    assert "is not a path on the board" in wrong_with(session, None)

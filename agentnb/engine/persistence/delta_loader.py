@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any, Final
 
@@ -18,8 +19,8 @@ from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.engine.persistence.value_deltas import put_back, unfrozen
-from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError
-from agentnb.text import safe_str
+from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
+from agentnb.text import class_name, safe_str
 
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
 
@@ -210,7 +211,10 @@ class DeltaLoader:
 
     def _call(self, row: list[Any]) -> Call:
         if len(row) > 4:
-            return Call(*map(unfrozen, row))
+            call = Call(*map(unfrozen, row))
+            if not isinstance(call.cost_usd, int | float | Decimal | None):
+                raise TypeError(f"a cost is a number, not {with_article(class_name(call.cost_usd))}")
+            return call
         step, act, call, attempt = row
         return self.told[act][act, call, attempt]._replace(step=step)
 
