@@ -130,7 +130,7 @@ def test_who_is_asked_answers_in_the_cockpit_and_the_run_goes_on(notebook):
     cockpit.root.locator(".agentnb-asks").get_by_role("textbox").fill("approve")
     cockpit.page.keyboard.press("Enter")  # and after a step by hand nothing does
     cockpit.shows(current="decide", step=8)
-    assert cockpit.value("response") == ("'approve'", "written")
+    assert cockpit.value("response") == ("'Say sorry' → 'approve'", "written")
     cockpit.press("Run")
     cockpit.shows(status="finished", current="", said="The run has finished.")
     assert cockpit.value("closed")[0] == "True"
@@ -158,7 +158,7 @@ def test_a_run_is_seen_while_it_goes_and_pause_stops_it(notebook):
     cockpit.press("Pause")
     cockpit.shows(status="paused")
     at = int(cockpit.root.get_by_role("slider").input_value())
-    assert cockpit.value("n") == (str(at), "written")
+    assert cockpit.value("n") == (f"{at - 1} → {at}", "written")
     cockpit.press("Run")
     cockpit.shows(status="running", beyond=at + 3)
     cockpit.press("Back")
