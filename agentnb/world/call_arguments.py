@@ -86,8 +86,8 @@ def check_runs(node: Node, function: Callable[..., Any]) -> None:
         RecipeError: R148, it is a generator function, sync or async.
     """
     if is_generator(function):
-        name = getattr(function, "__qualname__", safe_repr(function))
         where = str(node.place or f"node {node.id!r}")
+        name = _name_of(function)
         raise RecipeError(Problem("R148", f"{name} is a generator function", where, GENERATES, COLLECT))
 
 
@@ -108,18 +108,19 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     named = {name for name, parameter in parameters.items() if parameter.kind in by_name}
     open_end = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    where = str(node.place or f"node {node.id!r}")
-    name = getattr(function, "__qualname__", safe_repr(function))
-    problems = [
-        Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
-                f"rename it in the inputs of {node.id!r}, or add it to the function")
-        for argument in given if argument not in named and not open_end
-    ]  # fmt: skip
     needed = [
         parameter.name for parameter in parameters.values()
         if parameter.default is parameter.empty and parameter.kind in by_name and parameter.name != RNG
     ]  # fmt: skip
     missing = [argument for argument in needed if argument not in given]
+    if (open_end or named.issuperset(given)) and (len(missing) <= 1 if node.inputs is None else not missing):
+        return  # the usual case: a session of a few steps costs little more than this
+    where, name = str(node.place or f"node {node.id!r}"), _name_of(function)
+    problems = [
+        Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
+                f"rename it in the inputs of {node.id!r}, or add it to the function")
+        for argument in given if argument not in named and not open_end
+    ]  # fmt: skip
     if node.inputs is None and len(missing) > 1:
         problems.append(
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
@@ -131,8 +132,12 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
                     f"the inputs of {node.id!r} give: {', '.join(given) or 'none'}", "add them to the inputs")
         )  # fmt: skip
-    if problems:
-        raise RecipeError(*problems)
+    raise RecipeError(*problems)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", None)
+    return safe_repr(function) if name is None else str(name)
 
 
 def arguments_of(inputs: Mapping[str, Path]) -> Arguments:
