@@ -142,7 +142,7 @@ class _KeptCondition:
 
 
 def recipe_of(kept: Mapping[str, Any]) -> Recipe:
-    """Return a recipe that can be drawn and inspected, but not run."""
+    """Return a recipe that can be drawn and inspected, but not run. It has the fingerprint of the recorded recipe."""
     nodes = {}
     for name, row in kept["nodes"].items():
         reads, writes, bodies, on = (tuple(row.get(word, ())) for word in ("reads", "writes", "bodies", "on"))
@@ -161,7 +161,7 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
             counted=row["counted"],
             place=_placed(row["place"]),
         )
-    return Recipe(
+    recipe = Recipe(
         kept["name"],
         kept["dialect"],
         nodes,
@@ -180,6 +180,8 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
         text=kept["text"],
         file=kept["file"],
     )
+    vars(recipe)["fingerprint"] = kept["fingerprint"]  # cached: what was recorded is not enough to compute it
+    return recipe
 
 
 def _load_drawing_data(kept: Mapping[str, Any]) -> Json:

@@ -64,6 +64,7 @@ def test_it_is_read_only_and_says_so(made):
 def test_it_knows_the_fingerprint_of_its_recipe(made):
     session, path = made
     assert nb.SimulationTrace.read(path).fingerprint == session.recipe.fingerprint
+    assert nb.open(path).trace.fingerprint == session.recipe.fingerprint
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert nb.open(path, recipe=counter())._parts.persistence.changes == ()
