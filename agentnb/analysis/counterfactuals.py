@@ -6,11 +6,14 @@ nothing changed.
 
 from __future__ import annotations
 
-import functools
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from functools import partial, wraps
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agentnb.analysis.dependence import Dependence
 from agentnb.board.masking import secret_word
@@ -27,13 +30,19 @@ from agentnb.world.llm.recorded import RecordedClient
 if TYPE_CHECKING:
     import pandas as pd
 
+    from agentnb.world.llm.base import LLMRequest, LLMResponse
+
 _KINDS: Final = ("call", "route", "write", "input")  # of equal effect, the first of these comes first
 _TYPES: Final = {
     "step": "int64", "node": "object", "kind": "category", "change": "object", "outcome": "bool",
     "steps_after": "int64",
 }  # fmt: skip
 _MOST_ALTERNATIVES: Final = 8  # per value
+_PARTS: Final = 4  # a value with parts has so many times more; so many elements of a list are changed
 _ROOM: Final = 100  # steps that a fork may take beyond twice those of the run
+
+
+_Item = TypeVar("_Item")
 
 
 class Change(NamedTuple):
@@ -45,6 +54,7 @@ class Change(NamedTuple):
     text: str
     at: int
     apply: Callable[[Session], Any]
+    skipped: int = 0  # calls of a model that are not made because their step is skipped
 
 
 def counterfactuals(
@@ -73,7 +83,10 @@ def _tried(
 ) -> tuple[bool, int]:
     """Return whether a run with this change is right, and how many steps it took after the change."""
     try:
-        fork = parts_of(session).forks.trial(change.at, None, None, options["llm"], options["tools"]).state.session
+        llm = options["llm"]
+        if llm is not None and change.skipped:
+            llm = _LaterAnswers(llm, change.node, change.skipped)
+        fork = parts_of(session).forks.trial(change.at, None, None, llm, options["tools"]).state.session
         change.apply(fork)
         fork.run(max_steps=2 * len(session.trace) + _ROOM)
         return bool(ok(fork)), fork.position - change.at
@@ -95,9 +108,10 @@ def _changes(
             continue
         node, outputs = rows.node(step), {key: thaw(value) for key, value in rows.reading.outputs(step).items()}
         kind = "call" if rows.calls(step) else "write"
+        skipped = len({call.call for call in rows.calls(step) if call.kind == "llm"})
         for key, value in outputs.items():
             if candidates is None or key in candidates:
-                found[kind].append(_writes(step, node, kind, outputs, key, values.instead_of(key, value)))
+                found[kind].append(_writes(step, node, kind, outputs, key, values.instead_of(key, value), skipped))
         if candidates is None:
             found["route"].append(_routes(session, rows, step, node))
     for key, value in session.inputs.items():
@@ -107,11 +121,12 @@ def _changes(
 
 
 def _writes(
-    step: int, node: str, kind: str, outputs: Mapping[str, Any], key: str, others: Iterable[Any]
+    step: int, node: str, kind: str, outputs: Mapping[str, Any], key: str, others: Iterable[Any], skipped: int
 ) -> Iterator[Change]:
     for other in others:
         writes = {**outputs, key: other}
-        yield Change(step, node, kind, _text(key, outputs[key], other), step - 1, functools.partial(_skip, writes))
+        text = _text(key, outputs[key], other)
+        yield Change(step, node, kind, text, step - 1, partial(_skip, writes), skipped)
 
 
 def _skip(writes: Mapping[str, Any], fork: Session) -> None:
@@ -129,7 +144,7 @@ def _routes(session: Session, rows: Dependence, step: int, node: str) -> Iterato
     for target in dict.fromkeys(filter(None, targets)):
         if target not in taken and len(set(targets)) > 1:
             text = f"{node} leads to {target}"
-            yield Change(step, node, "route", text, step, functools.partial(_set_next, target))
+            yield Change(step, node, "route", text, step, partial(_set_next, target))
 
 
 def _set_next(target: str, fork: Session) -> None:
@@ -138,7 +153,7 @@ def _set_next(target: str, fork: Session) -> None:
 
 def _inputs(key: str, value: Any, others: Iterable[Any]) -> Iterator[Change]:
     for other in others:
-        yield Change(0, None, "input", _text(key, value, other), 0, functools.partial(_edit, {key: other}))
+        yield Change(0, None, "input", _text(key, value, other), 0, partial(_edit, {key: other}))
 
 
 def _edit(changes: Mapping[str, Any], fork: Session) -> None:
@@ -165,13 +180,14 @@ class _Values:
 
     def instead_of(self, key: str, value: Any) -> Iterator[Any]:
         """Yield a few other values for a key."""
-        others = self._given[key] if key in self._given else [*self._neighbours(value), *self._elsewhere_of(key)]
+        others = self._given[key] if key in self._given else chain(self._neighbours(value), self._elsewhere_of(key))
         seen = [(type(value), value)]
-        for other in islice(others, None if key in self._given else 4 * _MOST_ALTERNATIVES):
+        most = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
+        for other in islice(others, None if key in self._given else 4 * most):
             if (type(other), other) not in seen:
                 seen.append((type(other), other))
                 yield other
-            if key not in self._given and len(seen) > _MOST_ALTERNATIVES:
+            if key not in self._given and len(seen) > most:
                 return
 
     def _elsewhere_of(self, key: str) -> Iterator[Any]:
@@ -182,33 +198,64 @@ class _Values:
             case bool():
                 yield not value
             case int():
-                yield from (0, value + 1, value - 1, -value, value * 10, value // 10, value * 2)
+                yield from (0, value + 1, value - 1, -value, value * 10, value // 10, value * 2, value // 2)
             case float():
                 yield from (0.0, value * 10, value / 10, -value, value * 2, value / 2, value * 100, value / 100)
             case str():
                 yield from self._words
                 yield ""
+                if value.lstrip().startswith("{"):  # a model's answer: vary what it says, not its letters
+                    yield from map(json.dumps, self._neighbours(_parsed(value)))
             case list():
                 yield []
                 yield value[:-1]
                 yield value[::-1]
+                yield from _in_turn([map(partial(_with_element, value, at), self._neighbours(part))
+                                     for at, part in enumerate(value[:_PARTS])])  # fmt: skip
             case dict():
-                for name, part in value.items():
-                    for other in islice(self._neighbours(part), 2):
-                        yield {**value, name: other}
+                yield from _in_turn([map(partial(_with_item, value, name), self._neighbours(part))
+                                     for name, part in value.items()])  # fmt: skip
+            case object() if is_dataclass(value) and not isinstance(value, type):
+                yield from _in_turn([_with_field(value, field.name, self._neighbours(getattr(value, field.name)))
+                                     for field in fields(value) if field.init])  # fmt: skip
             case None:
                 yield from (0, "", True)
 
 
+def _parsed(text: str) -> Any:
+    """Return the JSON object that a text is; an empty one if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _with_element(value: list[Any], at: int, other: Any) -> list[Any]:
+    return [*value[:at], other, *value[at + 1 :]]
+
+
+def _with_item(value: Mapping[str, Any], name: str, other: Any) -> dict[str, Any]:
+    return {**value, name: other}
+
+
+def _with_field(value: Any, name: str, others: Iterator[Any]) -> Iterator[Any]:
+    for other in others:
+        with suppress(Exception):  # its __post_init__ may refuse a value
+            yield replace(value, **{name: other})
+
+
 def _fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]:
     """Yield one change of each value in turn: calls, routes, writes, inputs; then the next one of each."""
-    waiting = [iterator for kind in _KINDS for iterator in changes[kind]]
+    return _in_turn([iterator for kind in _KINDS for iterator in changes[kind]])
+
+
+def _in_turn(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
+    """Yield one item of each iterator in turn until all are exhausted."""
     while waiting:
         left = []
         for iterator in waiting:
-            change = next(iterator, None)
-            if change is not None:
-                yield change
+            for item in islice(iterator, 1):
+                yield item
                 left.append(iterator)
         waiting = left
 
@@ -232,6 +279,22 @@ def _recorded_world(session: Session) -> dict[str, Any]:
     return found
 
 
+class _LaterAnswers(NamedTuple):
+    """A recorded model for a fork that skipped a step: the node's next request gets the answer after that step's."""
+
+    client: RecordedClient
+    node: str | None
+    skipped: int
+
+    made_up = True  # no model is called
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the recorded answer."""
+        if request.node == self.node:
+            request = replace(request, of_node=request.of_node + self.skipped)
+        return self.client.complete(request)
+
+
 def _recorded_tool(tool: Any, calls: list[Any]) -> Any:
     """Return a tool that gives the recorded answer to recorded arguments, and calls the original for others."""
     try:
@@ -241,7 +304,7 @@ def _recorded_tool(tool: Any, calls: list[Any]) -> Any:
     if not calls or inspect.iscoroutinefunction(tool):
         return None
 
-    @functools.wraps(tool)
+    @wraps(tool)
     def recorded(*words: Any, **named: Any) -> Any:
         asked = dict(signature.bind(*words, **named).arguments)
         for call in calls:

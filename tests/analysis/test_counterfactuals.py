@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import networkx as nx
 import pytest
 
@@ -84,6 +86,45 @@ def test_another_route_and_another_input_are_tried():
     right = found[found["outcome"]]
     assert right.iloc[0][["kind", "change"]].to_list() == ["route", "look leads to large"]
     assert "n: 9 -> 10" in list(right[right["kind"] == "input"]["change"])
+
+
+@dataclass
+class Order:
+    price: int
+    count: int = 1
+
+    def __post_init__(self):
+        if self.price <= 0:
+            raise ValueError("a price is positive")
+
+
+@pytest.mark.parametrize(("value", "right"), [
+    (Order(price=200), Order(price=20)),
+    ({"order": {"price": 200, "count": 1}}, {"order": {"price": 20, "count": 1}}),
+    ([200, 1], [20, 1]),
+    ('{"price": 200, "count": 1}', '{"price": 20, "count": 1}'),
+    (40, 20),
+])  # fmt: skip
+def test_parts_of_a_value_are_changed(value, right):
+    graph = nx.DiGraph(name="parts", entry="make")
+    graph.add_node("make", function=lambda board: {"made": value})
+    session = nb.Session(nb.load(graph), {})
+    session.run()
+    best = session.counterfactuals(lambda run: run.board["made"] == right).iloc[0]
+    assert (best["node"], best["kind"], best["outcome"]) == ("make", "write", True)
+
+
+def test_a_model_gives_its_second_recorded_answer_when_its_first_was_changed():
+    graph = nx.DiGraph(name="twice", entry="again")
+    graph.add_node("again", kind="llm", prompt="again {n}", output="said")
+    graph.add_node("note", function=lambda n, said, told: {"n": n + 1, "told": [*told, said]},
+                   inputs={"n": "n", "said": "said", "told": "told"})  # fmt: skip
+    graph.add_edge("again", "note")
+    graph.add_edge("note", "again", when="n < 2")
+    session = nb.Session(nb.load(graph), {"n": 0, "told": []}, llm=["one", "two"])
+    session.run()
+    found = session.counterfactuals(lambda run: run.board["told"] == ["uno", "two"], candidates={"said": ["uno"]})
+    assert list(found["outcome"]) == [True, False]
 
 
 def test_secrets_are_masked():

@@ -1,0 +1,39 @@
+"""test_corpus: planted bugs are named by suspects, slices and counterfactuals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from tests.analysis.corpus import BUGS, Bug, Ranks, ranks
+
+NAMES = {f"{bug.dialect}: {bug.name}": bug for bug in BUGS}
+
+
+@cache
+def measured(name: str) -> Ranks:
+    return ranks(NAMES[name])
+
+
+def wrong(bug: Bug, cases: dict) -> list:
+    return [given for given, right in cases.items() if not bug.is_right(bug.run(given), right)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cause_is_among_the_first_three(name):
+    bug = NAMES[name]
+    assert (wrong(bug, bug.passing), wrong(bug, bug.failing)) == ([], list(bug.failing))
+    found = measured(name)
+    assert found.best is not None, found
+    assert found.best <= 3, found
+
+
+def test_most_causes_are_named_first():
+    """The best of the three places counts, as each function sees what the others cannot."""
+    assert len(BUGS) >= 30
+    assert len({bug.dialect for bug in BUGS}) == 6
+    places = Counter(measured(name).best for name in NAMES)
+    assert places[1] >= 25, places
+    assert set(places) <= {1, 2, 3}, places
