@@ -9,11 +9,10 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from agentnb.analysis.dependence import Dependence
 from agentnb.board.masking import secret_word
@@ -240,8 +239,11 @@ def _with_item(value: Mapping[str, Any], name: str, other: Any) -> dict[str, Any
 
 def _with_field(value: Any, name: str, others: Iterator[Any]) -> Iterator[Any]:
     for other in others:
-        with suppress(Exception):  # its __post_init__ may refuse a value
-            yield replace(value, **{name: other})
+        try:
+            changed = replace(value, **{name: other})
+        except Exception:  # noqa: BLE001, S112  (its __post_init__ may refuse a value)
+            continue
+        yield changed
 
 
 def _fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]:
@@ -279,14 +281,15 @@ def _recorded_world(session: Session) -> dict[str, Any]:
     return found
 
 
-class _LaterAnswers(NamedTuple):
+@dataclass(frozen=True)
+class _LaterAnswers:
     """A recorded model for a fork that skipped a step: the node's next request gets the answer after that step's."""
+
+    made_up: ClassVar = True  # no model is called
 
     client: RecordedClient
     node: str | None
     skipped: int
-
-    made_up = True  # no model is called
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the recorded answer."""
