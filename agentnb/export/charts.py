@@ -1,4 +1,4 @@
-"""Charts of a run, by Altair. Their data are inside them: a chart needs no network."""
+"""Charts of a run, by Altair. Their data are inside them; what draws them is Altair's choice of renderer."""
 
 from __future__ import annotations
 

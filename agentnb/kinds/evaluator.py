@@ -22,7 +22,7 @@ from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Node
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.call_arguments import asked_of, options_of, settings_of
+from agentnb.world.call_arguments import asked_of, function_name, options_of, settings_of
 from agentnb.world.effect import Effect
 from agentnb.world.llm.text import in_words
 from agentnb.world.llm.verdict import verdict_in
@@ -195,7 +195,7 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
         except TypeError:
             continue
         return function if named else lambda **given: function(*given.values())
-    called = getattr(function, "__qualname__", safe_repr(function))
+    called = function_name(function)
     raise RecipeError(
         Problem("R135", f"{called} cannot be called with {name!r} for {node.id!r}",
                 str(node.place or f"node {node.id!r}"),

@@ -20,7 +20,7 @@ from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.model import Node
 from agentnb.secrets import is_secret
 from agentnb.text import mask_head, safe_repr
-from agentnb.world.call_arguments import asked_of, options_of, settings_of, takes_board
+from agentnb.world.call_arguments import asked_of, function_name, options_of, settings_of, takes_board
 from agentnb.world.effect import Effect
 from agentnb.world.llm.structured import json_in
 from agentnb.world.llm.text import in_words, json_text
@@ -207,7 +207,7 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
     try:
         signature.bind(*((None,) if whole else ()), **dict.fromkeys(named))
     except TypeError as error:
-        called = getattr(function, "__qualname__", safe_repr(function))
+        called = function_name(function)
         raise RecipeError(
             Problem("R202", f"{called} cannot be called for {task.node.id!r}: {error}", task.where,
                     f"it receives the board, and by name any of {', '.join(_GIVEN)}; "

@@ -87,7 +87,7 @@ def check_runs(node: Node, function: Callable[..., Any]) -> None:
     """
     if is_generator(function):
         where = str(node.place or f"node {node.id!r}")
-        name = _name_of(function)
+        name = function_name(function)
         raise RecipeError(Problem("R148", f"{name} is a generator function", where, GENERATES, COLLECT))
 
 
@@ -115,7 +115,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     missing = [argument for argument in needed if argument not in given]
     if (open_end or named.issuperset(given)) and (len(missing) <= 1 if node.inputs is None else not missing):
         return  # the usual case: a session of a few steps costs little more than this
-    where, name = str(node.place or f"node {node.id!r}"), _name_of(function)
+    where, name = str(node.place or f"node {node.id!r}"), function_name(function)
     problems = [
         Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
                 f"rename it in the inputs of {node.id!r}, or add it to the function")
@@ -135,7 +135,8 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     raise RecipeError(*problems)
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
+    """Return the qualified name of a function, or a safe repr of a callable that has none."""
     name = getattr(function, "__qualname__", None)
     return safe_repr(function) if name is None else str(name)
 
