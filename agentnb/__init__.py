@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.engine.control.budget import Budget
+    from agentnb.engine.core.event_loops import enable_nesting
     from agentnb.engine.core.work import Append
-    from agentnb.engine.effects.nesting import enable_nesting
     from agentnb.errors import (
         AgentNbError,
         BoardError,
@@ -100,7 +100,7 @@ _HOMES = {
     "ReplayDivergence": "agentnb.errors",
     "StoreError": "agentnb.errors",
     "LLMError": "agentnb.world.llm.base",
-    "enable_nesting": "agentnb.engine.effects.nesting",
+    "enable_nesting": "agentnb.engine.core.event_loops",
     "configure_logging": "agentnb.session.logs",
 }
 

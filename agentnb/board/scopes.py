@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import Path, look
 from agentnb.board.values import ABSENT, thaw
+from agentnb.errors import BoardError, Problem
 from agentnb.expressions.paths import resolve_path
 
 Policy = Literal["shared", "child", "isolated"]
@@ -121,3 +122,27 @@ class Board(Mapping[str, Any]):
             f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().seen().items()
         )
         return f"<Board: {counted(len(self), 'key')}>{rows}"
+
+
+def put(scope: Scope, key: str, top: Any) -> None:
+    """Set a key to a frozen value, or delete the key if the value is ABSENT."""
+    data = scope.own_data()
+    if top is not ABSENT:
+        data[key] = top
+    elif scope.parent is None:
+        data.pop(key, None)
+    else:
+        data[key] = DELETED
+
+
+def closed(scope: Scope, path: Path) -> BoardError:
+    """Return the error for a write to a scope that has open child scopes: B106."""
+    return BoardError(
+        Problem(
+            "B106",
+            f"{'.'.join(map(str, path))!r} cannot be written now",
+            f"scope {scope.name!r}",
+            f"{scope.open} child scope(s) of it are open and read through it",
+            "write it after the branch or subgraph has ended, or inside it",
+        )
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from agentnb.display import view
 from agentnb.errors import Place, Problem, counted
@@ -16,6 +16,7 @@ from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     import networkx as nx
+
 
 EdgeKind = Literal["sequential", "conditional", "route", "parallel", "loop_back", "error", "timeout", "event"]
 EDGE_KINDS: tuple[EdgeKind, ...] = (
@@ -290,8 +291,6 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Add the inner edges, which follow from the nodes and their regions, in every dialect."""
-        from agentnb.recipe.inner_edges import inner_edges
-
         edges = tuple(edge for edge in self.edges if not edge.inner)
         object.__setattr__(self, "edges", (*edges, *inner_edges(self.nodes, self.regions, edges)))
 
@@ -303,8 +302,6 @@ class Recipe:
     @cached_property
     def graph(self) -> nx.MultiDiGraph[str]:
         """The recipe as a new networkx MultiDiGraph; changing it does not change the recipe."""
-        from agentnb.recipe.graph import to_graph
-
         return to_graph(self)
 
     def check(self) -> list[Problem]:
@@ -387,3 +384,54 @@ def _code_of(function: Callable[..., Any]) -> str:
         plain(item) if isinstance(item, int) else item for item in code.co_consts if not hasattr(item, "co_code")
     ]
     return f"{name}:{hashlib.sha256(code.co_code + repr(constants).encode()).hexdigest()[:16]}"
+
+
+def to_graph(recipe: Recipe) -> nx.MultiDiGraph[str]:
+    """Return a recipe's graph, in the recipe's order; it is a copy, so changing it does not change the recipe.
+
+    Graph attributes: name, dialect, entry. Node attributes: kind, label, reads, writes, scope, place. Edge attributes:
+    kind, condition. Edges between the same nodes have the keys 0, 1, ... in the recipe's order.
+    """
+    import networkx as nx
+
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=recipe.name, dialect=recipe.dialect, entry=recipe.entry)
+    for node in recipe.nodes.values():
+        graph.add_node(
+            node.id,
+            kind=node.kind,
+            label=node.label or node.id,
+            reads=node.reads,
+            writes=node.writes,
+            scope=node.scope,
+            place=node.place,
+        )
+    for edge in recipe.edges:
+        graph.add_edge(edge.source, edge.target, kind=edge.kind, condition=edge.condition)
+    return graph
+
+
+# The kind of the edges into the regions of a composite node, by the node's kind.
+_INTO: Final[Mapping[str, EdgeKind]] = {"decision": "conditional", "switch": "conditional", "parallel": "parallel"}
+_GOES_ON: Final = frozenset({"sequential", "conditional", "loop_back", "route", "parallel"})
+
+
+def inner_edges(nodes: Mapping[str, Node], regions: Mapping[str, Region], edges: Iterable[Edge]) -> Iterator[Edge]:
+    """Yield the edges from composite nodes to their regions' entries, and from the ends of loop bodies back.
+
+    An edge of a decision or a switch has the name of its branch as its condition. Nodes that a region names but `nodes`
+    lacks are omitted: the checks report them.
+    """
+    going_on = {edge.source for edge in edges if edge.kind in _GOES_ON}
+    ends: dict[str, list[Node]] = {}
+    for node in nodes.values():
+        if node.id not in going_on:
+            ends.setdefault(node.scope, []).append(node)
+    for node in nodes.values():
+        for region in (regions[body] for body in node.bodies if body in regions):
+            kind = _INTO.get(node.kind, "sequential")
+            condition = region.title if kind == "conditional" else ""
+            for entry in region.entry:
+                if entry in nodes:
+                    yield Edge(node.id, entry, kind, condition=condition, place=node.place, inner=True)
+            for end in ends.get(region.id, ()) if node.kind == "loop" else ():
+                yield Edge(end.id, node.id, "loop_back", place=end.place, inner=True)

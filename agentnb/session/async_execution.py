@@ -10,7 +10,7 @@ from agentnb.engine.core.drivers import LOOP, run_in_loop, run_plain, step_in_lo
 from agentnb.engine.core.run import GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.effects import step_into
 from agentnb.session import run_queries
-from agentnb.session import stop_condition as stops
+from agentnb.session.execution import is_left, is_over
 
 if TYPE_CHECKING:
     from agentnb.engine.core.pending_step import PendingStep
@@ -48,11 +48,11 @@ class AsyncExecution:
 
     async def step_over(self) -> SimulationStep | None:
         """Run until the next activation has left its frame."""
-        return await self._step_until("astep_over()", stops.is_over)
+        return await self._step_until("astep_over()", is_over)
 
     async def step_out(self) -> SimulationStep | None:
         """Run until the frame around the next node is left."""
-        return await self._step_until("astep_out()", stops.is_left)
+        return await self._step_until("astep_out()", is_left)
 
     async def step_into(self) -> SimulationStep | None:
         """Like `step`, but stop inside the node as well. Coroutines of the node run on a separate loop."""

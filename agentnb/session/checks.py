@@ -5,12 +5,15 @@ X117: the first argument is not a recipe.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.key_checks import check_keys
+from agentnb.board.scopes import Board
+from agentnb.engine.control.interventions import here
 from agentnb.engine.core.run import not_text
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, misspelt, with_article
 from agentnb.expressions.json_schema import Fault, Schema, asks_types_only
@@ -19,12 +22,14 @@ from agentnb.kinds.context import AROUND
 from agentnb.recipe.descriptions import fits, listed, types_of
 from agentnb.recipe.model import Condition, Recipe
 from agentnb.secrets import is_secret
-from agentnb.text import safe_repr
+from agentnb.text import safe_repr, safe_str
 from agentnb.world.agents import agents_in
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
+    from agentnb.recipe.model import Requirement
     from agentnb.session.state import State
+
 
 WRITES_NOTHING: Final = frozenset({"noop", "join", "router", "prompt"})
 _LONGEST_NAME: Final = 200
@@ -371,3 +376,46 @@ def check_speed(steps: Any) -> float | None:
                 f"a speed is a number of steps per second, at least {SLOWEST:g}, or None for no limit",
                 "write for example session.speed = 3")
     )  # fmt: skip
+
+
+def unmet_requirements(run: Run, *, required: bool = True) -> list[Requirement]:
+    """Return the requirements that are not met before the first step; none once the run has begun.
+
+    With `required` false, those that only warn. A requirement that cannot be evaluated is not met.
+    """
+    if run.position or not run.plan.recipe.requires:
+        return []
+    board = Board(lambda: here(run))
+    return [rule for rule in run.plan.recipe.requires if rule.required is required and not _holds(rule, board)]
+
+
+def _holds(rule: Requirement, board: Board) -> bool:
+    try:
+        return bool(rule.holds(board))
+    except Exception:  # noqa: BLE001  (whatever it stumbles over is not what it asks for)
+        return False
+
+
+def requirements_problem(run: Run) -> Problem | None:
+    """X121: the board does not hold what the recipe requires.
+
+    None if it does.
+    """
+    rules = unmet_requirements(run)
+    if not rules:
+        return None
+    place = next((str(rule.place) for rule in rules if rule.place), f"recipe {run.plan.recipe.name!r}")
+    return Problem(
+        "X121",
+        "; ".join(rule.message for rule in rules),
+        place,
+        "the recipe requires it before its first step; nothing has run",
+        "pass other inputs, or edit the board: session.edit({KEY: VALUE}); then run again",
+    )
+
+
+def warn_of_requirements(run: Run) -> None:
+    """Warn of optional requirements that are not met."""
+    for rule in unmet_requirements(run, required=False):
+        where = f" ({rule.place})" if rule.place else ""
+        warnings.warn(f"{safe_str(rule.message)}{where}: a requirement that is not required", stacklevel=4)

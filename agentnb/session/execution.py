@@ -8,17 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agentnb.engine.control import interventions
+from agentnb.engine.control.breakpoints import next_turn
 from agentnb.engine.core.drivers import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
 from agentnb.engine.core.event_queue import settle
-from agentnb.engine.core.history import FAIL
+from agentnb.engine.core.history import FAIL, RESUME
 from agentnb.engine.core.run import FAILED, GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.core.step import step
 from agentnb.engine.effects import step_into
 from agentnb.engine.persistence import masked_values
-from agentnb.session import stop_condition as stops
-from agentnb.session.checks import check_until, not_running
-from agentnb.session.required_inputs import advise, unmet
+from agentnb.session.checks import check_until, not_running, unmet_requirements, warn_of_requirements
 from agentnb.session.run_queries import ASKS, status_of
+from agentnb.session.state import Until
 
 if TYPE_CHECKING:
     from agentnb.engine.control.breakpoints import Breakpoint
@@ -32,10 +32,49 @@ if TYPE_CHECKING:
     from agentnb.session.state import State
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
+
+def node_is_next(run: Run, node: str) -> Until:
+    """Stop when a node is next."""
+
+    def met() -> bool:
+        following = next_turn(run)
+        return following is not None and following.node.id == node
+
+    return Until(met, lambda act: act.node.id == node)
+
+
+def is_over(run: Run, act: Activation) -> Until:
+    """Stop when an activation has left its frame: a leaf after its step, a composite node at its end.
+
+    The delivery of an event is over when all deliveries of that event are.
+    """
+    frame, event, nodes = act.frame.id, act.event, {act.node.index}
+    if event >= 0:
+        nodes = {node.index for heard in run.plan.listeners.values() for node in heard}
+
+    def met() -> bool:
+        if frame not in run.frames:  # left by an error or a cancellation
+            return True
+        waiting = [run.tables.acts[number] for number in run.frontier()]
+        if event >= 0 and any(turn.event == event for turn in waiting):
+            return False
+        inside = any(row.parent == frame and row.owner in nodes for row in (one.row for one in run.frames.values()))
+        ends = any(turn.frame == frame and turn.node in nodes and turn.what in (RESUME, FAIL) for turn in waiting)
+        return not inside and not ends
+
+    return Until(met)
+
+
+def is_left(run: Run, act: Activation) -> Until | None:
+    """Stop when the frame of an activation is left; None for the root's, which lasts to the end."""
+    frame = act.frame.id
+    return Until(lambda: frame not in run.frames) if frame else None
+
+
 CHUNK = 4_096  # steps between two looks at the clock
 
 # Given the run and the next activation, return where to stop; None: at the end.
-StopFor = Callable[["Run", "Activation"], stops.Until | None]
+StopFor = Callable[["Run", "Activation"], Until | None]
 
 
 class Execution:
@@ -85,7 +124,7 @@ class Execution:
         self.release(all_=release_all)
         state.resumes = False
         if not state.run.position:
-            advise(state.run)
+            warn_of_requirements(state.run)
         if not self.can_step():  # first: a run that cannot continue starts no branch
             return False
         self._rollback.open_tip()
@@ -116,7 +155,7 @@ class Execution:
         """Return True if a next step can begin here."""
         run, limits = self._state.run, self._state.limits
         status = status_of(run, limits)
-        if status == "failed" and (unmet(run) or limits.reached(run) is not None):
+        if status == "failed" and (unmet_requirements(run) or limits.reached(run) is not None):
             return False
         if status == "waiting" and not masked_values.unknown(run):
             if not run.flights:
@@ -143,11 +182,11 @@ class Execution:
 
     def step_over(self) -> SimulationStep | None:
         """Run until the next activation has left its frame."""
-        return self._step_until("step_over()", stops.is_over)
+        return self._step_until("step_over()", is_over)
 
     def step_out(self) -> SimulationStep | None:
         """Run until the frame around the next node is left."""
-        return self._step_until("step_out()", stops.is_left)
+        return self._step_until("step_out()", is_left)
 
     def _step_until(self, verb: str, stop_for: StopFor) -> SimulationStep | None:
         self.check_may_move(verb)
@@ -267,18 +306,18 @@ class Execution:
         run.set_mark()
         return end > run.position
 
-    def stop_at(self, condition: stops.Until | None) -> None:
+    def stop_at(self, condition: Until | None) -> None:
         """Set the stop condition of the next run."""
         self._state.until = condition
         self._callbacks.install()
 
-    def condition_for(self, until: Any) -> stops.Until:
+    def condition_for(self, until: Any) -> Until:
         """Return the stop condition for a node id, a condition text, JsonLogic or a callable of the board."""
         state = self._state
         if isinstance(until, str) and until in state.recipe.nodes:
-            return stops.node_is_next(state.run, until)
+            return node_is_next(state.run, until)
         condition = check_until(state, until)
-        return stops.Until(lambda: state.holds(condition))
+        return Until(lambda: state.holds(condition))
 
     def is_stop_met(self) -> bool:
         """Return True if the run is where the next run is to stop."""

@@ -14,7 +14,7 @@ from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
 from agentnb.expressions.paths import Path, resolve_path
-from agentnb.session.required_inputs import refusal, unmet
+from agentnb.session.checks import requirements_problem, unmet_requirements
 from agentnb.world.human_input import in_kernel, on_terminal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def status_of(run: Run, limits: Limits) -> str:
         return "waiting"
     if not run.flights and (calls := unanswered(run)):
         return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
-    if failure_of(run) is not None or unmet(run):
+    if failure_of(run) is not None or unmet_requirements(run):
         return "failed"
     if run.pos >= run.at.s_pend[run.position - run.at.base]:
         return "idle" if run.plan.reacts else "finished"
@@ -125,7 +125,7 @@ def problem_of(run: Run) -> Problem | None:
 
 
 def _problem(run: Run) -> Problem | None:
-    refused = refusal(run)
+    refused = requirements_problem(run)
     if refused is not None:
         return refused
     found = failure_of(run)

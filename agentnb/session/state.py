@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Board
@@ -21,6 +22,7 @@ from agentnb.session.watches import Watches
 
 if TYPE_CHECKING:
     from agentnb.engine.control.listeners import Hooks
+    from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.run import Run
     from agentnb.engine.persistence.event_log import EventLog
     from agentnb.engine.persistence.journal import Journal
@@ -30,10 +32,20 @@ if TYPE_CHECKING:
     from agentnb.session.limits import Limits
     from agentnb.session.logging_listener import Reporter
     from agentnb.session.session import Session
-    from agentnb.session.stop_condition import Until
     from agentnb.trace.trace import SimulationTrace
 
 _NO_ROWS: Final[Mapping[int, Breakpoint]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """`met` is called after each step and returns True if the run stops.
+
+    `turn` is called before each activation of a branch while others are in flight; None if the next node is irrelevant.
+    """
+
+    met: Callable[[], bool]
+    turn: Callable[[Activation], bool] | None = None
 
 
 class State:

@@ -11,8 +11,7 @@ from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS,
 from agentnb.engine.core.time_travel import home
 from agentnb.engine.persistence.state_projection import Replica
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.condition_trace import Asked
-from agentnb.session.why import asked_in
+from agentnb.session.why import Asked, asked_in
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from agentnb.engine.core.history import STATUSES
 from agentnb.trace.columns import Columns, Objects, objects
-from agentnb.trace.event_deliveries import deliveries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agentnb.trace.row_index import EdgeRow
+    from agentnb.engine.core.history import Event
+    from agentnb.trace.row_index import EdgeRow, Reading
 
 
 class Ways(NamedTuple):
@@ -102,4 +103,35 @@ def _fitting(rows: tuple[EdgeRow, ...], edges: list[int], failed: bool, value: A
     return min(edges, key=lambda at: fits(rows[at]))
 
 
-__all__ = ["Came", "Ways", "came_of", "ways_of"]
+class Delivered(NamedTuple):
+    """One delivery: a step, the event that reached its node, and the node that emitted the event.
+
+    Nodes are numbers; `source` is -1 for an event from outside.
+    """
+
+    step: int
+    source: int
+    target: int
+    event: Event
+
+
+def deliveries(reading: Reading) -> Iterator[Delivered]:
+    """Yield the deliveries of a run, step by step."""
+    acts = reading.tables.acts
+    if all(row.event < 0 for row in acts):
+        return
+    events = {event.seq: event for event in reading.events()}
+    for history, last in reading.parts():
+        for row in range(1, last + 1):
+            act = acts[history.s_act[row]]
+            event = events.get(act.event) if act.event >= 0 else None
+            if event is not None:
+                yield Delivered(history.base + row, _find_emitter(reading, event), act.node, event)
+
+
+def _find_emitter(reading: Reading, event: Event) -> int:
+    """Return the node in whose step an event was emitted; -1 if in none."""
+    return -1 if event.step is None else reading.act(event.step).node
+
+
+__all__ = ["Came", "Delivered", "Ways", "came_of", "deliveries", "ways_of"]

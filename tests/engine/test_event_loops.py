@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 from contextvars import ContextVar
+from pathlib import Path
 from weakref import ref
 
 import pytest
@@ -194,3 +197,33 @@ def test_what_an_errand_raises_is_raised_where_it_is_awaited():
             await ended_beside(lambda then: Errand(breaks, None, then))
 
     asyncio.run(main())
+
+
+PROGRAM = """
+import asyncio, warnings
+warnings.simplefilter("ignore")
+import agentnb as nb
+async def main():
+    try:
+        asyncio.run(asyncio.sleep(0))
+    except RuntimeError:
+        print("refused")
+    print(nb.enable_nesting())
+    asyncio.run(asyncio.sleep(0))
+    print("nested")
+asyncio.run(main())
+"""
+
+
+def test_a_loop_can_be_run_inside_another_once_it_is_asked_for():
+    # In a process of its own: it changes asyncio for good.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    refused, name, nested = done.stdout.split()
+    assert (refused, name in {"nest_asyncio", "nest_asyncio2"}, nested) == ("refused", True, "nested")

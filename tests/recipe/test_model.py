@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, replace
 
+import networkx as nx
 import pytest
 
 from agentnb.expressions.conditions import as_condition
@@ -58,3 +59,30 @@ def test_conditions_are_told_apart_by_what_they_ask():
 def test_places_and_notes_decide_nothing():
     made = recipe(["a"])
     assert replace(made, text="other", file="b.yaml", meta={"x": 1}).fingerprint == made.fingerprint
+
+
+def test_the_graph_has_what_a_recipe_has():
+    made = recipe([node("a", "agent", reads=("x",), writes=("y",)), node("b", label="B")], [("a", "b", "route")])
+    graph = made.graph
+    assert isinstance(graph, nx.MultiDiGraph)
+    assert (graph.name, graph.graph["dialect"], graph.graph["entry"]) == ("made", "test", ("a",))
+    assert graph.nodes["a"] == {
+        "kind": "agent",
+        "label": "a",
+        "reads": ("x",),
+        "writes": ("y",),
+        "scope": "root",
+        "place": None,
+    }
+    assert graph.nodes["b"]["label"] == "B"
+    assert list(graph.edges(data=True)) == [("a", "b", {"kind": "route", "condition": ""})]
+
+
+def test_two_edges_between_the_same_nodes_stay_two():
+    assert recipe(["a", "b"], [("a", "b"), ("a", "b", "error")]).graph.number_of_edges() == 2
+
+
+def test_changing_the_graph_changes_no_recipe():
+    made = recipe(["a"])
+    made.graph.add_node("b")
+    assert list(made.nodes) == ["a"]

@@ -9,7 +9,7 @@ from agentnb.errors import ExecutionError
 from agentnb.samples import reactive
 from agentnb.secrets import hide
 from tests.session.test_reactive import listening
-from tests.session.test_why_event import incident
+from tests.session.test_why import incident
 
 
 def team():

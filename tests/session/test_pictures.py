@@ -11,7 +11,7 @@ from agentnb.samples import reactive
 from tests.dialects.activegraph.making import on, runtime, tell
 from tests.draw.recipes import HOSTILE
 from tests.session.making import counting, session
-from tests.session.test_why_event import incident
+from tests.session.test_why import incident
 
 
 def boxes(drawing):

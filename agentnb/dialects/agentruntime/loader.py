@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import Problem, did_you_mean
+from agentnb.kinds.directives import merged
 from agentnb.recipe.descriptions import listed
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe, Region, ToolSpec
 from agentnb.sources import Path, Source
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.parts.levels import Level
     from agentnb.dialects.agentruntime.parts.memory import Memory
     from agentnb.dialects.agentruntime.parts.nodes import Nodes
-    from agentnb.dialects.agentruntime.schema import AgentDefinition, ToolConfig
+    from agentnb.dialects.agentruntime.schema import AgentDefinition, StateConfig, ToolConfig
 
 
 MAX_SUBGRAPH_DEPTH: Final = 8
@@ -57,7 +60,6 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
 def _recipe(
     definition: AgentDefinition, source: Source, graphs: list[Level], nodes: Nodes
 ) -> tuple[Recipe, list[Problem]]:
-    from agentnb.dialects.agentruntime.parts.initial_state import Beginning
 
     folder = _folder(source)
     memory = _memory(definition, Allowed.of(folder, source.allow))
@@ -79,7 +81,7 @@ def _recipe(
         outputs=tuple(root.outputs),
         regions=MappingProxyType(_regions(graphs, found, name)),
         tools=MappingProxyType({tool.id: _tool(tool, source, n) for n, tool in enumerate(definition.tools)}),
-        begin=Beginning(definition.state, tuple(root.inputs), memory),
+        begin=InitialState(definition.state, tuple(root.inputs), memory),
         finish=None if memory is None else memory.keep,
         init=MappingProxyType(definition.state.init),
         routing="all",
@@ -271,6 +273,28 @@ def _provider(definition: AgentDefinition, source: Source) -> tuple[str, Mapping
     settings = MappingProxyType(definition.meta.providers[asked[0]])
     place = source.place(("meta", "providers", asked[0]), key=True)
     return f"{asked[0]}:{asked[1] or ''}", settings, defaults.temp, str(place)
+
+
+@dataclass(frozen=True, slots=True)
+class InitialState:
+    """Creates the first board: `state.init`, every other key of the shape as None, then the declared inputs.
+
+    An input is merged into an existing value (lists are concatenated, mappings merged key by key, None changes
+    nothing), or replaces it if the reducer is `replace`. Undeclared inputs never enter the board. With a memory, the
+    messages of earlier runs are at the front of the messages.
+    """
+
+    state: StateConfig
+    inputs: tuple[str, ...]
+    memory: Memory | None = None
+
+    def __call__(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the board for these inputs."""
+        board = dict.fromkeys([*self.state.init, *self.state.shape]) | deepcopy(dict(self.state.init))
+        for name in self.inputs:
+            if name in given:
+                board[name] = given[name] if self.state.reducer == "replace" else merged(board.get(name), given[name])
+        return board if self.memory is None else self.memory.recall(given, board)
 
 
 __all__ = ["load", "recognise"]

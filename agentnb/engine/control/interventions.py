@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentnb.board.paths import changed
-from agentnb.board.scopes import Scope
+from agentnb.board.scopes import Scope, closed, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import scheduler, supersteps
-from agentnb.engine.core.board_writes import closed, put
 from agentnb.engine.core.event_queue import enqueue
 from agentnb.engine.core.events import numbered
 from agentnb.engine.core.frames import Activation, Frame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import importlib
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from queue import SimpleQueue
@@ -160,3 +161,18 @@ def _start_thread(target: Callable[[], None]) -> Callable[[], Any]:
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
     for task in asyncio.all_tasks(loop):
         task.cancel()
+
+
+def enable_nesting() -> str:
+    """Allow `asyncio.run` and the like while an event loop is running, in the whole process; return the module used.
+
+    agentnb itself never needs it: in a notebook write `await session.arun()`, or `session.start()`. It is for
+    surrounding code that cannot be awaited. During such a nested run, buttons do not respond until it has ended. The
+    maintained successor nest-asyncio2 is used if it is installed (ipykernel depends on it), else nest-asyncio.
+    """
+    try:
+        module = importlib.import_module("nest_asyncio2")
+    except ImportError:
+        module = importlib.import_module("nest_asyncio")
+    module.apply()
+    return module.__name__

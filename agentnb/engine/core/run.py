@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, DELETE, SET, Path, changed
-from agentnb.board.scopes import Scope
+from agentnb.board.scopes import Scope, closed, put
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
-from agentnb.engine.core.board_writes import closed, put
 from agentnb.engine.core.event_loops import NeedLoop, in_loop
 from agentnb.engine.core.events import seen
 from agentnb.engine.core.frames import Activation, Frame

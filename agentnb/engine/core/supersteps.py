@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.board_writes import put
 from agentnb.engine.core.history import CARRIED, PARKED, RESUME, ActRow
 from agentnb.engine.core.reducers import Reduced
 from agentnb.engine.core.work import Append, Outcome

@@ -9,9 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from agentnb.board.paths import OPS, SET, changed
-from agentnb.board.scopes import Scope
+from agentnb.board.scopes import Scope, put
 from agentnb.board.values import ABSENT
-from agentnb.engine.core.board_writes import put
 from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NOBODY, Checkpoint, History
 from agentnb.engine.core.run import CHECKPOINT_ROWS, NEVER, Run
 
