@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentnb.draw.board_table import BoardTable, board_table
+from agentnb.draw.fan_out import with_groups
 from agentnb.draw.label_text import clean, cut, width_of, wrap
 from agentnb.draw.ordering import order_of
 from agentnb.draw.run_view import RunView
@@ -80,13 +81,17 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The frame around the nodes of a region; `parent` is the name of the enclosing area, empty at the top."""
+    """The frame around the nodes of a region; `parent` is the name of the enclosing area, empty at the top.
+
+    `gathered` is True for the frame around a wide fan-out, which is no region of the recipe.
+    """
 
     name: str
     scope: str
     title: str
     tip: str
     parent: str = ""
+    gathered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
     edges = [_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
     starts, start_links = _starts(recipe, boxes, names)
     links = (*start_links, *edges, *_join_links(recipe, boxes))
-    return Picture(
+    found = Picture(
         title=clean(recipe.name),
         dialect=clean(recipe.dialect),
         direction=direction,
@@ -143,6 +148,7 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
         with_run=run is not None,
         order=order_of(recipe, boxes, links, areas),
     )
+    return with_groups(found)
 
 
 def reacts(recipe: Recipe) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.draw.diagram import Picture, edge_words, reacts
 from agentnb.draw.dot import dot_text
+from agentnb.draw.fan_out import thinned
 from agentnb.draw.label_text import clean
 from agentnb.draw.mermaid import mermaid_text
 from agentnb.draw.reactive import reactive_lines
@@ -50,19 +51,19 @@ class Drawing:
     @cached_property
     def svg(self) -> str:
         """The drawing as self-contained SVG text; it follows the viewer's light or dark setting."""
-        return write_svg(self.picture, self.geometry)
+        return write_svg(thinned(self.picture), self.geometry)
 
     @cached_property
     def bare_svg(self) -> str:
         """The drawing as SVG text without a style sheet, for a page that already includes `style.stylesheet()`."""
-        return write_svg(self.picture, self.geometry, styled=False)
+        return write_svg(thinned(self.picture), self.geometry, styled=False)
 
     @cached_property
     def geometry(self) -> Geometry:
         """The layout, computed on first use."""
         from agentnb.draw.render import lay_out
 
-        return lay_out(self.picture)
+        return lay_out(thinned(self.picture))
 
     def patch(self, view: RunView) -> Patch:
         """Return what this state of a run changes in the recipe's drawing; `svg_patch.py` defines the format."""

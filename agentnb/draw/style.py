@@ -199,6 +199,8 @@ _SHEET: Final = """
 @ .edge.only-b polygon{fill:$written-bar}
 @ .edge.later{display:none}
 @ .edge.later.taken{display:inline}
+@ .edge.thin{display:none}
+@ .edge.thin.taken{display:inline}
 @ .enter path{stroke:$area-line}
 @ .enter polygon{fill:$area-line}
 @ .edge.taken path{stroke:$ink;stroke-width:1.8}

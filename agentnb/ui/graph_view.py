@@ -55,10 +55,9 @@ def drawing_of(session: Session, closed: Iterable[str] = ()) -> Drawing:
 
 
 def closed_at_first(session: Session) -> tuple[str, ...]:
-    """Return the regions collapsed when a page opens: none, or all if the recipe is large."""
-    if len(session.recipe.nodes) <= MOST:
-        return ()
-    return tuple(area.scope for area in drawing_of(session).picture.areas)
+    """Return the regions collapsed when a page opens: wide fan-outs; of a large recipe, all."""
+    areas = drawing_of(session).picture.areas
+    return tuple(area.scope for area in areas if area.gathered or len(session.recipe.nodes) > MOST)
 
 
 def at_once(session: Session) -> str:
