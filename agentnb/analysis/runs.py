@@ -82,10 +82,10 @@ def runs_of(runs: Any, where: str) -> list[Any]:
 
 def stored_runs(store: Any) -> Iterator[Session]:
     """Yield the runs of a store, oldest first, each opened read-only."""
-    from agentnb.session.reopen import open, runs
+    from agentnb.session.reopen import open_stored, runs
 
     for run_id in runs(store)["run_id"]:
-        yield open(store, run_id)
+        yield open_stored(store, run_id)
 
 
 def frame_names(reading: Reading) -> dict[int, str]:

@@ -31,7 +31,7 @@ from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
-from agentnb.session.reopen import open as open_run
+from agentnb.session.reopen import open_stored
 from agentnb.session.state import state_of
 from agentnb.store import MemoryLog, open_log
 from agentnb.text import safe_str
@@ -450,7 +450,7 @@ class Sweep:
 
     def add_stored(self, job: Job) -> None:
         """Add a run that the store has."""
-        session = open_run(self.log, job.run_id)
+        session = open_stored(self.log, job.run_id)
         status, problem = self.log.run(job.run_id).status, session.error
         self._rows[job.number] = row_of(job, session, status, None if problem is None else problem.what)
 
@@ -484,7 +484,7 @@ class Sweep:
         """
         names = ("llm", "tools", "resources", "answers", "hooks")
         options = {name: self._options[name] for name in names if name in self._options}
-        return open_run(self.log, run_id, recipe=self.recipe, **options)
+        return open_stored(self.log, run_id, recipe=self.recipe, **options)
 
     def iter_runs(self) -> Iterator[Session]:
         """Yield every stored run as a read-only session, in the order of the table."""
@@ -492,7 +492,7 @@ class Sweep:
         for number in sorted(self._rows):
             run_id = self._rows[number]["run_id"]
             if run_id in stored:
-                yield open_run(self.log, run_id)
+                yield open_stored(self.log, run_id)
 
     def __len__(self) -> int:
         return len(self._rows)

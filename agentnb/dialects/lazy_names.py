@@ -11,14 +11,18 @@ from typing import Any
 def door(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package: `homes` maps each of its names to the module that defines it.
 
-    A name may also be that of the module itself.
+    A name may also be that of the module itself, or that of an attribute of a class: "module:class".
     """
 
     def import_name(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(homes[name])
-        value = module if homes[name].endswith(f".{name}") else getattr(module, name)
+        home, _, owner = homes[name].partition(":")
+        module = import_module(home)
+        if home.endswith(f".{name}"):
+            value: Any = module
+        else:
+            value = getattr(getattr(module, owner) if owner else module, name)
         setattr(sys.modules[package], name, value)
         return value
 

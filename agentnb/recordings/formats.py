@@ -13,7 +13,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.engine.persistence.event_log import EventLog
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
-from agentnb.session.reopen import open as open_stored
+from agentnb.session.reopen import open_stored
 from agentnb.session.session import Session
 from agentnb.store.other_tables import look_at
 

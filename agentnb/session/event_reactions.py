@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from agentnb.session.history_fold import HistoryFold
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -20,57 +22,59 @@ class _Rows:
     """What is known of one history: the contribution of each step and event, and how far they are counted."""
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self.steps: list[Way | None] = [None]
-        self.told: list[tuple[str, str]] = []
+        self.emitted: list[tuple[str, str]] = []  # emitter and type of each event
         self.last: Event | None = None
         self.at = (0, 0)
-        self.counts: Counter[Any] = Counter()
+        self.counts: Counter[Any] = Counter()  # of the first `at` steps and events
 
-    def fits(self, history: History) -> bool:
+    def _fits(self, history: History) -> bool:
         """Return True if the rows read so far are still there: the last step may have been undone."""
-        known = len(self.told)
+        known = len(self.emitted)
         same = not known or (known <= len(history.events) and history.events[known - 1] is self.last)
         return same and len(self.steps) <= len(history.s_act)
 
-    def look(self, run: Run, history: History, row: int, events: int) -> None:
-        """Read the rows added since the last call, up to a row of the steps and a number of events."""
-        new = history.events[len(self.told) : events]
+    def read(self, run: Run, history: History, end: int) -> None:
+        """Read the rows added since the last call; from the start if the last of them was undone."""
+        if not self._fits(history):
+            self._clear()
+        events = bisect_right(history.events, history.base + end, key=_at_of)
+        new = history.events[len(self.emitted) : events]
         for event in new:
-            self.told.append((_find_emitter(run, event), event.type))
+            self.emitted.append((_find_emitter(run, event), event.type))
         if new:
             self.last = new[-1]
-        for number in range(len(self.steps), row + 1):
+        for number in range(len(self.steps), end + 1):
             act = run.tables.acts[history.s_act[number]]
             came = run.event(act.event)
             node = run.plan.nodes[act.node].id
             self.steps.append(None if came is None else (_find_emitter(run, came), came.type, node))
 
-    def count_to(self, row: int, events: int) -> Counter[Any]:
-        """Return the counts up to a row of the steps and a number of events."""
+        self._count_to(end, events)
+
+    def _count_to(self, row: int, events: int) -> None:
+        """Make `counts` those of the first rows and events; the position may have moved either way."""
         (row0, events0), self.at = self.at, (row, events)
-        self.counts.update(_list_contributions(self.steps[row0 + 1 : row + 1], self.told[events0:events]))
-        self.counts.subtract(_list_contributions(self.steps[row + 1 : row0 + 1], self.told[events:events0]))
-        return self.counts
+        self.counts.update(_list_contributions(self.steps[row0 + 1 : row + 1], self.emitted[events0:events]))
+        self.counts.subtract(_list_contributions(self.steps[row + 1 : row0 + 1], self.emitted[events:events0]))
 
 
-class Reacted:
+class EventReactions:
     """The effects of events in a session, for its drawing."""
 
     def __init__(self) -> None:
-        self._rows: dict[History, _Rows] = {}
+        self._fold = HistoryFold(_Rows)
 
     def up_to(self, run: Run) -> tuple[Reactions, set[Way]]:
         """Return the effects of events up to the current position, and each route of an event from node to node."""
         from agentnb.draw.run_view import Reactions
 
         counts: Counter[Any] = Counter()
-        for history, end in run.parts():
-            rows = self._rows.get(history)
-            if rows is None or not rows.fits(history):
-                rows = self._rows[history] = _Rows()
-            upto = (end - history.base, bisect_right(history.events, end, key=_at_of))
-            rows.look(run, history, *upto)
-            counts.update(rows.count_to(*upto))
+        for _, _, rows in self._fold.parts(run):
+            counts.update(rows.counts)
         for flight in run.flights.values():
             counts.update(
                 _list_contributions((), [(flight.act.node.id, event.type) for event in flight.act.work.emitted])
@@ -91,7 +95,7 @@ class Reacted:
     def _last(self, run: Run) -> tuple[tuple[str, str] | None, frozenset[str]]:
         """Return the type and node of the last step's delivery, and the types of the events that it emitted."""
         at, row = run.at, run.position - run.at.base
-        way = self._rows[at].steps[row] if row else None
+        way = self._fold.part(at).steps[row] if row else None
         if way is None:
             return None, frozenset()
         first = bisect_right(at.events, run.position - 1, key=_at_of)
@@ -117,4 +121,4 @@ def _at_of(event: Event) -> int:
     return event.at
 
 
-__all__ = ["Reacted", "Way"]
+__all__ = ["EventReactions", "Way"]

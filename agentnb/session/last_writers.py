@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentnb.engine.control.interventions import here
-from agentnb.session.bulk_rows import MANY, grouped, ints
+from agentnb.session.history_fold import MANY, HistoryFold, grouped, ints
 
 if TYPE_CHECKING:
     from agentnb.board.paths import Path
@@ -31,22 +31,22 @@ class _Written:
         self.edited: set[tuple[str, int]] = set()
         self._writes = self._acts = 0
 
-    def look(self, run: Run, history: History) -> None:
+    def read(self, run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
-        codes, end = run.tables.codes, history.s_wend[-1]
-        if end - self._writes > MANY:
-            self._look_far(codes, history, end)
-        for number in range(self._writes, end):
+        codes, writes = run.tables.codes, history.s_wend[-1]
+        if writes - self._writes > MANY:
+            self._read_many(codes, history, writes)
+        for number in range(self._writes, writes):
             scope, path = codes[history.w_code[number] >> 2]
             self.numbers.setdefault((scope, str(path[0])), array("q")).append(number)
-        self._writes = max(self._writes, end)
+        self._writes = max(self._writes, writes)
         for act in history.people[self._acts :]:
             if act.act == "edit":
                 words = act.target.split(".")
                 self.edited |= {(".".join(words[:size]), act.step) for size in range(1, len(words) + 1)}
         self._acts = len(history.people)
 
-    def _look_far(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:
+    def _read_many(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:
         """Read many writes at once; a key has the numbers of all its paths, in order."""
         keys = [(scope, str(path[0])) for scope, path in codes]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
@@ -57,9 +57,9 @@ class _Written:
         self._writes = end
 
     def last(self, history: History, scope: int, key: str, end: int) -> int | None:
-        """Return the step of the last write of a key up to step `end`; None if there is none."""
+        """Return the step of the last write of a key up to row `end`; None if there is none."""
         numbers = self.numbers.get((scope, key))
-        place = 0 if numbers is None else bisect_left(numbers, history.s_wend[end - history.base])
+        place = 0 if numbers is None else bisect_left(numbers, history.s_wend[end])
         return history.base + bisect_right(history.s_wend, numbers[place - 1]) if numbers and place else None
 
 
@@ -67,11 +67,11 @@ class LastWriters:
     """The last writers of the keys on a session's board; a write below a key counts for the key."""
 
     def __init__(self) -> None:
-        self._rows: dict[History, _Written] = {}
+        self._fold = HistoryFold(_Written)
 
     def of(self, run: Run, keys: Iterable[str]) -> dict[str, Writer]:
         """Return the last writer of each of these keys at the current position, if it was written."""
-        parts = [(history, end, self._read(run, history)) for history, end in reversed(run.parts())]
+        parts = [*self._fold.parts(run)][::-1]
         scope, found = here(run).id, dict[str, Writer]()
         for key in keys:
             for history, end, written in parts:
@@ -80,11 +80,6 @@ class LastWriters:
                     found[key] = Writer(step, _node(run, history, written, key, step))
                     break
         return found
-
-    def _read(self, run: Run, history: History) -> _Written:
-        written = self._rows.setdefault(history, _Written())
-        written.look(run, history)
-        return written
 
 
 def _node(run: Run, history: History, written: _Written, key: str, step: int) -> str | None:

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agentnb.engine.core.history import CARRIED, ERROR, STATUS, is_inner_way
-from agentnb.session.bulk_rows import MANY, ints, rows_of, unknown
-from agentnb.session.event_reactions import Reacted
+from agentnb.session.event_reactions import EventReactions
+from agentnb.session.history_fold import MANY, HistoryFold, ints, rows_of, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,21 +27,21 @@ class _Rows:
     """What is known of one history: how far it was read, and the first step of each (node, key) and each edge."""
 
     def __init__(self) -> None:
-        self.row = self.read = 0
+        self._row = self._reads = 0
         self.wrote: dict[tuple[int, int], int] = {}
         self.reads: dict[tuple[int, int], int] = {}
         self.went: dict[tuple[int, int, bool], int] = {}  # from, to, and whether the step failed
         self.counts: Counter[int] = Counter()
         self.counted = 0  # the row up to which `counts` is complete
 
-    def look(self, history: History) -> None:
+    def read(self, _run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
-        if len(history.s_act) - self.row > MANY:
-            self._look_far(history)
+        if len(history.s_act) - self._row > MANY:
+            self._read_many(history)
             return
-        wrote, codes, before = self.wrote, history.w_code, history.s_wend[self.row]
-        went, pushed, size = self.went, history.s_pend[self.row], len(history.s_act)
-        for row in range(self.row + 1, size):
+        wrote, codes, before = self.wrote, history.w_code, history.s_wend[self._row]
+        went, pushed, size = self.went, history.s_pend[self._row], len(history.s_act)
+        for row in range(self._row + 1, size):
             end = history.s_wend[row]
             for number in range(before, end):
                 pair = (history.s_act[row], codes[number] >> 2)
@@ -54,16 +54,16 @@ class _Rows:
                 if way not in went and _is_way(history, at, way[0]):
                     went[way] = row
             pushed = history.s_pend[row]
-        self.row = size - 1
-        for number in range(self.read, len(history.r_code)):
+        self._row = size - 1
+        for number in range(self._reads, len(history.r_code)):
             row = history.r_step[number] - history.base
             if row < size:
                 self.reads.setdefault((history.s_act[row], history.r_code[number] >> 2), row)
-        self.read = len(history.r_code)
+        self._reads = len(history.r_code)
 
-    def _look_far(self, history: History) -> None:
+    def _read_many(self, history: History) -> None:
         """Read many rows. Few of them are new, and only these are processed one by one."""
-        begin, size = self.row + 1, len(history.s_act)
+        begin, size = self._row + 1, len(history.s_act)
         act = ints(history.s_act, begin, size)
         rows, start, end = rows_of(history.s_wend, begin, size)
         for place, *pair in unknown(act[rows - begin], ints(history.w_code, start, end) >> 2, self.wrote):
@@ -75,14 +75,14 @@ class _Rows:
         for place, source, target in unknown(sources, ints(history.p_act, start, end), known):
             if _is_way(history, start + place, source // 2):
                 self.went.setdefault((source // 2, target, bool(source % 2)), int(rows[place]))
-        self.row = size - 1
-        begin = bisect_left(history.r_step, history.base + begin, self.read)
+        self._row = size - 1
+        begin = bisect_left(history.r_step, history.base + begin, self._reads)
         end = bisect_left(history.r_step, history.base + size, begin)
         steps = ints(history.r_step, begin, end) - history.base
         codes = ints(history.r_code, begin, end) >> 2
         for place, *pair in unknown(act[steps - size + len(act)], codes, self.reads):
             self.reads.setdefault((pair[0], pair[1]), int(steps[place]))
-        self.read = end
+        self._reads = end
 
     def count_to(self, history: History, row: int) -> Counter[int]:
         """Return how often each activation has run up to a row."""
@@ -98,8 +98,8 @@ class NodeCoverage:
     """The visits, reads, writes and edges of a session's nodes, for its drawing."""
 
     def __init__(self) -> None:
-        self._rows: dict[History, _Rows] = {}
-        self._reacted = Reacted()
+        self._fold = HistoryFold(_Rows)
+        self._reactions = EventReactions()
 
     def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int], Reactions | None]:
         """Return visits by node, keys written, keys read, edges taken and reactions, up to the current position.
@@ -111,10 +111,7 @@ class NodeCoverage:
         visited: Counter[str] = Counter()
         wrote: Touched = {}
         read: Touched = {}
-        for history, end in run.parts():
-            last = end - history.base
-            rows = self._rows.setdefault(history, _Rows())
-            rows.look(history)
+        for history, last, rows in self._fold.parts(run):
             for act, times in rows.count_to(history, last).items():
                 visited[run.node_of(act)] += times
             for into, pairs in ((wrote, rows.wrote), (read, rows.reads)):
@@ -131,7 +128,7 @@ class NodeCoverage:
                 if first <= last and run.tables.acts[target].node >= 0
             }
         edges = run.plan.recipe.edges
-        reactions, heard = self._reacted.up_to(run) if _listens(run) else (None, set())
+        reactions, heard = self._reactions.up_to(run) if _listens(run) else (None, set())
         taken = set(_find_taken_edges(edges, ways)) | set(_find_event_edges(edges, heard))
         return dict(+visited), wrote, read, taken, reactions
 

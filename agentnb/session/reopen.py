@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -52,32 +52,18 @@ COLUMNS: Final = {
 }  # fmt: skip
 
 
-@plain_arguments
-def open(
+def open_stored(
     where: str | os.PathLike[str] | EventLog,
     run_id: str | None = None,
     *,
     recipe: Recipe | None = None,
-    llm: Any = None,
-    tools: Mapping[str, Callable[..., Any]] | None = None,
-    resources: Mapping[type, Any] | None = None,
-    answers: Any = None,
     secrets: Mapping[str, Any] | None = None,
     hooks: Any = None,
+    **world: Any,
 ) -> Session:
-    """Return a session as saved in a store, at its saved position.
+    """Return a session as saved in a store, at its saved position; `nb.open` documents the arguments.
 
-    With the recipe it can continue: interrupted steps run again with the recorded answers, and calls without a response
-    are in `pending`. Without the recipe everything can be inspected and nothing can run. Opening a run executes and
-    imports nothing of what is stored.
-
-    Args:
-        where: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
-        run_id: which run; by default the one that was written last.
-        recipe: the recipe to continue with. If it differs from the stored one, a warning lists the changes.
-        llm, tools, resources, answers: as for a Session; they are not stored.
-        secrets: the values that were masked when the run was saved: path -> value.
-        hooks: as for a Session; they are notified of what runs from here on.
+    `world` is the session's: `llm`, `tools`, `resources`, `answers`.
 
     Raises:
         StoreError: L404, the run does not fit the recipe; there is no such store or run, or it is damaged.
@@ -92,15 +78,15 @@ def open(
         known = recipe_of(head["recipe"])
         session = reopened(log, row, Plan(known, kinds_to_read(known), World()), goes_on=False)
     else:
-        recipe = ready(recipe, tools)
-        check_answers(recipe, answers, llm)
-        world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=head["strict"])
-        session = reopened(log, row, Plan(recipe, KINDS, world))
+        recipe = ready(recipe, world.get("tools"))
+        check_answers(recipe, world.get("answers"), world.get("llm"))
+        plan = Plan(recipe, KINDS, world_of(recipe, **world, strict=head["strict"]))
+        session = reopened(log, row, plan)
         parts_of(session).persistence.fill(secrets or {})
     state_of(session).hooks.add_all(built(hooks) or {})
     if changed := parts_of(session).persistence.changes:
-        told = "\n  ".join(changed)
-        warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {told}", stacklevel=2)
+        lines = "\n  ".join(changed)
+        warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {lines}", stacklevel=4)
     return session
 
 
@@ -118,7 +104,7 @@ def reopened(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) ->
     state, persistence = parts_of(session).state, parts_of(session).persistence
     state.log = log
     if lost is not None:
-        warnings.warn(str(lost), stacklevel=3)
+        warnings.warn(str(lost), stacklevel=5)
     if not goes_on:
         state.locked = read_only(f"run {row.run_id!r}")
         return session
@@ -269,7 +255,7 @@ def runs(where: str | os.PathLike[str] | EventLog) -> pd.DataFrame:
     rows = log.runs()
     for row in rows:
         if not row.is_sound():
-            warnings.warn(str(damaged_row(log.url, f"run {row.run_id!r}")), stacklevel=2)
+            warnings.warn(str(damaged_row(log.url, f"run {row.run_id!r}")), stacklevel=3)
     return table([_row(row) for row in rows if row.is_sound()], COLUMNS)
 
 
@@ -280,4 +266,4 @@ def _row(row: RunRow) -> dict[str, Any]:
     return found
 
 
-__all__ = ["open", "reopened", "runs"]
+__all__ = ["open_stored", "reopened", "runs"]

@@ -12,7 +12,7 @@ from agentnb.clock import FrozenClock
 from agentnb.load import load
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
-from agentnb.session.reopen import open as opened
+from agentnb.session.reopen import open_stored
 from agentnb.store import MemoryLog
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 from tests.dialects.coreason.making import agent, content
@@ -58,7 +58,7 @@ def reopened(log: MemoryLog, recipe: Recipe) -> Session:
     """Return the run, opened without a model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what has changed in the recipe
-        run = opened(log, "run", recipe=recipe)
+        run = open_stored(log, "run", recipe=recipe)
     run.breakpoints.clear()
     return run
 

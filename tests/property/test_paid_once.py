@@ -24,7 +24,7 @@ from agentnb.dialects.symphony import AgentConfig, AgentExecutor, ToolConfig, To
 from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.session import Session
-from agentnb.session.reopen import open as opened
+from agentnb.session.reopen import open_stored
 from agentnb.store import MemoryLog
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 from tests.dialects.activegraph.making import runtime, thinking, types
@@ -243,7 +243,7 @@ def reopened(session: Session, world: World, log: Any) -> Session:
     """Return a session of the same run, as another process opens it."""
     session.close()
     recipe = session.recipe
-    again = opened(log, session.run_id, recipe=recipe, llm=world.model, tools=world.tools(recipe))
+    again = open_stored(log, session.run_id, recipe=recipe, llm=world.model, tools=world.tools(recipe))
     world.clock = again._parts.run.clock
     return again
 
@@ -317,7 +317,7 @@ def test_a_stop_in_the_middle_of_a_step_loses_nothing(make, stops, kept):
             check_log(session, world)
             if kept:
                 session.close()
-                session = opened(log, session.run_id, recipe=recipe, llm=world.slow_model)
+                session = open_stored(log, session.run_id, recipe=recipe, llm=world.slow_model)
                 check_log(session, world)
         session.start()
         await session.wait()

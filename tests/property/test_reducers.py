@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentnb import ABSENT
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
-from agentnb.session.reopen import open as opened
+from agentnb.session.reopen import open_stored
 from agentnb.store import MemoryLog
 
 KEYS = ("a", "b")
@@ -155,7 +155,7 @@ def test_branches_merge_as_the_model_says(item, init, cut):
     run.step(cut)
     fork = run.fork()
     run.close()
-    run = opened(log, "run", recipe=recipe)
+    run = open_stored(log, "run", recipe=recipe)
     for each in (fork, run):
         each.run()
         assert (each.status, dict(each.board)) == ("finished", wanted)

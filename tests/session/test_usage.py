@@ -15,7 +15,7 @@ from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.session import Session, usage
 from agentnb.session.limits import Limits
-from agentnb.session.reopen import open as opened
+from agentnb.session.reopen import open_stored
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 from tests.kinds.test_parallel import branching, function, human
 from tests.session.gates import live
@@ -366,7 +366,7 @@ def test_a_run_that_is_opened_again_has_used_what_it_had_used(tmp_path):
     run.run()
     used = dict(run.status.used)
     run.close()
-    again = opened(tmp_path / "runs.db", recipe=load(line(6)), llm=Model())
+    again = open_stored(tmp_path / "runs.db", recipe=load(line(6)), llm=Model())
     assert (again.status, again.status.limit, dict(again.status.used)) == ("exhausted", "max_cost_usd", used)
     assert dict(again.status.left) == {"max_cost_usd": Decimal(0)}
     again.set_budget(max_cost_usd=1.25).run()
@@ -378,7 +378,7 @@ def test_a_step_that_was_given_up_stands_given_up_when_it_is_opened_again(tmp_pa
     run = Session(sampling(), llm=model, budget={"max_llm_calls": 2}, store=tmp_path / "runs.db")
     run.run()
     run.close()
-    again = opened(tmp_path / "runs.db", recipe=sampling(), llm=model)
+    again = open_stored(tmp_path / "runs.db", recipe=sampling(), llm=model)
     assert (again.status, again.status.limit, again.status.used["max_tokens"]) == ("exhausted", "max_llm_calls", 300)
     assert (again.step(), model.asked) == (None, 2)
     again.set_budget(max_llm_calls=5).run()

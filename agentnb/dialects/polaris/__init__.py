@@ -15,29 +15,6 @@ if TYPE_CHECKING:
     from agentnb.dialects.polaris.api import ExecutionError, ExecutionResult, GraphExecutor
     from agentnb.dialects.polaris.parts.devtools import DevToolsPlugin, SystemInfo
     from agentnb.dialects.polaris.parts.graph import Graph
-    from agentnb.dialects.polaris.parts.hooks import (
-        AllGraphSchedules,
-        GraphEvent,
-        HooksAPI,
-        OnBranchCancelled,
-        OnDecisionComplete,
-        OnDecisionStart,
-        OnGraphComplete,
-        OnGraphFailure,
-        OnGraphStart,
-        OnLoopEnd,
-        OnLoopIteration,
-        OnLoopStart,
-        OnParallelComplete,
-        OnParallelStart,
-        OnSwitchComplete,
-        OnSwitchStart,
-        OnSystemComplete,
-        OnSystemError,
-        OnSystemRetry,
-        OnSystemStart,
-        OnSystemTimeout,
-    )
     from agentnb.dialects.polaris.parts.systems import Out, Res, SystemContext, system
     from agentnb.dialects.polaris.parts.validation import Finding, ValidationResult
     from agentnb.dialects.polaris.schema import (
@@ -57,6 +34,26 @@ if TYPE_CHECKING:
         SystemNode,
         TimeoutEdge,
     )
+    from agentnb.session.schedules import AllGraphSchedules, GraphEvent, HooksAPI, Schedule
+
+    OnBranchCancelled = Schedule.OnBranchCancelled
+    OnDecisionComplete = Schedule.OnDecisionComplete
+    OnDecisionStart = Schedule.OnDecisionStart
+    OnGraphComplete = Schedule.OnGraphComplete
+    OnGraphFailure = Schedule.OnGraphFailure
+    OnGraphStart = Schedule.OnGraphStart
+    OnLoopEnd = Schedule.OnLoopEnd
+    OnLoopIteration = Schedule.OnLoopIteration
+    OnLoopStart = Schedule.OnLoopStart
+    OnParallelComplete = Schedule.OnParallelComplete
+    OnParallelStart = Schedule.OnParallelStart
+    OnSwitchComplete = Schedule.OnSwitchComplete
+    OnSwitchStart = Schedule.OnSwitchStart
+    OnSystemComplete = Schedule.OnSystemComplete
+    OnSystemError = Schedule.OnSystemError
+    OnSystemRetry = Schedule.OnSystemRetry
+    OnSystemStart = Schedule.OnSystemStart
+    OnSystemTimeout = Schedule.OnSystemTimeout
 
 __all__ = [
     "AllGraphSchedules",
@@ -124,8 +121,8 @@ _HOMES = {
     "DevToolsPlugin": f"{_HERE}.parts.devtools",
     "SystemInfo": f"{_HERE}.parts.devtools",
     **{name: f"{_HERE}.schema" for name in __all__ if name.endswith(("Node", "Edge"))},
-    **dict.fromkeys(("AllGraphSchedules", "GraphEvent", "HooksAPI"), f"{_HERE}.parts.hooks"),
-    **{name: f"{_HERE}.parts.hooks" for name in __all__ if name.startswith("On")},
+    **dict.fromkeys(("AllGraphSchedules", "GraphEvent", "HooksAPI"), "agentnb.session.schedules"),
+    **{name: "agentnb.session.schedules:Schedule" for name in __all__ if name.startswith("On")},
 }
 
 __getattr__ = door(__name__, _HOMES)

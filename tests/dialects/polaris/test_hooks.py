@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from agentnb.dialects import polaris
-from agentnb.dialects.polaris.parts import hooks
 from agentnb.session.schedules import Schedule
 
 
-def test_every_schedule_has_its_name_here_and_at_the_door():
+def test_every_schedule_has_its_name_at_the_door():
     for schedule in Schedule:
-        assert getattr(hooks, schedule) is schedule
         assert getattr(polaris, schedule) is schedule
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +25,7 @@ class CachedToolResponse:
     cache_hit: bool = False
 
 
-class _Cache(Generic[Answer]):
+class _Cache(ABC, Generic[Answer]):
     """Answers by digest, stored as the payloads of the events that record them."""
 
     event_type = key = ""
@@ -65,11 +66,13 @@ class _Cache(Generic[Answer]):
         """Return how many answers are cached."""
         return len(self._payloads)
 
+    @abstractmethod
     def _answer(self, payload: dict[str, Any]) -> Answer:
-        raise NotImplementedError
+        """Return the answer that an event's payload records, as a cache hit."""
 
+    @abstractmethod
     def _payload(self, response: Answer) -> dict[str, Any]:
-        raise NotImplementedError
+        """Return an answer as the payload of the event that records it."""
 
 
 class LLMCache(_Cache[LLMResponse]):

@@ -20,7 +20,7 @@ from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.session import stored_run
 from agentnb.session.parts import parts_of
-from agentnb.session.reopen import open as opened
+from agentnb.session.reopen import open_stored
 from agentnb.session.state import state_of
 from agentnb.store import open_log
 from agentnb.text import safe_repr
@@ -125,7 +125,7 @@ class Stored:
                 return continue_log(path, log, heard, runtime.party, runtime.name, graph_store)
             runtime.name = name or _recorded_name(path, run_id)
             recipe = recipe_of_behaviors(heard, runtime.party, runtime.name, 0)
-            session = opened(path, run_id, recipe=recipe)
+            session = open_stored(path, run_id, recipe=recipe)
             state = state_of(session)
             if state.journal is not None:
                 state.journal.takes_over = True  # as in the package, the first Runtime may still be alive

@@ -5,8 +5,8 @@ from array import array
 import pytest
 
 import agentnb as nb
-from agentnb.session import bulk_rows, last_writers, node_coverage
-from agentnb.session.bulk_rows import grouped, ints, rows_of, unknown
+from agentnb.session import history_fold, last_writers, node_coverage
+from agentnb.session.history_fold import grouped, ints, rows_of, unknown
 from tests.session.making import broken, calling, counting, fan, graph, looping, session
 
 
@@ -28,7 +28,7 @@ def test_each_entry_has_its_row():
 
 @pytest.mark.parametrize("table", [1, 1 << 20])
 def test_only_pairs_that_are_not_known_are_named(monkeypatch, table):
-    monkeypatch.setattr(bulk_rows, "_TABLE", table)
+    monkeypatch.setattr(history_fold, "_TABLE", table)
     left, right = numbers(0, 1, 0, 3, 1, 0), numbers(0, 1, 0, 2, 1, 9)
     assert list(unknown(left, right, {(0, 0), (1, 1), (50, 1), (1, 50)})) == [(3, 3, 2), (5, 0, 9)]
     assert list(unknown(numbers(), numbers(), {(0, 0)})) == []

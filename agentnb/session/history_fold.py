@@ -1,16 +1,54 @@
-"""Vectorized access to many rows of a history, for which a Python loop would be too slow."""
+"""One fold over the history of a run, for readers that follow it: each row is read once, many rows in bulk."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from agentnb.engine.core.history import History
+    from agentnb.engine.core.run import Run
+
     Ints = NDArray[np.int64]
+
+
+class Reducer(Protocol):
+    """What a reader knows of one history. It finds by itself which rows are new: a history only grows, or is undone."""
+
+    def read(self, run: Run, history: History, end: int) -> None:
+        """Read the rows that are new; `end` is the row of the history at which the session stands."""
+
+
+Part = TypeVar("Part", bound=Reducer)
+
+
+class HistoryFold(Generic[Part]):
+    """The reducers of the histories that a session's run is made of: a fork shares those of its parents' steps."""
+
+    def __init__(self, reducer: Callable[[], Part]) -> None:
+        self._reducer = reducer
+        self._parts: dict[History, Part] = {}
+
+    def parts(self, run: Run) -> Iterator[tuple[History, int, Part]]:
+        """Yield each history up to the current position, oldest first: its last row, and what its reducer has read."""
+        for history, step in run.parts():
+            part = self._parts.get(history)
+            if part is None:
+                part = self._parts[history] = self._reducer()
+            end = step - history.base
+            part.read(run, history, end)
+            yield history, end, part
+
+    def part(self, history: History) -> Part:
+        """Return what the reducer of a history has read."""
+        return self._parts[history]
+
+
+# -- many rows at once ----------------------------------------------------------------------------------------------
 
 MANY: Final = 512  # the number of rows from which numpy pays off
 _TABLE: Final = 1 << 20  # the largest range of numbers that are looked up in a table
