@@ -1,127 +1,225 @@
-"""test_docs: what the README and the pages beside it show can be run as it stands."""
+"""test_docs: the code of README and docs runs, their links lead somewhere, and the reference names what is public."""
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import inspect
+import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from agentnb.cli import main
 from agentnb.dialects.activegraph import clear_registry, clear_tool_registry
+from agentnb.dialects.activegraph.foreign.reading import read_runs
+from tests.dialects.activegraph.foreign import programs
 
-README = Path(__file__).parent.parent / "README.md"
-LASTING = README.parent / "docs" / "runs_that_last.md"
-TOOLS = README.parent / "docs" / "agents_with_tools.md"
-FLOW = README.parent / "docs" / "control_flow.md"
-REACTIVE = README.parent / "docs" / "reactive_agents.md"
-RUNS = README.parent / "docs" / "two_runs_and_many.md"
-LANGGRAPH = README.parent / "docs" / "langgraph.md"
-TRAVEL = README.parent / "docs" / "runs_that_travel.md"
-COCKPIT = README.parent / "docs" / "cockpit.md"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+BESIDE = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+PAGES = [*BESIDE, *sorted(DOCS.rglob("*.md"))]
+READMES = sorted((ROOT / "agentnb").rglob("README.md"))
 
 
-def run_code_of(page):
-    """Run the code blocks of a page one after the other; return the names that they have made."""
-    names: dict = {}
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) > 1
-    for block in blocks:
-        exec(compile(block, str(page), "exec", dont_inherit=True), names)
+def short(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+# ---------------------------------------------------------------------------------------------------------- code blocks
+
+# A block that cannot run has a comment above it, which says why: <!-- not run: REASON -->
+BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+?) -->\s*\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```", re.M | re.S)
+SHOWN = {"diff", "text", "yaml", "json", "mermaid", "js"}  # languages that are read, not run
+# Commands of a shell block that are not ours.
+FOREIGN = ("pip ", "uv ", "git ", "mkdocs ", "pytest", "ruff ", "mypy", ".ci/run", "python ", "agentnb lab")
+
+
+def blocks(page: Path, *languages: str) -> list[tuple[str, str]]:
+    """Return (language, code) of the blocks of a page that run."""
+    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [(each["language"], each["code"]) for each in found if each["language"] in languages and not each["reason"]]
+
+
+def run_python(page: Path) -> dict:
+    """Run the Python blocks of a page one after the other, as the cells of a notebook; return their names."""
+    names: dict = {"__name__": "__main__"}
+    with asyncio.Runner() as runner:
+        for _, code in blocks(page, "python"):
+            compiled = compile(code, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            if compiled.co_flags & inspect.CO_COROUTINE:
+                runner.run(eval(compiled, names))
+            else:
+                exec(compiled, names)
     return names
 
 
-def test_the_readmes_code_runs(tmp_path, monkeypatch):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to run a page in; behaviors that the page registers are gone afterwards."""
     monkeypatch.chdir(tmp_path)
-    names = run_code_of(README)
+    yield tmp_path
+    clear_registry()
+    clear_tool_registry()
+
+
+def readme(names):
     session = names["session"]
     assert (session.status, session.replay().ok) == ("finished", True)
     assert list(names["nb"].runs("runs.db")["status"]) == ["finished", "waiting"]
     session.close()
-    newton = names["nb"].Session(names["nb"].load(names["graph"]), {"x": 1.0, "n": 2})
-    newton.run()
-    assert newton.status == "finished"
-    assert abs(newton.board["x"] ** 2 - 2) < 1e-9
 
 
-def test_the_code_about_runs_that_last_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = run_code_of(LASTING)
+def store_runs(names):
     first = names["report"].first_divergence
     assert (first.step, first.path, first.recorded, first.replayed) == (2, "grade", "good", "poor")
     assert names["fork"].board["grade"] == "poor"
     names["session"].close()
 
 
-def test_the_code_about_langgraph_runs():
-    names = run_code_of(LANGGRAPH)
+def langgraph(names):
     assert names["session"].board["best"] == "a joke about rain"
     assert list(names["show"].trace.frames.calls.kind) == ["llm"]
 
 
-def test_the_code_about_agents_with_tools_runs():
-    names = run_code_of(TOOLS)
+def symphony(names):
     assert names["session"].status == names["whole"].status == "finished"
     assert names["held"].name == "find_order"
 
 
-def test_the_code_about_control_flow_runs():
-    names = run_code_of(FLOW)
+def polaris(names):
     assert names["session"].status == "finished"
     assert names["fork"].board[names["key"]].text == "tea: 5 leaves, warm"
 
 
-def test_the_code_about_the_cockpit_runs():
-    names = run_code_of(COCKPIT)
+def cockpit(names):
     assert names["session"].why(2).went == ("check_order",)
     assert [row.node for row in names["session"].breakpoints] == ["write"]
 
 
-def test_the_code_about_two_runs_and_many_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = run_code_of(RUNS)
+def analyse_runs(names):
     assert names["found"].first_divergence.path == "fee"
 
 
-def test_the_code_about_runs_that_travel_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = run_code_of(TRAVEL)
+def share_runs(names):
     assert names["again"].position == 2
-    assert names["report"].ok
 
 
-def test_the_code_about_reactive_agents_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    try:
-        names = run_code_of(REACTIVE)
-    finally:  # its decorators register what they make
-        clear_registry()
-        clear_tool_registry()
+def activegraph(names):
     assert names["loaded"].graph.get_object("loan#3").data["state"] == "lent"
     assert [each.data for each in names["fork"].pending_approvals()] == [{"for": "loan#2"}]
     names["loaded"].session.close()
 
 
-@pytest.mark.parametrize("page", [README, LASTING, TOOLS, FLOW, REACTIVE, COCKPIT, RUNS])
-def test_a_page_names_no_file_that_is_not_there(page):
-    links = re.findall(r"(?:\]\(|srcset=\"|src=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
-    assert links
-    missing = [link for link in links if not link.startswith("http") and not (page.parent / link).exists()]
-    assert not missing
+def activegraph_logs(names):
+    assert names["session"].board["task#1.data.status"] == "done"
+    assert names["session"].back().board["task#1.data.status"] == "open"
+    assert {run.run_id for run in read_runs("copy.db")} == {"first", "second"}
+    programs.close(names["runtime"], names["again"])
+
+
+# What must be true after a page, besides that it runs and its own assertions hold.
+AFTER = {
+    "README.md": readme,
+    "docs/how-to/analyse_runs.md": analyse_runs,
+    "docs/how-to/share_runs.md": share_runs,
+    "docs/how-to/store_runs.md": store_runs,
+    "docs/recipes/activegraph.md": activegraph,
+    "docs/recipes/activegraph_logs.md": activegraph_logs,
+    "docs/recipes/langgraph.md": langgraph,
+    "docs/recipes/polaris.md": polaris,
+    "docs/recipes/symphony.md": symphony,
+    "docs/reference/cockpit.md": cockpit,
+}
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+WITH_SHELL = [page for page in PAGES if blocks(page, "sh")]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=short)
+def test_the_python_of_a_page_runs(page, folder):
+    names = run_python(page)
+    AFTER.get(short(page), bool)(names)
+
+
+def commands(page: Path) -> list[str]:
+    """Return the command lines of a page's shell blocks, without comments; `\\` continues a line."""
+    lines = "\n".join(code for _, code in blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("page", WITH_SHELL, ids=short)
+def test_the_commands_of_a_page_run(page, folder, monkeypatch):
+    """Run `agentnb` commands in order, in a folder with the files that the pages speak of."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    recipe = (ROOT / "agentnb" / "samples" / "triage.yaml").read_text(encoding="utf-8")
+    Path("recipe.yaml").write_text(recipe, encoding="utf-8")
+    Path("answers.yaml").write_text("answers: [approve, approve, approve]\n", encoding="utf-8")
+    for line in commands(page):
+        if line.startswith(FOREIGN):
+            continue
+        program, *words = shlex.split(line)
+        assert program == "agentnb", f"unknown command: {line}"
+        assert main(words) in {0, 4}, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=short)
+def test_each_block_names_its_language(page):
+    fences = re.findall(r"^ *```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    opened = {fence for fence in fences[::2] if fence not in SHOWN}
+    assert opened <= {"python", "sh"}
+
+
+# ---------------------------------------------------------------------------------------------------------------- links
+
+LINK = re.compile(r"(?:\]\(|srcset=\"|src=\")([^)\"\s]+)")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]+`", "``", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: its headings as GitHub and Python-Markdown write them, and its own ids."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ +(.+?)(?: *\{.*\})?$", without_code_fences(text), re.MULTILINE)
+    slugs = {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+    return slugs | set(re.findall(r"(?:id=\"|\{ *#)([\w.-]+)", text))
+
+
+def without_code_fences(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *READMES], ids=short)
+def test_the_links_of_a_page_lead_somewhere(page):
+    wrong = []
+    for link in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        file = Path(os.path.normpath(page.parent / target)) if target else page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
+            wrong.append(link)
+    assert not wrong
+
+
+# ------------------------------------------------------------------------------------------------------------ the rules
 
 
 def test_each_rule_names_tests_that_are_there():
-    folder = README.parent
     coreason = ("api", "loader", "edges", "schema", "schema_errors")
-    short = {name: f"tests/dialects/coreason/test_{name}.py" for name in coreason}
+    known = {name: f"tests/dialects/coreason/test_{name}.py" for name in coreason}
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
     folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
     folders |= {"activegraph": "dialects/activegraph", "foreign": "dialects/activegraph/foreign"}
     folders |= {"langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
     for word, inside in folders.items():
-        files = sorted((folder / "tests" / inside).glob("test_*.py"))
-        short |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}
-    named = re.findall(r"([\w/.]+)::(test_\w+)", (folder / "docs" / "requirements.md").read_text(encoding="utf-8"))
+        files = sorted((ROOT / "tests" / inside).glob("test_*.py"))
+        known |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}
+    named = re.findall(r"([\w/.]+)::(test_\w+)", (DOCS / "requirements.md").read_text(encoding="utf-8"))
     assert len(named) > 30
-    texts = {file: (folder / short.get(file, file)).read_text(encoding="utf-8") for file, _ in named}
+    texts = {file: (ROOT / known.get(file, file)).read_text(encoding="utf-8") for file, _ in named}
     missing = [f"{file}::{test}" for file, test in named if not re.search(rf"def {test}\(", texts[file])]
     assert not missing

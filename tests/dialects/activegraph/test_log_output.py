@@ -137,7 +137,7 @@ def test_a_line_says_of_which_run_it_is_and_what_was_asked():
 def test_a_failure_says_where_to_read_of_it():
     _, (line,) = lines("WARNING")
     assert (line["reason"], line["error_type"]) == ("exception.ZeroDivisionError", "ZeroDivisionError")
-    assert line["doc_url"] == doc_url(line["reason"]) == "docs/reactive_agents.md#what-goes-wrong"
+    assert line["doc_url"] == doc_url(line["reason"]) == "docs/recipes/activegraph.md#what-goes-wrong"
 
 
 @pytest.mark.parametrize("reason", ["llm.parse_error", "tool.timeout", "budget.cost_exhausted", "policy.denied", "x"])

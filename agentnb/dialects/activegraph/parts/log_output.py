@@ -70,7 +70,7 @@ def _redacted(payload: Mapping[str, Any]) -> dict[str, Any]:
 def doc_url(reason: str) -> str:
     """Return the URL of the documentation about a behavior's failure."""
     part = next((part for start, part in _PAGES.items() if reason.startswith(start)), "what-goes-wrong")
-    return f"docs/reactive_agents.md#{part}"
+    return f"docs/recipes/activegraph.md#{part}"
 
 
 class _Handler(logging.StreamHandler[Any]):
