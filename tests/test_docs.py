@@ -31,7 +31,9 @@ def short(page: Path) -> str:
 # ---------------------------------------------------------------------------------------------------------- code blocks
 
 # A block that cannot run has a comment above it, which says why: <!-- not run: REASON -->
-BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+?) -->\s*\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```", re.M | re.S)
+BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<reason>[^>]+?) -->\s*\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
+)
 SHOWN = {"diff", "text", "yaml", "json", "mermaid", "js"}  # languages that are read, not run
 # Commands of a shell block that are not ours.
 FOREIGN = ("pip ", "uv ", "git ", "mkdocs ", "pytest", "ruff ", "mypy", ".ci/run", "python ", "agentnb lab")
