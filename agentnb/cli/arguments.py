@@ -82,7 +82,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     _words_of_run(run)
 
     draw = command("draw", draw_command, "draw a recipe")
-    draw.add_argument("file", metavar="FILE")
+    draw.add_argument("file", metavar="FILE", help="a file, the name of a sample, or module:object")
     _word_of_tools(draw)
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .svg, .png, .dot or .mmd file")
 
@@ -142,16 +142,21 @@ def _words_of_kept_runs(command: Callable[..., argparse.ArgumentParser]) -> None
     _word_of_tools(replay)
 
 
-def _words_of_world(run: argparse.ArgumentParser) -> None:
-    run.add_argument("--llm", metavar="MODEL", help="provider:model, or a client or function as module:object")
+def _words_of_world(run: argparse.ArgumentParser, model: argparse._ActionsContainer | None = None) -> None:
+    (model or run).add_argument(
+        "--llm", metavar="MODEL", help="provider:model, or a client or function as module:object"
+    )
     run.add_argument("--tools", action="append", default=[], type=_key_value, metavar="NAME=MODULE:OBJECT",
                      help="the function of a tool or an agent; may be repeated")  # fmt: skip
 
 
 def _words_of_run(run: argparse.ArgumentParser) -> None:
-    run.add_argument("file", metavar="FILE", help="a recipe: a file, or an object of Python as module:object")
+    run.add_argument("file", metavar="FILE", help="a recipe: a file, the name of a sample, or module:object")
     _word_of_tools(run)
-    _words_of_world(run)
+    model = run.add_mutually_exclusive_group()
+    _words_of_world(run, model)
+    model.add_argument("--live", action="store_true", help="use a real model: the first of openai, anthropic and gemini "
+                       "whose key is in the environment")  # fmt: skip
     run.add_argument(
         *("--input", "-i"),
         dest="inputs",

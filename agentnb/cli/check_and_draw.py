@@ -47,9 +47,9 @@ def _count(problems: Sequence[Problem]) -> str:
 
 def draw_command(args: argparse.Namespace) -> int:
     """Write a recipe's drawing in the format of the file's suffix."""
-    from agentnb.load import load
+    from agentnb.cli.python_objects import load_recipe
 
-    recipe = load(args.file, allow=args.allow)
+    recipe = load_recipe(args.file, args.allow)
     recipe.draw().save(args.output)
     if args.json:
         print_json({"recipe": recipe.name, "nodes": len(recipe.nodes), "output": str(args.output)})

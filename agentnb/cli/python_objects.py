@@ -1,4 +1,4 @@
-"""Recipes, models and tools that the command line names as `module:object`."""
+"""Recipes, models and tools that the command line names: as `module:object`, a sample, a provider."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from agentnb.errors import Problem, RecipeError
 from agentnb.load import load
 from agentnb.recipe.model import Recipe
+from agentnb.samples import samples
 
 
 def is_object(source: str) -> bool:
@@ -45,16 +46,17 @@ def import_object(source: str) -> Any:
 
 
 def load_recipe(source: str, allow: Sequence[str] = ()) -> Recipe:
-    """Return a recipe from a file, or from Python as `module:object`: a recipe, what nb.load accepts, or a function.
+    """Return a recipe from a file, from a sample's name, or from Python as `module:object`.
 
-    A module is imported from the current folder or from what is installed. A function without required parameters is
-    called.
+    An object is a recipe, something that nb.load accepts, or a function without required parameters that returns one.
+    Its module is imported from the current folder or from what is installed. A file comes before a sample of its name.
 
     Raises:
         RecipeError: L583, there is no such module or object; or the recipe has errors.
     """
     if not is_object(source):
-        return load(source, allow=allow)
+        is_sample = source in {sample.name for sample in samples()} and not Path(source).exists()
+        return samples(source) if is_sample else load(source, allow=allow)
     found = import_object(source)
     if callable(found) and not isinstance(found, Recipe) and not hasattr(found, "nodes"):
         found = found()
@@ -70,6 +72,17 @@ def model_of(text: str | None) -> Any:
     return import_object(text)
 
 
+def live_model() -> Any:
+    """Return the first of openai, anthropic and gemini whose key is in the environment, with its default model.
+
+    Raises:
+        AgentNbError: X465, no key is set.
+    """
+    from agentnb.dialects.symphony import LLMHandler
+
+    return LLMHandler().get_provider()
+
+
 def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     """Return what --tools names: NAME=module:object.
 
@@ -79,4 +92,4 @@ def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     return {name: import_object(source) for name, source in words}
 
 
-__all__ = ["import_object", "is_object", "load_recipe", "model_of", "tools_of"]
+__all__ = ["import_object", "is_object", "live_model", "load_recipe", "model_of", "tools_of"]

@@ -12,6 +12,8 @@ import pytest
 
 from agentnb import cli
 from agentnb.trace.trace import SimulationTrace
+from agentnb.world.llm import LLMResponse
+from agentnb.world.llm.anthropic import AnthropicClient
 from tests.cli.making import RECIPE, called
 
 
@@ -220,3 +222,37 @@ def test_simulated_answers_are_told(there, capsys):
     )
     assert "the answers of greet are simulated" in called(capsys, "run", "hello.yaml")[1]
     assert json.loads(called(capsys, "run", "hello.yaml", "--json")[1])["simulated"] == ["greet"]
+
+
+def test_a_sample_runs_by_its_name(capsys):
+    code, out, _ = called(capsys, "run", "pipeline")
+    assert (code, "finished after 3 steps" in out) == (0, True)
+
+
+def test_a_file_comes_before_the_sample_of_its_name(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipeline").write_text("{}")
+    assert called(capsys, "run", "pipeline")[0] == 1
+
+
+def test_live_takes_the_model_whose_key_is_set(capsys, monkeypatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    code, _, complaint = called(capsys, "run", "pipeline", "--live")
+    assert (code, "X465" in complaint, "OPENAI_API_KEY" in complaint) == (1, True, True)
+    asked = []
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "an-example-key-1")
+
+    async def answered(client, request):
+        asked.append(client.model)
+        return LLMResponse("yes", client.model)
+
+    monkeypatch.setattr(AnthropicClient, "answered", answered)
+    code, out, _ = called(capsys, "run", "pipeline", "--live")
+    assert (code, "simulated" in out, len(asked)) == (0, False, 3)
+
+
+def test_live_and_llm_exclude_each_other(capsys):
+    with pytest.raises(SystemExit) as ended:
+        called(capsys, "run", "pipeline", "--live", "--llm", "openai:gpt-4o")
+    assert ended.value.code == 2
