@@ -155,7 +155,7 @@ def _words_of_run(run: argparse.ArgumentParser) -> None:
     _word_of_tools(run)
     model = run.add_mutually_exclusive_group()
     _words_of_world(run, model)
-    model.add_argument("--live", action="store_true", help="use a real model: the first of openai, anthropic and gemini "
+    model.add_argument("--live", action="store_true", help="ask a real model: that of openai, anthropic or gemini "
                        "whose key is in the environment")  # fmt: skip
     run.add_argument(
         *("--input", "-i"),

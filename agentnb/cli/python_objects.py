@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -72,15 +73,21 @@ def model_of(text: str | None) -> Any:
     return import_object(text)
 
 
-def live_model() -> Any:
-    """Return the first of openai, anthropic and gemini whose key is in the environment, with its default model.
+def models_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the model that --llm or --live asks for, as an option of a session; nothing without them.
+
+    --live takes the first of openai, anthropic and gemini whose key is in the environment, with its default model.
 
     Raises:
-        AgentNbError: X465, no key is set.
+        AgentNbError: X465, --live, and no key is set; or L583, there is no such object.
     """
+    if args.llm is not None:
+        return {"llm": model_of(args.llm)}
+    if not getattr(args, "live", False):
+        return {}
     from agentnb.dialects.symphony import LLMHandler
 
-    return LLMHandler().get_provider()
+    return {"llm": LLMHandler().get_provider()}
 
 
 def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
@@ -92,4 +99,4 @@ def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     return {name: import_object(source) for name, source in words}
 
 
-__all__ = ["import_object", "is_object", "live_model", "load_recipe", "model_of", "tools_of"]
+__all__ = ["import_object", "is_object", "load_recipe", "model_of", "models_of", "tools_of"]

@@ -32,7 +32,7 @@ def run_command(args: argparse.Namespace) -> int:
     """Run a recipe until it stops, printing one line per step and then the board; or run its scenarios."""
     if asked_for(args):
         return run_all(args)
-    from agentnb.cli.python_objects import live_model, load_recipe, model_of, tools_of
+    from agentnb.cli.python_objects import load_recipe, models_of, tools_of
     from agentnb.session import Session
 
     recipe = load_recipe(args.file, args.allow)
@@ -41,11 +41,7 @@ def run_command(args: argparse.Namespace) -> int:
     # Output of the nodes themselves is not part of the document.
     with ExitStack() as at_end:
         with redirect_stdout(sys.stderr) if args.json else nullcontext():
-            options = script(args.script, recipe)
-            if args.llm is not None:
-                options["llm"] = model_of(args.llm)
-            elif args.live:
-                options["llm"] = live_model()
+            options = {**script(args.script, recipe), **models_of(args)}
             options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
             words = {"budget": budget, "seed": args.seed, "chaos": chaos_of(args), "store": args.store}
             session = at_end.enter_context(closing(Session(recipe, inputs, **words, **options)))

@@ -29,11 +29,11 @@ def asked_for(args: argparse.Namespace) -> bool:
 
 def run_all(args: argparse.Namespace) -> int:
     """Run the scenarios of a recipe; return 0 if all of them passed, otherwise 1."""
-    from agentnb.load import load
+    from agentnb.cli.python_objects import load_recipe, models_of
     from agentnb.scenarios import run_scenarios
 
     _refuse_mixed(args)
-    recipe = load(args.file, allow=args.allow)
+    recipe = load_recipe(args.file, args.allow)
     # Output of the nodes themselves is not part of the document.
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         report = run_scenarios(
@@ -43,7 +43,7 @@ def run_all(args: argparse.Namespace) -> int:
             chaos=chaos_of(args),
             seed=args.seed,
             listener=None if args.json else lambda result: print(result, flush=True),
-            **script(args.script),
+            **{**script(args.script), **models_of(args)},
         )
     if args.json:
         problems = [result.problem for result in report if result.problem is not None]

@@ -37,14 +37,12 @@ def fork_command(args: argparse.Namespace) -> int:
 
 
 def _continued(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
-    from agentnb.cli.python_objects import load_recipe, model_of, tools_of
+    from agentnb.cli.python_objects import load_recipe, models_of, tools_of
     from agentnb.recordings.formats import open as open_run
 
     recipe = load_recipe(args.file, args.allow)
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
-        options = script(args.script, recipe)
-        if args.llm is not None:
-            options["llm"] = model_of(args.llm)
+        options = {**script(args.script, recipe), **models_of(args)}
         options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
         with closing(open_run(args.store, args.run, recipe=recipe, **options)) as session:
             made = session

@@ -240,6 +240,8 @@ def test_live_takes_the_model_whose_key_is_set(capsys, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     code, _, complaint = called(capsys, "run", "pipeline", "--live")
     assert (code, "X465" in complaint, "OPENAI_API_KEY" in complaint) == (1, True, True)
+    code, _, complaint = called(capsys, "run", "document", "--scenarios", "--live")
+    assert (code, "X465" in complaint) == (1, True)
     asked = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "an-example-key-1")
 
